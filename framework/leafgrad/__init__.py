@@ -1,5 +1,6 @@
 """leafgrad: PyTorch's autograd semantics on pluggable array backends, and whole training steps compiled."""
 
+import functools as _functools
 import sys as _sys
 import typing as _typing
 from math import e as e, inf as inf, nan as nan, pi as pi
@@ -67,34 +68,17 @@ from leafgrad.modes import (
 )
 from leafgrad.ops.define import op as op
 from leafgrad.plugins.added import Finder as _Finder, missed as _missed
-from leafgrad.tensor.conversions import *
-from leafgrad.tensor.creation import *
-from leafgrad.tensor.data import *
-from leafgrad.tensor.formats import *
-from leafgrad.tensor.indexing import *
-from leafgrad.tensor.joining import *
 from leafgrad.tensor.kinds import *
-from leafgrad.tensor.later import FUNCTIONS as _OF_TENSOR
-from leafgrad.tensor.matmul import *
 from leafgrad.tensor.methods import DECLARED as _DECLARED
-from leafgrad.tensor.out import take_out as _take_out
-from leafgrad.tensor.pointwise import *
-from leafgrad.tensor.protocols import *
-from leafgrad.tensor.public import publish as _publish
-from leafgrad.tensor.random import *
-from leafgrad.tensor.rearranging import *
-from leafgrad.tensor.reductions import *
-from leafgrad.tensor.sampling import *
-from leafgrad.tensor.shapes import *
+from leafgrad.tensor.public import listed as _listed, publish as _publish, seen as _seen
+from leafgrad.tensor.random import default_generator as default_generator
 from leafgrad.tensor.size import Size as Size
 from leafgrad.tensor.tensor import Tensor as Tensor
-from leafgrad.tensor.view import *
 from leafgrad.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 
 bool, float, int = bool_, float_, int_
 
 _publish(globals())
-_take_out(globals())
 for _kind in Tensor.__mro__:
     _show(vars(_kind), "leafgrad.Tensor")
 
@@ -178,44 +162,26 @@ if _typing.TYPE_CHECKING:
         threshold as threshold,
         threshold_ as threshold_,
     )
-    from leafgrad.tensor.cholesky import *
-    from leafgrad.tensor.closeness import *
-    from leafgrad.tensor.counting import *
-    from leafgrad.tensor.derived import *
-    from leafgrad.tensor.einsum import *
-    from leafgrad.tensor.elimination import lu_unpack as lu_unpack
-    from leafgrad.tensor.extremes import *
-    from leafgrad.tensor.gathering import *
-    from leafgrad.tensor.grids import *
-    from leafgrad.tensor.interop import *
-    from leafgrad.tensor.matrices import *
-    from leafgrad.tensor.placing import *
-    from leafgrad.tensor.printing import *
-    from leafgrad.tensor.sorting import *
-    from leafgrad.tensor.storage import *
-    from leafgrad.tensor.window_functions import *
+    from leafgrad.tensor.functions import *
     from leafgrad.utils.serialization import *
 else:
     _sys.meta_path.append(_Finder())
 
-    def _made(name: str, value: object) -> object:
-        """A function as one of this module: behind the door of public functions, and with ``out=``."""
-        if name in _OF_TENSOR:
-            _publish(found := {"__name__": __name__, name: value})
-            _take_out(found)
-            return found[name]
+    def _made(name, value):
         _show({name: value}, __name__)
         return value
 
+    tensor = _seen(__name__, "leafgrad.tensor.data", "tensor")  # which hides the package of this name
     __getattr__, __dir__ = _attach(
         __name__,
         {
-            **_OF_TENSOR,
+            **_listed(__name__),
             **dict.fromkeys(("cosine_similarity", "pairwise_distance"), "leafgrad.nn.functional"),
             **dict.fromkeys(("load", "save"), "leafgrad.utils.serialization"),
             "explain": "leafgrad.autograd.explanation",
             "vmap": "leafgrad.func",
         },
+        find=_functools.partial(_seen, __name__),
         made=_made,
         declared=_DECLARED,
         beyond=lambda name: _missed(name, _sys.modules[__name__].__path__, _DECLARED),

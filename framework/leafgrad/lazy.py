@@ -23,6 +23,7 @@ def attach(
     package: str,
     names: Mapping[str, str] | None = None,
     *,
+    find: Callable[[str, str], Any] = lambda module, name: getattr(import_module(module), name),
     made: Callable[[str, Any], Any] = lambda name, value: value,
     declared: Mapping[str, Any] | None = None,
     beyond: Callable[[str], Any] = lambda name: None,
@@ -31,7 +32,8 @@ def attach(
 
     Args:
         package: the module's ``__name__``.
-        names: name -> the module that has it under this name.
+        names: name -> the module that has it.
+        find: the value that such a module has under a name.
         made: what becomes of such a name's value, or PyTorch's, before it is kept.
         declared: names and their values that others add to.
         beyond: what has a name that is nowhere else; None if nothing.
@@ -47,7 +49,7 @@ def attach(
     def __getattr__(name: str) -> Any:
         try:
             if name in later:
-                return held.setdefault(name, made(name, getattr(import_module(later[name]), name)))
+                return held.setdefault(name, made(name, find(later[name], name)))
             if PathFinder.find_spec(f"{package}.{name}", held.get("__path__", ())):
                 return import_module(f"{package}.{name}")
         except AttributeError as error:  # which would pass for a name that is not there

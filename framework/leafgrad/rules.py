@@ -23,7 +23,8 @@ from leafgrad.ops.node import SymbolBase, TensorBase
 
 # The modules of leafgrad.tensor whose functions compute with tensors.
 SUBJECTS = frozenset(
-    "derived einsum extremes gathering joining matmul matrices pointwise rearranging reductions shapes sorting".split()
+    "blas comparison complex_numbers differences einsum gathering joining lapack pointwise rearranging reductions "
+    "shapes statistics".split()
 )
 LIKE = frozenset(("full_like", "ones_like", "zeros_like"))
 # Functions of these modules that make no tensor, or one whose shape depends on values.
@@ -76,18 +77,7 @@ def fits(name: str) -> bool:
 
 
 if TYPE_CHECKING:
-    from leafgrad.tensor.derived import *
-    from leafgrad.tensor.einsum import *
-    from leafgrad.tensor.extremes import *
-    from leafgrad.tensor.gathering import *
-    from leafgrad.tensor.joining import *
-    from leafgrad.tensor.matmul import *
-    from leafgrad.tensor.matrices import *
-    from leafgrad.tensor.pointwise import *
-    from leafgrad.tensor.rearranging import *
-    from leafgrad.tensor.reductions import *
-    from leafgrad.tensor.shapes import *
-    from leafgrad.tensor.sorting import *
+    from leafgrad.tensor.functions import *
 else:
 
     def __getattr__(name: str) -> Callable[..., Any]:

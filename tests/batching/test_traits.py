@@ -282,3 +282,16 @@ def test_a_rule_without_a_trait_takes_negative_dims(dim):
     x = leafgrad.tensor(np.random.default_rng(0).normal(size=(2, 2, 2)))
     for d in (0, 1, 2):
         same(func.vmap(partial(sums, dim=dim), d)(x), looped(partial(sums, dim=dim), (x,), (d,), 2))
+
+
+@op("random")
+def shifted_by_one_number(xp, x, *, generator):
+    """All elements with one normal number added."""
+    return x + generator.normal((), x.dtype.name)
+
+
+def test_a_random_op_without_a_rule_draws_for_each_sample():
+    with pytest.warns(UserWarning, match="performance drop"):
+        drawn = func.vmap(shifted_by_one_number, randomness="different")(leafgrad.zeros(5, 3))
+    assert len(set(drawn[:, 0].tolist())) == 5
+    assert (drawn == drawn[:, :1]).all()

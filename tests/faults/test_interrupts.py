@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 import signal
@@ -123,3 +124,48 @@ def test_an_open_step_is_interrupted_where_eager_mode_would_be(alarm, count, tri
     assert step.done() == [done + 1] * 4
     assert log[-1] == 150 * (done + 1)
     tried("Ctrl-C at a random moment of an open step", interrupted, "what was written before it stays, and no more")
+
+
+class Remembers:
+    """Handlers that change nothing of a step's, in each form that a handler takes."""
+
+    def __init__(self):
+        self.received = []
+        self.forms = {
+            "method": self.remember,
+            "partial": functools.partial(self.__class__.remember, self),
+            "object": self,
+            "lambda": lambda *given: self.received.append(given[0]),
+        }
+
+    def remember(self, number, frame):
+        self.received.append(self.named(number, frame))
+
+    __call__ = remember
+
+    def named(self, number, frame):
+        return signal.Signals(number), str(frame), time.time()
+
+
+@pytest.mark.parametrize("form", ["method", "partial", "object", "lambda"])
+def test_a_handler_is_no_part_of_the_step_that_it_interrupts(form):
+    """Signals come some hundred times while the step is recorded; it is closed, and gives the same bits."""
+    remembers, x, w = Remembers(), lg.rand(20, 3), lg.ones(3)
+
+    def function(x):
+        for n in range(200):
+            x = (x * w + n / 200).sin() if n % 2 else x + w / (n + 1)
+        return x
+
+    step = lg.compile(function)
+    expected = lg.compile(function)(x)
+    before = signal.signal(signal.SIGALRM, remembers.forms[form])
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1e-4, 1e-4)
+        found = [step(x) for _ in range(4)]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(remembers.received) > 20
+    assert "1 program, traced again 0 times" in step.explain().splitlines()[0]
+    assert all(lg.equal(y, expected) for y in found)

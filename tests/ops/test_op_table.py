@@ -14,6 +14,8 @@ ERRORS = [(row, *error) for row in ROWS for error in row.errors]
 INTEGERS = [row for row in ROWS if row.integers and "elementwise" in getattr(row.op, "traits", ())]
 
 IN_EACH_DTYPE = ("forward", "values", "inputs", "backward")
+COMPLEX = [row for row in ROWS if getattr(row.op, "takes_complex", False) and str(row) != "to_dtype float64"]
+
 ELSEWHERE_CHECKED = {"vmap", "shapes", "compile", "chunks", "edges"}  # test_vmap_ops.py and compile/test_op_table.py
 HANDS_ON = {"overwrite"}  # gives its argument itself: in-place writing copies where it has to
 
@@ -29,9 +31,16 @@ def test_values_and_gradients_in_each_dtype(row, device):
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_memory_gradients_of_each_order_and_traits(row):
-    left_out = {*IN_EACH_DTYPE, *ELSEWHERE_CHECKED, *(["aliases"] if str(row) in HANDS_ON else [])}
+    left_out = {*IN_EACH_DTYPE, *ELSEWHERE_CHECKED, "complex", *(["aliases"] if str(row) in HANDS_ON else [])}
     checks = [name for name in CHECKS if name not in left_out]
     check_op(row.op, row.draw(row.dtypes[0]), None, row.order, dtypes=(), rtol=row.rtol, checks=checks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", COMPLEX, ids=str)
+def test_real_numbers_turned_in_the_complex_plane(row):
+    checks, executors = ["forward", "complex"], ["numpy"]
+    check_op(row.op, row.draw(row.dtypes[0]), None, row.order, rtol=row.rtol, executors=executors, checks=checks)
 
 
 @pytest.mark.parametrize("row", INTEGERS, ids=str)

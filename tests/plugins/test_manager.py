@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import inspect
 import subprocess
 import sys
 import time
@@ -331,7 +332,7 @@ def test_every_hook_has_an_example():
     for name in HOOKS:
         doc = getattr(hookspecs, name).__doc__
         assert "Example:" in doc
-        assert f"def {name}():" in doc
+        assert f"def {name}({', '.join(inspect.signature(getattr(hookspecs, name)).parameters)}):" in doc
 
 
 def test_core_backends_are_listed_without_importing_them():

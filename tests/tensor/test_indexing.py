@@ -455,6 +455,12 @@ def test_topk_and_kthvalue(device):
         x.sort(2)
 
 
+def test_searchsorted_among_no_sequence_is_refused():
+    for x in (1.0, leafgrad.tensor(1.0), leafgrad.ones(2)):
+        with pytest.raises(RuntimeError, match="boundaries tensor should have positive dimension, but got 0 dimension"):
+            leafgrad.searchsorted(leafgrad.tensor(1.0), x)
+
+
 def test_searchsorted_of_nan_is_as_in_pytorch():
     edges = leafgrad.tensor([1.0, 2.0, 3.0])
     x = leafgrad.tensor([math.nan, 0.0, 2.0, math.inf])

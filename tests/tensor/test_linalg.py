@@ -370,6 +370,19 @@ def test_svd_and_qr_as_they_were(shape):
     assert values.V.shape == (*shape[:-2], shape[-1], shape[-1])
 
 
+x = leafgrad.randn(4, 5, dtype=leafgrad.float64, generator=leafgrad.Generator().manual_seed(0))
+
+
+def test_vander():
+    n = leafgrad.tensor([1, 2, 3])
+    assert leafgrad.vander(n).tolist() == np.vander([1, 2, 3]).tolist()
+    assert leafgrad.vander(n, 2, increasing=True).tolist() == np.vander([1, 2, 3], 2, increasing=True).tolist()
+    rows = leafgrad.linalg.vander(leafgrad.tensor([[1, 2], [3, 4]]), N=3)
+    assert rows.tolist() == [[[1, 1, 1], [1, 2, 4]], [[1, 3, 9], [1, 4, 16]]]
+    with pytest.raises(RuntimeError, match="one-dimensional"):
+        leafgrad.vander(x)
+
+
 # ---- complex matrices -----------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ import parity
 import pytest
 
 import leafgrad
-from leafgrad.tensor import pointwise
+from leafgrad.tensor.listed import METHODS
 
 # ---- operators ------------------------------------------------------------------------------------------------------
 
@@ -142,12 +142,13 @@ ARGUMENTS = {
     "lerp": (np.array([0.5, 0.7]), 0.3),
     **dict.fromkeys(
         """add arctan2 atan2 clamp_max clamp_min copysign div divide eq float_power floor_divide fmod ge greater
-        greater_equal gt heaviside hypot le less less_equal logical_and logical_or logical_xor lt mul multiply ne
+        greater_equal gt heaviside hypot ldexp le less less_equal logical_and logical_or logical_xor lt mul multiply ne
         nextafter not_equal pow remainder sub subtract true_divide xlogy""".split(),
         (np.array([0.5, 0.7]),),
     ),
 }
-FLOAT_NAMES = [n for n in pointwise._IN_PLACE if "bitwise" not in n]
+IN_PLACE = [name.rstrip("_") for name in METHODS["leafgrad.tensor.pointwise"].split() if name[-1] == "_" != name[0]]
+FLOAT_NAMES = [name for name in IN_PLACE if "bitwise" not in name and name not in ("gcd", "lcm")]
 
 
 @pytest.mark.parametrize("name", FLOAT_NAMES)
@@ -162,20 +163,6 @@ def test_in_place_methods_agree_with_functions_and_keep_gradients(name):
     if want.requires_grad and name not in ("floor_divide", "heaviside", "nextafter"):
         (a,), (b,) = leafgrad.autograd.grad(want.sum(), x), leafgrad.autograd.grad(y.sum(), x)
         np.testing.assert_allclose(b.tolist(), a.tolist(), rtol=1e-15)
-
-
-def test_every_in_place_method_is_one_of_pytorch():
-    torch = pytest.importorskip("torch")
-    assert [n for n in pointwise._IN_PLACE if not hasattr(torch.Tensor, n + "_")] == []
-    missing = [n for n in pointwise.__all__ if hasattr(torch.Tensor, n + "_") and not hasattr(leafgrad.Tensor, n + "_")]
-    assert missing == []
-
-
-def test_every_public_function_is_one_of_pytorch():
-    torch = pytest.importorskip("torch")
-    assert [n for n in pointwise.__all__ if not hasattr(torch, n)] == []
-    methods = [n for n in pointwise.__all__ if hasattr(torch.Tensor, n) and not hasattr(leafgrad.Tensor, n)]
-    assert methods == []
 
 
 # ---- dtypes ---------------------------------------------------------------------------------------------------------
@@ -414,3 +401,10 @@ def test_a_power_of_exponent_zero_is_constant(base, device):
 )
 def test_other_functions_agree_with_pytorch(call, arrays, order):
     parity.compare(call, *arrays, order=order)
+
+
+def test_divisors_in_place_and_across_dtypes():
+    a, b = leafgrad.tensor([12, -18, 0]), leafgrad.tensor([8, 12, 0], dtype=leafgrad.int32)
+    assert a.gcd(b).tolist() == [4, 6, 0]
+    assert a.clone().gcd_(b).dtype is leafgrad.int64
+    assert a.clone().lcm_(b).tolist() == [24, 36, 0]

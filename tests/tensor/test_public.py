@@ -1,104 +1,98 @@
-"""The door in front of a public function: it passes on what fits, and explains what does not."""
+"""Public functions and methods: what one declaration makes, and that PyTorch has all of them."""
 
 from __future__ import annotations
 
-import inspect
+import functools
+import re
 
 import pytest
 
 import leafgrad
-from leafgrad.tensor.public import public
-
-X = leafgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
-
-
-def scaled(input: leafgrad.Tensor, by: int, offset: int = 0, *, twice: bool = False) -> object:
-    """What it was given."""
-    return input, by, offset, twice
+from leafgrad import Tensor
+from leafgrad.tensor import public
+from leafgrad.tensor.listed import FUNCTIONS, METHODS
+from leafgrad.tensor.methods import Methods
+from leafgrad.testing.stubs import declare_all
 
 
-def sized(*size: int, fill: float, name: str = "") -> object:
-    """What it was given."""
-    return size, fill, name
+@pytest.fixture
+def declared(monkeypatch):
+    """The decorator; what a test declares is gone afterwards."""
+    before = dict(vars(Methods))
+    monkeypatch.setattr(public, "FUNCTIONS", dict(public.FUNCTIONS))
+    yield public.public
+    for name in vars(Methods).keys() - before.keys():
+        delattr(Methods, name)
 
 
-def test_all_ways_to_call():
-    f = public(scaled)
-    for _ in range(2):  # the first call writes the function
-        assert f(X, 2) == (X, 2, 0, False)
-        assert f(X, 2, 3, twice=True) == (X, 2, 3, True)
-        assert f(by=2, input=X) == (X, 2, 0, False)
-        assert f(x=X, by=2) == (X, 2, 0, False)
-        assert f(X, 2, layout=None) == (X, 2, 0, False)
-    g = public(sized)
-    assert g(1, 2, fill=0.5) == ((1, 2), 0.5, "")
-    assert g(size=(1, 2), fill=0.5, name="a") == (((1, 2),), 0.5, "a")
+def twice_of(input: Tensor) -> Tensor:
+    """Twice the input. (...) -> (...)"""
+    return input * 2
 
 
-def test_methods_whose_object_is_called_self():
-    class Counter:
-        def step(self, by: int, times: int = 1) -> int:
-            return by * times
-
-    Counter.step = public(Counter.step, bound=True, name="Counter.step")
-    assert Counter().step(by=2, times=3) == 6
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'by'"):
-        Counter().step(times=3)
-    with pytest.raises(TypeError, match=r"Counter.step\(\): argument 'times' \(position 2\) must be int"):
-        Counter().step(2, times=None)
+def seen(name, package="leafgrad"):
+    return public.seen(package, __name__, name)
 
 
-def test_it_looks_like_the_function():
-    f = public(scaled)
-    for _ in range(2):
-        assert (f.__name__, f.__doc__, f.__wrapped__) == ("scaled", "What it was given.", scaled)
-        assert inspect.signature(f) == inspect.signature(scaled)
-        f(X, 2)
+def test_one_declaration_makes_functions_and_methods(declared):
+    assert declared(also="double_of special.twice_of", out="cast", inplace=True)(twice_of) is twice_of
+    x = leafgrad.tensor([1.0, 2.0])
+    for name in ("twice_of", "double_of"):
+        assert seen(name)(x).tolist() == getattr(x, name)().tolist() == [2, 4]
+        out = leafgrad.empty(2, dtype=leafgrad.float64)
+        assert seen(name)(x, out=out) is out
+        assert out.tolist() == [2, 4]
+        y = x.clone()
+        assert getattr(y, f"{name}_")() is y
+        assert y.tolist() == [2, 4]
+    assert seen("twice_of", "leafgrad.special")(x).tolist() == [2, 4]
+    assert seen("twice_of").__module__ == "leafgrad"
+    with pytest.raises(TypeError, match=r"double_of\(\): argument 'out' must be Tensor, not int"):
+        seen("double_of")(x, out=3)
 
 
-@pytest.mark.parametrize(
-    ("args", "kwargs", "message"),
-    [
-        ((X,), {}, r"scaled\(\) missing 1 required positional argument: 'by'"),
-        ((), {"by": 1}, r"scaled\(\) missing 1 required positional argument: 'input'"),
-        ((X, 1, 2, 3), {}, r"scaled\(\) takes from 2 to 3 positional arguments but 4 were given"),
-        ((X, 1), {"by": 2}, r"scaled\(\) got multiple values for argument 'by'"),
-        ((X, 1), {"wrong": 2}, r"scaled\(\) got an unexpected keyword argument 'wrong'"),
-        ((X, 1), {"x": X}, r"scaled\(\) got"),
-    ],
-)
-def test_calls_that_do_not_fit_fail_as_those_of_the_function(args, kwargs, message):
-    for _ in range(2):
-        with pytest.raises(TypeError, match=message):
-            public(scaled)(*args, **kwargs)
+@pytest.mark.parametrize(("only", "function"), [("leafgrad", True), ("Tensor", False)])
+def test_it_may_be_one_of_them_alone(declared, only, function):
+    declared(only=only)(twice_of)
+    assert ("twice_of" in public.FUNCTIONS) is function
+    assert hasattr(Tensor, "twice_of") is not function
 
 
-def test_a_failure_blames_the_first_argument_that_is_wrong():
-    @public
-    def failing(input: leafgrad.Tensor, by: int = 1, *others: int) -> None:
-        return input.shape[0] + by
-
-    with pytest.raises(TypeError, match=r"failing\(\): argument 'input' \(position 1\) must be Tensor, not str"):
-        failing("a")
-    with pytest.raises(TypeError, match=r"failing\(\): argument 'by' \(position 2\) must be int, not str"):
-        failing(X, by="a")
+def test_a_function_of_a_room_is_no_method(declared):
+    declared(name="linalg.twice_of")(twice_of)
+    assert seen("twice_of", "leafgrad.linalg")(leafgrad.ones(1)).tolist() == [2]
+    assert not hasattr(Tensor, "twice_of")
 
 
-def test_what_is_raised_on_purpose_passes():
-    @public
-    def refusing(input: int) -> None:
-        raise ValueError("on purpose")
-
-    with pytest.raises(ValueError, match="on purpose"):
-        refusing("a")
+def test_out_of_exactly_its_dtype(declared):
+    declared(out="exact")(twice_of)
+    with pytest.raises(RuntimeError, match=r"Expected out tensor to have dtype leafgrad\.float32"):
+        seen("twice_of")(leafgrad.ones(1), out=leafgrad.empty(1, dtype=leafgrad.float64))
 
 
-def test_out_goes_through_the_same_door():
-    out = leafgrad.empty(0)
-    assert leafgrad.sum(X, axis=1, out=out) is out
-    assert out.tolist() == [3, 7]
-    out = leafgrad.empty(0)
-    assert leafgrad.exp(out=out, input=X * 0) is out
-    assert out.tolist() == [[1, 1], [1, 1]]
-    with pytest.raises(TypeError, match="argument 'out' must be Tensor"):
-        leafgrad.sum(X, out=3)
+def test_a_name_is_declared_once(declared):
+    with pytest.raises(TypeError, match=r"Tensor already has a method 'exp'"):
+        declared(name="exp", only="Tensor")(twice_of)
+    declared(only="leafgrad")(twice_of)
+    with pytest.raises(TypeError, match=r"leafgrad already has a function 'twice_of'"):
+        declared(only="leafgrad")(twice_of)
+
+
+def test_what_is_listed_is_there():
+    for table, kind in ((FUNCTIONS, leafgrad), (METHODS, Tensor)):
+        for names in table.values():
+            for name in names.split():
+                functools.reduce(getattr, name.split("."), kind)
+
+
+def test_pytorch_has_all_of_them():
+    torch = pytest.importorskip("torch")
+    declare_all()
+    for name, found in public.FUNCTIONS.items():
+        theirs = functools.reduce(lambda held, part: getattr(held, part, None), name.split("."), torch)
+        assert theirs is not None, name
+        overloads = getattr(getattr(torch.ops.aten, name.replace(".", "_"), None), "overloads", list)()
+        if found.out:
+            assert re.search(r"\bout\b|_out\b|\bOut", f"{theirs.__doc__} {overloads}"), name
+    missing = [name for names in METHODS.values() for name in names.split() if not hasattr(torch.Tensor, name)]
+    assert missing == ["__array_namespace__", "to_device", "_repr_html_"]  # of the array API, and for notebooks

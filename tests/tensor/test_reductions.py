@@ -11,7 +11,6 @@ import pytest
 
 import leafgrad
 from leafgrad.ops import reduce
-from leafgrad.tensor import extremes, reductions
 
 CUBE = np.random.default_rng(0).normal(size=(3, 4, 2))
 TIES = np.array([[1.0, 3.0, 3.0, 2.0], [2.0, 2.0, 2.0, 2.0], [5.0, 1.0, 1.0, 5.0]])
@@ -242,13 +241,6 @@ def test_too_few_elements_for_a_variance_warn():
 
 SEVERAL = "sum mean nansum nanmean std var amax amin logsumexp norm".split()
 FOUND = "max min median mode cummax cummin".split()
-
-
-def test_every_public_function_is_one_of_pytorch():
-    torch = pytest.importorskip("torch")
-    names = reductions.__all__ + extremes.__all__
-    assert [n for n in names if not hasattr(torch, n)] == []
-    assert [n for n in names if hasattr(torch.Tensor, n) and not hasattr(leafgrad.Tensor, n)] == []
 
 
 @pytest.mark.parametrize("name", SEVERAL)

@@ -97,6 +97,18 @@ def test_what_is_right_passes(function, samples, reference, orders, device):
     assert report.seconds == sum(r.seconds for r in report.results)
 
 
+@op("random")
+def dropped(xp, x, *, generator):
+    return x * generator.bernoulli(0.3, (*x.shape[:-1], 1), x.dtype.name)
+
+
+def test_numbers_with_equal_values_or_drawn_for_rows_are_one_distribution():
+    def reference(x, generator):
+        return x * (generator.random((*x.shape[:-1], 1)) < 0.3)
+
+    assert check(dropped, [((MATRIX,), {}), ((MATRIX[0],), {})], reference, checks=["forward", "draws"]).ok
+
+
 # ---- faults -------------------------------------------------------------------------------------------------------
 
 

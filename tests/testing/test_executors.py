@@ -99,6 +99,34 @@ def test_one_that_declines_is_skipped(listed):
     assert results["text"].outcome == "passed"
 
 
+def test_one_that_declines_everything_fails_nothing(listed):
+    class Idle(NumpyExecutor):
+        def compile(self, graph):
+            raise CompileError("nothing at all")
+
+    listed(Idle)
+    assert {r.outcome for r in check_executor("tried").results} == {"skipped"}
+
+
+def test_what_it_does_not_decline_is_compared(listed):
+    class Partial(NumpyExecutor):
+        def compile(self, graph):
+            names = {equation.op.name for equation in graph.equations}
+            if "remainder" in names:
+                raise CompileError("no remainders")
+            right = super().compile(graph)
+
+            class Program:
+                def __call__(self, inputs):
+                    return [a + 1 if "cumsum" in names else a for a in right(inputs)]
+
+            return Program()
+
+    listed(Partial)
+    with pytest.raises(ConformanceError, match="ops: sums"):
+        check_executor("tried", "ops")
+
+
 def test_names_are_checked():
     with pytest.raises(ValueError, match="unknown check 'speed'"):
         check_executor("numpy", "speed")

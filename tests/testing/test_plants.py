@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from testing.plants import declarations, forwards, kernels, vjp_rules
+from testing.plants import complex_numbers, declarations, forwards, kernels, vjp_rules
 from testing.plants.entered import PLANTS
 
 from leafgrad.testing import ConformanceError, check_op
 
 WHERE = re.compile(r"plants/\w+\.py:\d+")
-FILES = (vjp_rules, forwards, declarations, kernels)
+FILES = (vjp_rules, forwards, declarations, kernels, complex_numbers)
 
 
 @pytest.mark.parametrize("name", PLANTS)
@@ -29,7 +29,7 @@ def test_a_plant_is_found(name):
     if check != "names":
         assert WHERE.search(reason), reason
     if check not in ("names", "rules"):
-        assert re.search(rf"sample \d.*{planted.name}\(.*\(\d*,? ?\d*\)", reason), reason
+        assert re.search(rf"sample \d.*{planted.name}\(.*\([\d, ]*\)", reason), reason
 
 
 def test_plants_of_all_files_are_entered():

@@ -6,10 +6,14 @@ import ast
 from importlib import import_module
 from types import FunctionType
 
-from leafgrad.tensor.later import MODULES
+import pytest
+
+from leafgrad.tensor import public
 from leafgrad.tensor.methods import DECLARED, Methods
 from leafgrad.tensor.operators import Operators
 from leafgrad.testing import stubs
+
+FILES = stubs.written()
 
 
 def written():
@@ -23,13 +27,25 @@ def written():
     }
 
 
-def test_the_stub_is_up_to_date():
-    assert stubs.PATH.read_text() == stubs.stub(), "stale: run python -m leafgrad.testing.stubs"
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_what_is_written_is_up_to_date(path):
+    assert path.read_text() == FILES[path], "stale: run python -m leafgrad.testing.stubs"
+
+
+@pytest.mark.parametrize("room", stubs.ROOMS)
+def test_public_functions_are_declared_once(room):
+    module = import_module(f"leafgrad.{room}".rstrip("."))
+    names = {name.rpartition(".")[2] for name in public.FUNCTIONS if name.rpartition(".")[0] == room}
+    stub = ast.parse((stubs.FOLDER / stubs.ROOMS[room]).read_text())
+    exported = {a.name for n in ast.walk(stub) if isinstance(n, ast.ImportFrom) for a in n.names if a.asname}
+    exported |= {n.targets[0].id for n in stub.body if isinstance(n, ast.Assign)}
+    assert exported == names == set(public.listed(module.__name__))
+    for name in names:
+        assert getattr(module, name) is getattr(module, name)  # wrapped once
 
 
 def test_every_attached_method_is_in_it():
-    for module in MODULES:
-        import_module(module)
+    stubs.declare_all()
     attached = {
         name
         for name, value in (vars(Operators) | vars(Methods)).items()

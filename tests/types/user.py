@@ -28,6 +28,18 @@ reveal_type(leafgrad.rules.softmax(x, 0))  # Tensor
 reveal_type(x.sin().sum())  # Tensor
 reveal_type(x.shape)  # Size
 
+
+# ops of one's own
+@leafgrad.op("elementwise")
+def softsign(xp: Any, x: Any) -> Any:
+    """x / (1 + |x|)."""
+    return x / (1 + abs(x))
+
+
+softsign.vjp(x=lambda g, x: g / (1 + abs(x)) ** 2)
+reveal_type(softsign(x))  # Tensor
+reveal_type(softsign(x.numpy()))  # Any
+
 # results with names
 reveal_type(x.max(dim=1))  # max
 reveal_type(x.max(dim=1).values)  # Tensor

@@ -271,8 +271,7 @@ def run_backward(
 
 def zeros(some: Tensor, like: tuple[tuple[int, ...], str]) -> Tensor:
     shape, dtype = like
-    out: Tensor = new_full(some, shape=shape, value=0, dtype=dtype)
-    return out
+    return new_full(some, shape=shape, value=0, dtype=dtype)
 
 
 def check_count(node: FunctionNode, returned: tuple[Any, ...]) -> tuple[Any, ...]:

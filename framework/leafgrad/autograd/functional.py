@@ -105,8 +105,7 @@ def as_tuple(values: Any, what: str, name: str) -> tuple[Tensors, bool]:
 
 
 def zeros(like: Tensor) -> Tensor:
-    out: Tensor = new_full(like.detach(), shape=tuple(like.shape), value=0)
-    return out
+    return new_full(like.detach(), shape=tuple(like.shape), value=0)
 
 
 def direction(v: Any, others: Tensors, one: bool, what: str, name: str) -> Tensors:
@@ -237,8 +236,7 @@ def assembled(parts: Any, dim: int, out: Tensor, x: Tensor) -> Tensor:
     if isinstance(parts, Tensor):
         return reshaped(parts if dim == 0 else movedim(parts, 0, -1), shape)
     if not parts:
-        empty: Tensor = new_full(x.detach(), shape=shape, value=0)
-        return empty
+        return new_full(x.detach(), shape=shape, value=0)
     return reshaped(stack(parts, dim), shape)
 
 

@@ -135,10 +135,6 @@ class BatchedCall:
             return tuple([self.reshaped(o, shape) for o in out])
         return reshape(out, shape=(self.size, *shape))
 
-    def each_drawn(self) -> Any:
-        """Independent draws for each element, or for each row of the last dimension: so for each sample, too."""
-        return self.op(self.args[0], **self.params)
-
     def sample_by_sample(self) -> Any:
         """A loop over the samples: right for any op whose result has one shape, and slow.
 

@@ -29,8 +29,7 @@ def copying(name: str) -> Callable[..., Any]:
 
 def sliced(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """``start:end:step`` of a dimension."""
-    view: Tensor = input[(*[slice(None)] * (dim % input.ndim), slice(start, end, step))]
-    return view
+    return input[(*[slice(None)] * (dim % input.ndim), slice(start, end, step))]
 
 
 FUNCTIONS = {f"{name}_copy": copying(name) for name in VIEWS if name != "narrow"}  # leafgrad has that one

@@ -113,8 +113,7 @@ def by_kind(tensors: Iterable[Tensor]) -> list[list[Tensor]]:
 
 def unpacked(flat: Tensor, like: list[Tensor]) -> tuple[Tensor, ...]:
     """The parts of a vector, in the shapes of tensors."""
-    found: tuple[Tensor, ...] = unpack(flat, shapes=tuple([tuple(t.shape) for t in like]))
-    return found
+    return tuple(unpack(flat, shapes=tuple([tuple(t.shape) for t in like])))
 
 
 def shard(tensor: Tensor, dim: int = 0) -> Tensor:

@@ -165,8 +165,7 @@ class Geometric(Trials):
 
 def softplus(x: Tensor) -> Tensor:
     """log(1 + exp(x)), without a threshold."""
-    out: Tensor = logaddexp(x, 0.0)
-    return out
+    return logaddexp(x, 0.0)
 
 
 def over_batch(values: Tensor, batch_shape: Sequence[int], expand: bool) -> Tensor:

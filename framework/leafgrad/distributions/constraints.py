@@ -7,7 +7,7 @@ from typing import Any
 
 from leafgrad.dtypes import bool_, finfo
 from leafgrad.tensor import joining
-from leafgrad.tensor.factorizations import eigvalsh
+from leafgrad.tensor.decompositions import eigvalsh
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [

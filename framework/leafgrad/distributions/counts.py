@@ -51,8 +51,7 @@ class Poisson(Univariate, ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
-        out: Tensor = xlogy(value.to(self.rate.dtype), self.rate) - self.rate - log_gamma(value.to(self.rate.dtype) + 1)
-        return out
+        return xlogy(value.to(self.rate.dtype), self.rate) - self.rate - log_gamma(value.to(self.rate.dtype) + 1)
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
@@ -60,8 +59,7 @@ class Poisson(Univariate, ExponentialFamily):
 
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
         (rate,) = natural_params
-        found: Tensor = rate.exp()
-        return found
+        return rate.exp()
 
     def entropy(self) -> Tensor:
         raise NotImplementedError("Poisson: the entropy has no closed form; take the mean of -log_prob(sample)")

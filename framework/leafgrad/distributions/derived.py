@@ -77,8 +77,7 @@ class InverseGamma(TransformedDistribution):
 
     def entropy(self) -> Tensor:
         a = self.concentration
-        out: Tensor = a + self.rate.log() + log_gamma(a) - (1 + a) * psi(a)
-        return out
+        return a + self.rate.log() + log_gamma(a) - (1 + a) * psi(a)
 
 
 class Kumaraswamy(TransformedDistribution):
@@ -115,7 +114,7 @@ class Kumaraswamy(TransformedDistribution):
         """The mean of the power."""
         a, b = self.concentration1, self.concentration0
         of_power = 1 + order / a
-        out: Tensor = log_gamma(of_power) + log_gamma(b) - log_gamma(of_power + b)
+        out = log_gamma(of_power) + log_gamma(b) - log_gamma(of_power + b)
         return b * out.exp()
 
     @property
@@ -134,7 +133,7 @@ class Kumaraswamy(TransformedDistribution):
 
     def entropy(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
-        harmonic: Tensor = psi(b + 1) + EULER
+        harmonic = psi(b + 1) + EULER
         return 1 - 1 / b + (1 - 1 / a) * harmonic - a.log() - b.log()
 
 
@@ -286,7 +285,7 @@ class ExpRelaxedCategorical(Distribution):
         size = value.new_full((), self.temperature) if not isinstance(self.temperature, Tensor) else self.temperature
         scores = self.logits - value * size
         scores = (scores - scores.logsumexp(-1, keepdim=True)).sum(-1)
-        log_scale: Tensor = (n - 1) * size.log() + math.lgamma(n)
+        log_scale = (n - 1) * size.log() + math.lgamma(n)
         return scores + log_scale
 
 

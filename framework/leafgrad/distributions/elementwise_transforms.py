@@ -89,8 +89,7 @@ class SigmoidTransform(Ascending):
         return y.log() - (-y).log1p()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        slope: Tensor = logsigmoid(x) + logsigmoid(-x)
-        return slope
+        return logsigmoid(x) + logsigmoid(-x)
 
 
 class SoftplusTransform(Ascending):
@@ -99,15 +98,13 @@ class SoftplusTransform(Ascending):
     codomain = positive
 
     def _call(self, x: Tensor) -> Tensor:
-        result: Tensor = softplus(x, beta=1.0, threshold=20.0)
-        return result
+        return softplus(x, beta=1.0, threshold=20.0)
 
     def _inverse(self, y: Tensor) -> Tensor:
         return (-y).expm1().neg().log() + y
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        slope: Tensor = logsigmoid(x)
-        return slope
+        return logsigmoid(x)
 
 
 class TanhTransform(Ascending):
@@ -122,8 +119,7 @@ class TanhTransform(Ascending):
         return y.atanh()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        slope: Tensor = (math.log(2.0) - x - softplus(x * -2, beta=1.0, threshold=20.0)) * 2.0
-        return slope
+        return (math.log(2.0) - x - softplus(x * -2, beta=1.0, threshold=20.0)) * 2.0
 
 
 class AffineTransform(Ascending):

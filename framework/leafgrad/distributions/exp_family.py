@@ -34,7 +34,7 @@ class ExponentialFamily(Distribution):
         normalizer = self._log_normalizer(*theta)
         from leafgrad.autograd import grad
 
-        out: Tensor = normalizer - self._mean_carrier_measure
+        out = normalizer - self._mean_carrier_measure
         for p, slope in zip(theta, grad(normalizer.sum(), theta, create_graph=True), strict=True):
             out = out - (p * slope).reshape((*self._batch_shape, -1)).sum(-1)
         return out

@@ -74,8 +74,7 @@ class Exponential(ExponentialFamily):
 
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
         (rate,) = natural_params
-        found: Tensor = -(-rate).log()
-        return found
+        return -(-rate).log()
 
 
 class Laplace(Distribution):

@@ -59,13 +59,11 @@ class Gamma(Univariate, ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         a, rate = self.concentration, self.rate
-        out: Tensor = xlogy(a, rate) + xlogy(a - 1, value) - rate * value - log_gamma(a)
-        return out
+        return xlogy(a, rate) + xlogy(a - 1, value) - rate * value - log_gamma(a)
 
     def entropy(self) -> Tensor:
         a = self.concentration
-        out: Tensor = a - self.rate.log() + log_gamma(a) + (1 - a) * psi(a)
-        return out
+        return a - self.rate.log() + log_gamma(a) + (1 - a) * psi(a)
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
@@ -73,8 +71,7 @@ class Gamma(Univariate, ExponentialFamily):
 
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
         power, rate = natural_params
-        found: Tensor = log_gamma(power + 1) - (power + 1) * (-rate).log()
-        return found
+        return log_gamma(power + 1) - (power + 1) * (-rate).log()
 
 
 class Chi2(Gamma):
@@ -142,8 +139,7 @@ class Beta(Univariate, ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         a, b = self.concentration1, self.concentration0
-        out: Tensor = xlogy(a - 1, value) + xlog1py(b - 1, -value) - log_beta(a, b)
-        return out
+        return xlogy(a - 1, value) + xlog1py(b - 1, -value) - log_beta(a, b)
 
     def entropy(self) -> Tensor:
         return self._pair.entropy()
@@ -159,8 +155,7 @@ class Beta(Univariate, ExponentialFamily):
     @property
     def _mean_carrier_measure(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
-        found: Tensor = 2 * psi(a + b) - psi(a) - psi(b)
-        return found
+        return 2 * psi(a + b) - psi(a) - psi(b)
 
 
 class Dirichlet(ExponentialFamily):
@@ -213,14 +208,12 @@ class Dirichlet(ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         a = self.concentration
-        out: Tensor = (xlogy(a - 1, value) - log_gamma(a)).sum(-1) + log_gamma(a.sum(-1))
-        return out
+        return (xlogy(a - 1, value) - log_gamma(a)).sum(-1) + log_gamma(a.sum(-1))
 
     def entropy(self) -> Tensor:
         a, k = self.concentration, self._event_shape[0]
         total = a.sum(-1)
-        out: Tensor = (log_gamma(a) - (a - 1) * psi(a)).sum(-1) - log_gamma(total) + (total - k) * psi(total)
-        return out
+        return (log_gamma(a) - (a - 1) * psi(a)).sum(-1) - log_gamma(total) + (total - k) * psi(total)
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
@@ -228,8 +221,7 @@ class Dirichlet(ExponentialFamily):
 
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
         (concentration,) = natural_params
-        found: Tensor = log_gamma(concentration).sum(-1) - log_gamma(concentration.sum(-1))
-        return found
+        return log_gamma(concentration).sum(-1) - log_gamma(concentration.sum(-1))
 
     @property
     def _mean_carrier_measure(self) -> Tensor:
@@ -292,11 +284,9 @@ class StudentT(Univariate):
     def entropy(self) -> Tensor:
         half = (self.df + 1) / 2
         spread = self.scale.log() + 0.5 * self.df.log() + log_beta(self.df / 2, self.df * 0 + 0.5)
-        out: Tensor = half * (psi(half) - psi(self.df / 2)) + spread
-        return out
+        return half * (psi(half) - psi(self.df / 2)) + spread
 
 
 def log_beta(a: Tensor, b: Tensor) -> Tensor:
     """The logarithm of the beta function. (...), (...) -> (...)"""
-    out: Tensor = log_gamma(a) + log_gamma(b) - log_gamma(a + b)
-    return out
+    return log_gamma(a) + log_gamma(b) - log_gamma(a + b)

@@ -166,7 +166,7 @@ def _independent_independent(p: Independent, q: Independent) -> Tensor:
 @register_kl(Gamma, Gamma)
 def _gamma_gamma(p: Gamma, q: Gamma) -> Tensor:
     a, b = p.concentration, q.concentration
-    out: Tensor = (a - b) * psi(a) - log_gamma(a) + log_gamma(b) + b * (p.rate / q.rate).log()
+    out = (a - b) * psi(a) - log_gamma(a) + log_gamma(b) + b * (p.rate / q.rate).log()
     return out + a * (q.rate / p.rate - 1)
 
 
@@ -174,7 +174,7 @@ def _gamma_gamma(p: Gamma, q: Gamma) -> Tensor:
 def _beta_beta(p: Beta, q: Beta) -> Tensor:
     one, zero = p.concentration1, p.concentration0
     more, rest = one - q.concentration1, zero - q.concentration0
-    out: Tensor = more * psi(one) + rest * psi(zero) - (more + rest) * psi(one + zero)
+    out = more * psi(one) + rest * psi(zero) - (more + rest) * psi(one + zero)
     return out + log_beta(q.concentration1, q.concentration0) - log_beta(one, zero)
 
 
@@ -182,14 +182,13 @@ def _beta_beta(p: Beta, q: Beta) -> Tensor:
 def _dirichlet_dirichlet(p: Dirichlet, q: Dirichlet) -> Tensor:
     a, b = p.concentration, q.concentration
     total = a.sum(-1, keepdim=True)
-    out: Tensor = (log_gamma(b) - log_gamma(a) + (a - b) * (psi(a) - psi(total))).sum(-1)
+    out = (log_gamma(b) - log_gamma(a) + (a - b) * (psi(a) - psi(total))).sum(-1)
     return out + log_gamma(total.squeeze(-1)) - log_gamma(b.sum(-1))
 
 
 @register_kl(Poisson, Poisson)
 def _poisson_poisson(p: Poisson, q: Poisson) -> Tensor:
-    out: Tensor = xlogy(p.rate, p.rate) - xlogy(p.rate, q.rate) - p.rate + q.rate
-    return out
+    return xlogy(p.rate, p.rate) - xlogy(p.rate, q.rate) - p.rate + q.rate
 
 
 @register_kl(Cauchy, Cauchy)
@@ -206,7 +205,7 @@ def _half_half(p: Any, q: Any) -> Tensor:
 @register_kl(Gumbel, Gumbel)
 def _gumbel_gumbel(p: Gumbel, q: Gumbel) -> Tensor:
     ratio, moved = p.scale / q.scale, (p.loc - q.loc) / q.scale
-    out: Tensor = (log_gamma(1 + ratio) - moved).exp()
+    out = (log_gamma(1 + ratio) - moved).exp()
     return out - ratio.log() + moved + ratio * EULER - (1 + EULER)
 
 

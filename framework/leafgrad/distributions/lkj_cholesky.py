@@ -72,10 +72,9 @@ class LKJCholesky(Distribution):
         n, eta = self.dim, self.concentration
         alpha = eta + 0.5 * (n - 1)
         steps = arange(n - 1, dtype=eta.dtype, device=eta.device) / 2
-        multi: Tensor = log_gamma((alpha - 0.5).unsqueeze(-1) - steps).sum(-1)
+        multi = log_gamma((alpha - 0.5).unsqueeze(-1) - steps).sum(-1)
         multi = multi + (n - 1) * (n - 2) / 4 * math.log(math.pi)
-        out: Tensor = 0.5 * (n - 1) * math.log(math.pi) + multi - log_gamma(alpha) * (n - 1)
-        return out
+        return 0.5 * (n - 1) * math.log(math.pi) + multi - log_gamma(alpha) * (n - 1)
 
     def __repr__(self) -> str:
         return f"LKJCholesky(dim={self.dim}, {super().__repr__()[len('LKJCholesky(') :]}"

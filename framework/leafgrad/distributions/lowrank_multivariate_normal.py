@@ -10,7 +10,7 @@ from leafgrad.distributions.constraints import IndependentConstraint, positive_v
 from leafgrad.distributions.distribution import Distribution, lazy_property
 from leafgrad.distributions.multivariate_normal import mahalanobis
 from leafgrad.tensor.creation import eye
-from leafgrad.tensor.factorizations import cholesky
+from leafgrad.tensor.decompositions import cholesky
 from leafgrad.tensor.linalg import solve_triangular
 from leafgrad.tensor.random import randn
 from leafgrad.tensor.shapes import broadcast_shapes
@@ -101,7 +101,7 @@ class LowRankMultivariateNormal(Distribution):
         shape = self._extended_shape(sample_shape)
         options: dict[str, Any] = {"dtype": self.loc.dtype, "device": self.loc.device}
         few = randn((*shape[:-1], self.cov_factor.shape[-1]), **options)
-        drawn: Tensor = (self.cov_factor @ few.unsqueeze(-1)).squeeze(-1)
+        drawn = (self.cov_factor @ few.unsqueeze(-1)).squeeze(-1)
         return self.loc + drawn + self.cov_diag.sqrt() * randn(shape, **options)
 
     def log_prob(self, value: Tensor) -> Tensor:

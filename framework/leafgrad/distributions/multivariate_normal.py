@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from leafgrad.distributions.constraints import lower_cholesky, positive_definite, real_vector
 from leafgrad.distributions.distribution import Distribution, lazy_property
 from leafgrad.tensor.creation import eye
-from leafgrad.tensor.factorizations import cholesky
+from leafgrad.tensor.decompositions import cholesky
 from leafgrad.tensor.linalg import solve_triangular
 from leafgrad.tensor.random import randn
 from leafgrad.tensor.shapes import broadcast_shapes

@@ -79,8 +79,7 @@ class Normal(ExponentialFamily):
 
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
         first, second = natural_params
-        found: Tensor = -0.25 * first**2 / second + 0.5 * (-math.pi / second).log()
-        return found
+        return -0.25 * first**2 / second + 0.5 * (-math.pi / second).log()
 
 
 class LogNormal(Distribution):

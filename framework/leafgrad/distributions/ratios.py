@@ -60,7 +60,7 @@ class FisherSnedecor(Univariate):
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         a, b, ratio = self.df1 * 0.5, self.df2 * 0.5, self.df1 / self.df2
-        norm: Tensor = log_gamma(a + b) - log_gamma(a) - log_gamma(b)
+        norm = log_gamma(a + b) - log_gamma(a) - log_gamma(b)
         return norm + a * ratio.log() + (a - 1) * value.log() - (a + b) * (ratio * value).log1p()
 
 

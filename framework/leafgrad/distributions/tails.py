@@ -226,7 +226,7 @@ class Weibull(Inverted):
 
     def _moment(self, n: int) -> Tensor:
         """The mean of the n-th power, for a scale of 1."""
-        out: Tensor = log_gamma(1 + n / self.concentration)
+        out = log_gamma(1 + n / self.concentration)
         return out.exp()
 
     @property

@@ -194,7 +194,7 @@ class Multinomial(Distribution):
         self._check_value(value)
         x = value.to(self.probs.dtype)
         logits = where((x == 0) & (self.logits == -math.inf), 0.0, self.logits)
-        out: Tensor = log_gamma(x.sum(-1) + 1) - log_gamma(x + 1).sum(-1)
+        out = log_gamma(x.sum(-1) + 1) - log_gamma(x + 1).sum(-1)
         return out + (x * logits).sum(-1)
 
     def entropy(self) -> Tensor:
@@ -203,8 +203,7 @@ class Multinomial(Distribution):
         outcomes = Binomial(self.total_count, probs=self.probs, validate_args=False)
         some = outcomes._every("entropy", expand=False)[1:]
         orders = (outcomes.log_prob(some).exp() * log_gamma(some + 1)).sum((0, -1))
-        out: Tensor = n * self._categorical.entropy() - log_gamma(n + 1) + orders
-        return out
+        return n * self._categorical.entropy() - log_gamma(n + 1) + orders
 
     def __repr__(self) -> str:
         return f"Multinomial({self.total_count}, {self._categorical!r})"

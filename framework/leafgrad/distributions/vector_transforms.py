@@ -23,7 +23,7 @@ from leafgrad.dtypes import finfo
 from leafgrad.ops.activation import logsigmoid
 from leafgrad.tensor.arguments import one_dim
 from leafgrad.tensor.creation import arange, eye, tril_indices
-from leafgrad.tensor.factorizations import cholesky
+from leafgrad.tensor.decompositions import cholesky
 from leafgrad.tensor.joining import cat, stack
 from leafgrad.tensor.tensor import Tensor
 
@@ -74,7 +74,7 @@ class StickBreakingTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         moved = x - left(x)
-        slopes: Tensor = -moved + logsigmoid(moved) + y[..., :-1].log()
+        slopes = -moved + logsigmoid(moved) + y[..., :-1].log()
         return slopes.sum(-1)
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
@@ -158,7 +158,7 @@ class CorrCholeskyTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         _, before = self._below(y)
-        of_tanh: Tensor = math.log(2.0) * 2 + 2 * logsigmoid(2 * x) - 2 * x
+        of_tanh = math.log(2.0) * 2 + 2 * logsigmoid(2 * x) - 2 * x
         return (of_tanh + 0.5 * before.log()).sum(-1)
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from leafgrad.distributions.gamma import Chi2
 from leafgrad.ops.gamma import log_gamma, psi
 from leafgrad.tensor.creation import arange, eye
 from leafgrad.tensor.data import tensor
-from leafgrad.tensor.factorizations import cholesky
+from leafgrad.tensor.decompositions import cholesky
 from leafgrad.tensor.linalg import solve_triangular
 from leafgrad.tensor.pointwise import where
 from leafgrad.tensor.random import randn
@@ -152,7 +152,7 @@ class Wishart(ExponentialFamily):
         """The mean of the logarithm of the determinant."""
         n = self._n
         steps = arange(n, dtype=self.df.dtype, device=self.df.device) / 2
-        of_gamma: Tensor = psi(self.df.unsqueeze(-1) / 2 - steps)
+        of_gamma = psi(self.df.unsqueeze(-1) / 2 - steps)
         return of_gamma.sum(-1) + n * math.log(2.0) + 2 * _log_diagonal(self.scale_tril)
 
     @property
@@ -172,5 +172,5 @@ def _log_diagonal(tril: Tensor) -> Tensor:
 def log_multigamma(x: Tensor, n: int) -> Tensor:
     """The logarithm of the multivariate gamma function of order n. (...) -> (...)"""
     steps = arange(n, dtype=x.dtype, device=x.device) / 2
-    parts: Tensor = log_gamma(x.unsqueeze(-1) - steps)
+    parts = log_gamma(x.unsqueeze(-1) - steps)
     return parts.sum(-1) + n * (n - 1) / 4 * math.log(math.pi)

@@ -52,11 +52,10 @@ def show(namespace: Mapping[str, Any], package: str) -> None:
     examples = known(package)
     for name in namespace.keys() & examples.keys():
         value = getattr(namespace[name], "__func__", namespace[name])  # of a bound method
-        while isinstance(value, DOCUMENTED) or hasattr(value, "__wrapped__"):
+        if isinstance(value, DOCUMENTED) or hasattr(value, "__wrapped__"):
             doc = with_shared(value, value.__doc__ if not isinstance(value, type) else with_arguments(value)) or ""
             if HEADING not in doc and (doc or isinstance(value, property)):  # else it is that of another name
                 value.__doc__ = indented(doc, examples[name])
-            value = getattr(value, "__wrapped__", None)  # what is behind a door
 
 
 def shown(package: str) -> Callable[[str, Any], Any]:

@@ -167,5 +167,4 @@ def is_open(outputs: list[Tensor], others: list[Tensor] | None) -> bool:
 
 
 def zeros(like: Tensor) -> Tensor:
-    out: Tensor = new_full(like.detach(), shape=tuple(like.shape), value=0)
-    return out
+    return new_full(like.detach(), shape=tuple(like.shape), value=0)

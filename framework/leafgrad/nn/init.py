@@ -14,7 +14,7 @@ from leafgrad import modes
 from leafgrad.lazy import attach
 from leafgrad.ops import messages
 from leafgrad.tensor.creation import empty_like, eye as identity
-from leafgrad.tensor.factorizations import qr
+from leafgrad.tensor.decompositions import qr
 from leafgrad.tensor.public import publish
 from leafgrad.tensor.tensor import Tensor
 

@@ -13,14 +13,23 @@ import operator
 from collections.abc import Callable, Iterable
 from functools import partial
 from types import CodeType, FunctionType
-from typing import Any, Final
+from typing import Any, Final, Protocol, cast, overload
 
 from leafgrad import modes
 from leafgrad.ops import dispatch, messages
-from leafgrad.ops.node import EMPTY, SEQ, Epoch, Node, SymbolBase, TensorBase, Version
+from leafgrad.ops.node import EMPTY, SEQ, Epoch, Node, SymbolBase, T, TensorBase, Version
 from leafgrad.ops.traits import ALL, normal, rank
 
 General = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+
+
+class OpFunction(Protocol):
+    """What an op's function takes and gives: a tensor of tensors, an array of arrays; several results are unpacked."""
+
+    @overload
+    def __call__(self, first: T, /, *args: Any, **params: Any) -> T: ...
+    @overload
+    def __call__(self, *args: Any, **params: Any) -> Any: ...
 
 
 class Missing:
@@ -49,7 +58,7 @@ STUBS: Final[dict[int, CodeType]] = {
 SIGNATURES: Final = {n: inspect.signature(FunctionType(STUBS[n], {})) for n in (1, 2)}
 
 
-def function(op: Any, general: General) -> FunctionType:
+def function(op: Any, general: General) -> OpFunction:
     """The function that calls ``op``, and ``general`` where the straight line ends."""
     stub = STUBS[operands(op)]
     scope = {**SCOPE, "_op": op, "_lines": op.lines, "_general": general, "stub": stub}
@@ -65,7 +74,7 @@ def function(op: Any, general: General) -> FunctionType:
 
     scope["begin"] = begin
     op.functions.append(made)
-    return made
+    return cast(OpFunction, made)
 
 
 def operands(op: Any) -> int:

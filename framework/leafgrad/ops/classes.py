@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from leafgrad.ops.abstract import PRECISE
@@ -117,6 +118,22 @@ def cross_entropy(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any
     return -xp.where(kept, picked, 0).sum() / kept.sum().astype(x.dtype)
 
 
+@functools.lru_cache(maxsize=64)
+def _unit_rows(xp: Any, classes: int, dtype: Any) -> Any:
+    """A row for each class, 1 at its own place: NumPy reads whole rows in a tenth of the time of single places."""
+    found = xp.eye(classes, dtype=dtype)
+    found.flags.writeable = False
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def _starts(xp: Any, rows: int, classes: int) -> Any:
+    """Where each row begins in memory."""
+    found = xp.arange(0, rows * classes, classes)
+    found.flags.writeable = False
+    return found
+
+
 def _all_count(shape: tuple[int, ...], target: Any, dim: int, ignore: int) -> bool:
     """Whether every target is a class and none is ignored: one look, since negative ones, unsigned, are the largest."""
     classes = shape[dim]
@@ -133,7 +150,10 @@ def _cross_entropy(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> An
         return cross_entropy.forward(xp, x, target, dim=dim, ignore=ignore)
     y, now = lowered(xp, x, dim)
     losses = xp.log(xp.add.reduce(xp.exp(y), axis=now) if y.dtype != "float16" else total(xp.exp(y), now, False))
-    losses -= y[_places(xp, y.shape, target, now)]
+    if now == 1 and y.ndim == 2 and len(y) <= FEW and y.flags.c_contiguous:
+        losses -= y.reshape(-1)[target + _starts(xp, *y.shape)]
+    else:
+        losses -= y[_places(xp, y.shape, target, now)]
     return xp.add.reduce(losses, None) / known(xp, target.size, x.dtype)
 
 
@@ -162,7 +182,10 @@ def _slope(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
     y, now = lowered(xp, x, dim)
     xp.exp(y, out=y)
     y /= total(y, now, True) if y.dtype == "float16" else xp.add.reduce(y, axis=now, keepdims=True)
-    y[_places(xp, y.shape, target, now)] -= 1
+    if now == 1 and y.ndim == 2 and y.shape[1] <= FEW:
+        y -= _unit_rows(xp, y.shape[1], y.dtype)[target]
+    else:
+        y[_places(xp, y.shape, target, now)] -= 1
     y *= known(xp, 1 / target.size, y.dtype)
     return y if now == dim else raised(y, now, dim)
 

@@ -136,4 +136,5 @@ def standard_gamma_grad(xp: Any, alpha: Any, x: Any) -> Any:
     return xp.where(small > 0, -wide * xp.exp(small) * series, sign * wide * length * total).astype(alpha.dtype)
 
 
+standard_gamma.batched(lambda call: call.again(call.front(0)))  # each element is drawn by itself
 standard_gamma.vjp(alpha=lambda g, out, alpha: g * standard_gamma_grad(alpha, out))

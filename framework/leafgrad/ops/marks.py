@@ -12,10 +12,11 @@ from leafgrad.modes import BATCH, GRAD, TRACE, TRACER
 from leafgrad.ops.node import Node, Output, TensorBase
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")  # a tensor, or several
 get_mode = modes.get
 
 
-def mark(out: Any, label: str, *inputs: Any) -> Any:
+def mark(out: T, label: str, *inputs: Any) -> T:
     """Show what made ``out`` of ``inputs``, each one or several in a tuple, as one node. Returns ``out``."""
     flags = get_mode()
     if flags & (GRAD | BATCH) != GRAD:  # in a batch, arguments pass other nodes on their way
@@ -28,7 +29,8 @@ def mark(out: Any, label: str, *inputs: Any) -> Any:
             edges += map(node_of, t)
         else:
             edges.append(node_of(t))
-    for part in out if isinstance(out, tuple) else (out,):
+    parts: Any = out if isinstance(out, tuple) else (out,)
+    for part in parts:
         node = part._history if part._view is None or part._writes.seq <= part._view.seen else part._node
         if type(node) is Output:
             node = node.source

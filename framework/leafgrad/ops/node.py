@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from leafgrad.ops import forms
 
@@ -42,6 +42,9 @@ class Epoch:
     """How many derivatives have begun. A tensor keeps the number, which says whether it was there before one."""
 
     now = 0
+
+
+T = TypeVar("T", bound="TensorBase")  # what functions of a tensor give back
 
 
 class TensorBase:

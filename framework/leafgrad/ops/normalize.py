@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache, partial
+from operator import methodcaller
 from typing import Any
 
 from leafgrad.ops.abstract import PRECISE
@@ -49,7 +51,7 @@ def _standardize(xp: Any, x: Any, *, dim: Dims, eps: float, centered: bool = Tru
     """As above; small arrays in fewer calls."""
     if x.dtype.char not in "fd" or not (x.ndim and 0 < x.size <= SMALL):
         return standardize.forward(xp, x, dim=dim, eps=eps, centered=centered)
-    y, variance, _ = _small_parts(xp, x, dim, eps, centered)
+    y, variance, _, _ = _small_parts(xp, x, dim, eps, centered)
     y /= xp.sqrt(variance, variance)
     return y
 
@@ -59,33 +61,46 @@ def _standardize_slope(xp: Any, h: Any, x: Any, *, dim: Dims, eps: float, center
     """As above; small arrays in fewer calls."""
     if x.dtype.char not in "fd" or not (x.ndim and 0 < x.size <= SMALL) or h.shape != x.shape:
         return standardize_slope.forward(xp, h, x, dim=dim, eps=eps, centered=centered)
-    out, variance, n = _small_parts(xp, x, dim, eps, centered)
-    along = xp.add.reduce(h * out, dim, None, None, True)
+    out, variance, n, summed = _small_parts(xp, x, dim, eps, centered)
+    along = summed(h * out)
     along /= variance
     along /= n
     out *= along
     xp.subtract(h, out, out)
     if centered:
-        mean = xp.add.reduce(h, dim, None, None, True)
+        mean = summed(h)
         mean /= n
         out -= mean
     out /= xp.sqrt(variance, variance)
     return out
 
 
-def _small_parts(xp: Any, x: Any, dim: Dims, eps: float, centered: bool) -> tuple[Any, Any, Any]:
-    """x, less its mean if ``centered``; variance + eps; and how many elements are averaged, as an array."""
-    squares = xp.add.reduce(x if centered else x * x, dim, None, None, True)
-    n = known(xp, x.size // squares.size, x.dtype)
-    squares /= n
-    if not centered:
-        squares += eps
-        return x.copy(), squares, n
-    c = x - squares
-    squares = xp.add.reduce(c * c, dim, None, None, True)
-    squares /= n
-    squares += known(xp, eps, x.dtype)
-    return c, squares, n
+def _small_parts(xp: Any, x: Any, dim: Dims, eps: float, centered: bool) -> tuple[Any, Any, Any, Any]:
+    """x, less its mean if ``centered``; variance + eps; how many elements are averaged, as an array; and what adds up.
+
+    Sums of few short rows have the shape of what they are of: NumPy takes four times as long where it must broadcast.
+    """
+    width = x.shape[-1]
+    if x.size * width <= SMALL and dim in ((x.ndim - 1,), x.ndim - 1):
+        n, summed = known(xp, width, x.dtype), _row_sums(xp, width, x.dtype)
+    else:
+        n, summed = known(xp, count(x.shape, dim), x.dtype), partial(xp.add.reduce, axis=dim, keepdims=True)
+    if centered:
+        mean = summed(x)
+        mean /= n
+        c = x - mean
+    else:
+        c = x.copy()
+    variance = summed(c * c)
+    variance /= n
+    variance += known(xp, eps, x.dtype)
+    return c, variance, n, summed
+
+
+@lru_cache(maxsize=64)
+def _row_sums(xp: Any, width: int, dtype: Any) -> Any:
+    """What gives each element of an array the sum of its row: a product with ones."""
+    return methodcaller("dot", xp.ones((width, width), dtype))
 
 
 def _slope_x(g: Any, h: Any, x: Any, *, dim: Dims, eps: float, centered: bool) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from leafgrad import backends, modes
 from leafgrad.errors import MissingGradientError
@@ -11,7 +11,7 @@ from leafgrad.modes import ANOMALY, AUTOCAST, BATCH, GRAD, INFERENCE, PACK, PACK
 from leafgrad.ops import call, dispatch, first_call, messages, narrow, promotion
 from leafgrad.ops.conjugate import Conjugating, is_complex, refusal
 from leafgrad.ops.declarations import Declarations, Forward
-from leafgrad.ops.node import FREED, SEQ, Epoch, GraphNode, Node, Output, SymbolBase, TensorBase, Version
+from leafgrad.ops.node import FREED, SEQ, Epoch, GraphNode, Node, Output, SymbolBase, T, TensorBase, Version
 from leafgrad.ops.pull import RuleCall, compile_pull, compile_rule
 from leafgrad.ops.signature import Signature
 from leafgrad.ops.traits import dims_of, expand, normalized
@@ -75,7 +75,7 @@ class Op(Declarations):
         self.dims = dims_of(traits, signature)
         self.keeps_layout = bool(traits & {"elementwise", "view"})
         expand(self)
-        self.function: Any = call.function(self, self.general)
+        self.function = call.function(self, self.general)
 
     def call(self, argument: str) -> RuleCall:
         """The rule of an argument, and what to call it with. Where there is none, a rule that says so."""
@@ -113,6 +113,10 @@ class Op(Declarations):
 
     # ---- dispatch ---------------------------------------------------------------------------------------------
 
+    @overload
+    def __call__(self, first: T, /, *args: Any, **params: Any) -> T: ...
+    @overload
+    def __call__(self, *args: Any, **params: Any) -> Any: ...
     def __call__(self, *args: Any, **params: Any) -> Any:
         try:
             return self.function(*args, **params)

@@ -77,6 +77,7 @@ def bernoulli(xp: Any, p: Any, *, generator: Generator) -> Any:
     return generator.bernoulli(p, p.shape, p.dtype.name)
 
 
+bernoulli.batched(lambda call: call.again(call.front(0)))  # each element is drawn by itself
 bernoulli.vjp(p=lambda g: None)
 bernoulli.shape(lambda p: p.shape)
 
@@ -94,3 +95,6 @@ def multinomial(xp: Any, p: Any, *, generator: Generator, count: int, replacemen
     waited = -xp.log(1 - generator.uniform(p.shape, "float64"))  # exponential
     clock = xp.where(p > 0, waited / xp.where(p > 0, p, 1), math.inf)
     return xp.argsort(clock, axis=-1)[..., :count]
+
+
+multinomial.batched(lambda call: call.again(call.front(0)))  # each row is drawn by itself

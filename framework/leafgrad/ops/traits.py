@@ -40,8 +40,6 @@ def expand(op: Declarations) -> None:
     traits = op.traits
     if "elementwise" in traits:
         fill(op, "elementwise", _meet, lambda call: call.aligned(), lambda call: call.elementwise())
-    elif "random" in traits and len(op.signature.arguments) == 1:
-        op.batching, op.origins["batched"] = lambda call: call.each_drawn(), "trait random"
     elif dims_of(traits, op.signature) and "reduction" in traits:
         fill(op, "reduction", _reduced, lambda call: call.reduced(), lambda call: call.along())
     elif dims_of(traits, op.signature):

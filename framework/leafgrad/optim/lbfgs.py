@@ -186,8 +186,7 @@ class LBFGS(Optimizer):
         return flat
 
     def _parts(self, flat: Tensor) -> tuple[Tensor, ...]:
-        parts: tuple[Tensor, ...] = unpack(flat, shapes=tuple(tuple(p.shape) for p in self.param_groups[0]["params"]))
-        return parts
+        return tuple(unpack(flat, shapes=tuple(tuple(p.shape) for p in self.param_groups[0]["params"])))
 
     def _move(self, d: Tensor, t: float) -> None:
         for p, part in zip(self.param_groups[0]["params"], self._parts(d * t), strict=True):
@@ -276,6 +275,6 @@ class CurvatureMemory:
 
 def padded(x: Tensor, shape: tuple[int, int]) -> Tensor:
     """A matrix of ``shape`` with ``x`` at its upper left and zeros elsewhere."""
-    larger: Tensor = new_full(x, shape=shape, value=0)
+    larger = new_full(x, shape=shape, value=0)
     larger[: x.shape[0], : x.shape[1]] = x
     return larger

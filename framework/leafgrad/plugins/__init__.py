@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from leafgrad.docstrings import show, shown
 from leafgrad.lazy import attach
-from leafgrad.plugins.specs import BackendSpec, CallbackSpec, CommandSpec, ExecutorSpec, FormatSpec, ModuleSpec, resolve
+from leafgrad.plugins.specs import (
+    BackendSpec,
+    CallbackSpec,
+    CheckSpec,
+    CommandSpec,
+    ExecutorSpec,
+    FormatSpec,
+    ModuleSpec,
+    resolve,
+)
 
 CONTRACTS = {
     "Backend": "leafgrad.backends.contract:Backend",
@@ -31,6 +40,7 @@ if TYPE_CHECKING:
         backend_for,
         backends,
         callback,
+        checks,
         command,
         commands,
         executor,
@@ -51,6 +61,7 @@ __all__ = [
     "Backend",
     "BackendSpec",
     "CallbackSpec",
+    "CheckSpec",
     "CommandSpec",
     "Executor",
     "ExecutorSpec",
@@ -66,6 +77,7 @@ __all__ = [
     "backend_for",
     "backends",
     "callback",
+    "checks",
     "command",
     "commands",
     "executor",

@@ -1,5 +1,6 @@
-"""The hooks a plugin may implement. Each takes nothing and returns a list; none of them registers anything
-itself.
+"""The hooks a plugin may implement. Each returns a list; none of them registers anything itself.
+
+Those that take nothing are called once, when the plugin is registered; one that takes an argument is called for each.
 
 A plugin is a module (or an object) under the entry-point group `leafgrad`:
 
@@ -24,7 +25,16 @@ from typing import Final
 
 import pluggy
 
-from leafgrad.plugins.specs import BackendSpec, CallbackSpec, CommandSpec, ExecutorSpec, FormatSpec, ModuleSpec, Op
+from leafgrad.plugins.specs import (
+    BackendSpec,
+    CallbackSpec,
+    CheckSpec,
+    CommandSpec,
+    ExecutorSpec,
+    FormatSpec,
+    ModuleSpec,
+    Op,
+)
 
 API_VERSION: Final = 1
 """Version of the hooks below. It changes when a plugin written for the old ones could go wrong."""
@@ -121,5 +131,18 @@ def leafgrad_callbacks() -> list[CallbackSpec]:
         @hookimpl
         def leafgrad_callbacks():
             return [CallbackSpec("csv", target="leafgrad.utils.loggers:CsvLogger")]
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def leafgrad_checks(op: Op) -> list[CheckSpec]:
+    """What `leafgrad.testing.check_op` checks of this op beside its own checks; asked each time that an op is checked.
+
+    Example:
+
+        @hookimpl
+        def leafgrad_checks(op):
+            return [CheckSpec("onnx", target="leafgrad_onnx.checking:check")] if "onnx" in op.lowering else []
     """
     raise NotImplementedError

@@ -22,6 +22,7 @@ register = _MANAGER.register
 unregister = _MANAGER.unregister
 status = _MANAGER.status
 backend_for = _MANAGER.backend_for
+checks = _MANAGER.checks
 specs.owner_of = _MANAGER.owner
 
 

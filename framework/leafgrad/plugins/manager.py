@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from importlib import import_module
+from inspect import signature
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +27,7 @@ from leafgrad.plugins.selection import VARIABLE, selection
 from leafgrad.plugins.specs import (
     BackendSpec,
     CallbackSpec,
+    CheckSpec,
     CommandSpec,
     ExecutorSpec,
     FormatSpec,
@@ -42,6 +44,8 @@ GROUP: Final = "leafgrad"
 CORE: Final = "leafgrad.plugins.builtin"
 CORE_KEY: Final = ("core", "leafgrad")
 HOOKS: Final = tuple(name for name in vars(hookspecs) if name.startswith("leafgrad_"))
+ASKED: Final = frozenset(name for name in HOOKS if signature(getattr(hookspecs, name)).parameters)
+"""Hooks with arguments, which are called where something is asked, not when a plugin is registered."""
 
 Contribution = dict[str, list[Any]]
 """What one plugin lists, by hook."""
@@ -157,6 +161,30 @@ class Manager:
     def backend_for(self, device_type: str) -> BackendSpec:
         """The backend that serves a device type, as listed; UnknownNameError if no plugin lists one."""
         return self.backends.find(self.devices.find(device_type).name)
+
+    def checks(self, op: Op, taken: Container[str] = ()) -> list[CheckSpec]:
+        """What plugins check of an op, in the order that ``tryfirst`` and ``trylast`` say.
+
+        Of one whose hook fails, or lists what is no CheckSpec or has a name that is taken, nothing, with a warning.
+        """
+        self.load()
+        hook = "leafgrad_checks"
+        callers = [plugin for plugin in self._plugins.values() if hook in plugin.hooks]
+        found: dict[str, CheckSpec] = {}
+        for record in sorted(callers, key=lambda record: rank(self._pluggy.get_plugin(record.name), hook)):
+            try:
+                plugin = self._pluggy.get_plugin(record.name)
+                others = [other for other in self._pluggy.get_plugins() if other is not plugin]
+                listed = [spec for specs in self._pluggy.subset_hook_caller(hook, others)(op=op) for spec in specs]
+                for spec in listed:
+                    if not isinstance(spec, CheckSpec) or flaw(spec) or spec.name in found or spec.name in taken:
+                        wrong = flaw(spec) if isinstance(spec, CheckSpec) else "expected a CheckSpec"
+                        raise PluginError(f"lists {spec!r}: {wrong or 'there is a check of that name'}")
+                found |= {spec.name: spec for spec in listed}
+            except Exception as error:
+                what = str(error) if isinstance(error, PluginError) else f"failed: {type(error).__name__}: {error}"
+                report(PluginError(f"{record}: {hook} of op {op.name!r} {what}"))
+        return list(found.values())
 
     def owner(self, target: str) -> Plugin | None:
         """The plugin that lists something with this target; None if none does."""
@@ -318,6 +346,9 @@ class Manager:
         others = [other for other in self._pluggy.get_plugins() if other is not plugin]
         contribution: Contribution = {}
         for name in sorted(callers):
+            if name in ASKED:
+                contribution[name] = []
+                continue
             for listed in self._pluggy.subset_hook_caller(name, others)() or [None]:  # pluggy drops None
                 if not isinstance(listed, list | tuple):
                     raise PluginError(f"{record}: expected {name} to return a list, got {type(listed).__name__}")
@@ -327,7 +358,7 @@ class Manager:
     def _check(self, contribution: Contribution, record: Plugin) -> None:
         """PluginError for entries of the wrong kind, PluginClashError for a name that is listed twice."""
         for hook, entries in contribution.items():
-            kind, _ = self._registries[hook]
+            kind, _ = self._registries[hook] if entries else (object, None)
             for entry in {type(entry): entry for entry in entries}.values():  # to ask a protocol takes long
                 if not isinstance(entry, kind) or isinstance(entry, type):
                     raise PluginError(f"{record}: expected {hook} to list {kind.__name__} objects, got {entry!r}")

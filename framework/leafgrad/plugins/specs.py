@@ -99,6 +99,18 @@ class CallbackSpec(NamedTuple):
     target: str
 
 
+class CheckSpec(NamedTuple):
+    """What ``leafgrad.testing.check_op`` checks of an op, beside its own checks.
+
+    name: as in ``check_op(..., checks=["onnx"])``.
+    target: a function, called as ``check(op, args, params)`` for each sample. It raises an AssertionError that says
+        what was expected and what came, or unittest.SkipTest where it cannot try the sample.
+    """
+
+    name: str
+    target: str
+
+
 def resolve(target: str) -> Any:
     """Import what "module:attribute" names, or "module".
 
@@ -126,7 +138,7 @@ def owner_of(target: str) -> Any:
     return None
 
 
-SPECS = BackendSpec | ExecutorSpec | CommandSpec | ModuleSpec | FormatSpec | CallbackSpec
+SPECS = BackendSpec | ExecutorSpec | CommandSpec | ModuleSpec | FormatSpec | CallbackSpec | CheckSpec
 
 
 def flaw(entry: Any) -> str:

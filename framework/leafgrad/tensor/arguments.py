@@ -6,24 +6,28 @@ import itertools
 import numbers
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leafgrad import devices, dtypes
 from leafgrad.ops.convert import to_dtype
 from leafgrad.ops.messages import describe, warn
-from leafgrad.ops.node import SymbolBase, TensorBase
+from leafgrad.ops.node import SymbolBase, T, TensorBase
 from leafgrad.ops.traits import ALL
+
+if TYPE_CHECKING:
+    from leafgrad.tensor.tensor import Tensor
 
 Dim = int | Iterable[int] | None
 INTS = frozenset({int})
 
 
-def expect_tensor(value: Any, name: str, function: str) -> Any:
+def expect_tensor(value: Any, name: str, function: str) -> Tensor:
     """``value`` if it is a Tensor, else a TypeError."""
+    given: Any = value
     if not isinstance(value, TensorBase):
         kind = type(value).__name__
         raise TypeError(f"{function}(): argument {name!r} must be Tensor, not {kind}{no_tensor(value)}")
-    return value
+    return given
 
 
 def no_tensor(value: Any) -> str:
@@ -130,7 +134,7 @@ def shape(args: tuple[Any, ...], function: str = "size", name: str = "size") -> 
         ) from None
 
 
-def cast(input: Any, dtype: Any) -> Any:
+def cast(input: T, dtype: Any) -> T:
     """``input`` converted to ``dtype``; unchanged if that is None or its own."""
     if dtype is None:
         return input
@@ -149,30 +153,30 @@ def discarding(input: Any, dtype: dtypes.dtype) -> Any:
     return to_dtype(input, dtype=dtype.name, source=source.name)
 
 
-def widened(input: Any, dtype: Any) -> Any:
+def widened(input: T, dtype: Any) -> T:
     """``input``, converted to ``dtype`` if given, as sums and products take it: integers and bools as int64."""
     x = input if dtype is None else discarding(input, dtypes.check(dtype))
     wide = x._data.dtype in dtypes.DIFFERENTIABLE or dtypes.of(x._data).is_differentiable
     return x if wide else cast(x, dtypes.int64)
 
 
-def expect_real(input: Any, function: str) -> Any:
+def expect_real(input: T, function: str) -> T:
     """``input``, a Tensor, if it is not complex, else a NotImplementedError."""
-    if input.dtype.is_complex:
+    if (found := dtypes.of(input._data)).is_complex:
         raise NotImplementedError(
-            f"{function}: not implemented for {input.dtype}; compute with .real and .imag, or with abs()"
+            f"{function}: not implemented for {found}; compute with .real and .imag, or with abs()"
         )
     return input
 
 
-def expect_differentiable(input: Any, function: str, error: type[Exception] = RuntimeError) -> Any:
+def expect_differentiable(input: T, function: str, error: type[Exception] = RuntimeError) -> T:
     """``input`` if its dtype is a floating or a complex one, else an ``error``."""
     if isinstance(input, TensorBase) and dtypes.of(input._data).is_complex:
         return input
     return expect_floating(input, function, error)
 
 
-def expect_floating(input: Any, function: str, error: type[Exception] = RuntimeError) -> Any:
+def expect_floating(input: T, function: str, error: type[Exception] = RuntimeError) -> T:
     """``input`` if its dtype is a floating one, else an ``error``."""
     if isinstance(input, TensorBase) and input._data.dtype in dtypes.FLOATING:
         return input

@@ -21,7 +21,16 @@ from leafgrad.dtypes import (
     int64 as int64,
     uint8 as uint8,
 )
-from leafgrad.tensor import array_linalg, derived, extremes, gathering, joining, rearranging, reductions, sorting
+from leafgrad.tensor import (
+    array_linalg,
+    comparison,
+    differences,
+    gathering,
+    joining,
+    rearranging,
+    reductions,
+    statistics,
+)
 from leafgrad.tensor.array_creation import (
     arange as arange,
     asarray as asarray,
@@ -56,13 +65,26 @@ from leafgrad.tensor.array_types import (
     isdtype as isdtype,
     result_type as result_type,
 )
+from leafgrad.tensor.comparison import (
+    eq,
+    ge,
+    gt,
+    isfinite as isfinite,
+    isinf as isinf,
+    isnan as isnan,
+    le,
+    lt,
+    maximum as maximum,
+    minimum as minimum,
+    ne,
+)
+from leafgrad.tensor.complex_numbers import conj as conj, imag as imag, real as real
 from leafgrad.tensor.creation import (
     empty_like as empty_like,
     full_like as full_like,
     ones_like as ones_like,
     zeros_like as zeros_like,
 )
-from leafgrad.tensor.derived import conj as conj, imag as imag, positive as positive, real as real
 from leafgrad.tensor.interop import from_dlpack as from_dlpack
 from leafgrad.tensor.methods import DECLARED
 from leafgrad.tensor.pointwise import (
@@ -85,20 +107,12 @@ from leafgrad.tensor.pointwise import (
     copysign as copysign,
     cos as cos,
     cosh as cosh,
-    divide as divide,
-    eq,
+    div,
     exp as exp,
     expm1 as expm1,
     floor as floor,
     floor_divide as floor_divide,
-    greater as greater,
-    greater_equal as greater_equal,
     hypot as hypot,
-    isfinite as isfinite,
-    isinf as isinf,
-    isnan as isnan,
-    less as less,
-    less_equal as less_equal,
     log as log,
     log1p as log1p,
     log2 as log2,
@@ -108,12 +122,10 @@ from leafgrad.tensor.pointwise import (
     logical_not as logical_not,
     logical_or as logical_or,
     logical_xor as logical_xor,
-    maximum as maximum,
-    minimum as minimum,
-    multiply as multiply,
-    negative as negative,
+    mul,
+    neg,
     nextafter as nextafter,
-    not_equal as not_equal,
+    positive as positive,
     pow as pow,
     reciprocal as reciprocal,
     remainder as remainder,
@@ -124,20 +136,22 @@ from leafgrad.tensor.pointwise import (
     sinh as sinh,
     sqrt as sqrt,
     square as square,
-    subtract as subtract,
+    sub,
     tan as tan,
     tanh as tanh,
     trunc as trunc,
     where as where,
 )
 from leafgrad.tensor.rearranging import tile as tile
-from leafgrad.tensor.shapes import broadcast_tensors, moveaxis as moveaxis
+from leafgrad.tensor.shapes import broadcast_tensors, movedim
 from leafgrad.tensor.tensor import Tensor
 
 __array_api_version__ = "2024.12"
 
 e, pi, inf, nan, newaxis = math.e, math.pi, math.inf, math.nan, None
-bool, bitwise_invert, equal, linalg = bool_, bitwise_not, eq, array_linalg
+bool, bitwise_invert, linalg, moveaxis = bool_, bitwise_not, array_linalg, movedim
+divide, multiply, negative, subtract = div, mul, neg, sub
+equal, greater, greater_equal, less, less_equal, not_equal = eq, gt, ge, lt, le, ne
 
 Axis = int | Sequence[int] | None
 
@@ -246,12 +260,12 @@ def any(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> 
 
 def max(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
     """The largest."""
-    return _reduced(extremes.amax, x, axis, keepdims)
+    return _reduced(statistics.amax, x, axis, keepdims)
 
 
 def min(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
     """The smallest."""
-    return _reduced(extremes.amin, x, axis, keepdims)
+    return _reduced(statistics.amin, x, axis, keepdims)
 
 
 def mean(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
@@ -300,31 +314,31 @@ def cumulative_sum(
     x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: builtins.bool = False
 ) -> Tensor:
     """Sums up to and with each element; before them 0, with ``include_initial``."""
-    return _running(extremes.cumsum, x, axis, dtype, 0 if include_initial else None)
+    return _running(differences.cumsum, x, axis, dtype, 0 if include_initial else None)
 
 
 def cumulative_prod(
     x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: builtins.bool = False
 ) -> Tensor:
     """Products up to and with each element; before them 1, with ``include_initial``."""
-    return _running(extremes.cumprod, x, axis, dtype, 1 if include_initial else None)
+    return _running(differences.cumprod, x, axis, dtype, 1 if include_initial else None)
 
 
 def diff(
     x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
     """The ``n``-th differences of neighbours."""
-    return derived.diff(x, n, axis, prepend, append)
+    return differences.diff(x, n, axis, prepend, append)
 
 
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: builtins.bool = False) -> Tensor:
     """Where the largest is."""
-    return extremes.argmax(x, axis, keepdims)
+    return statistics.argmax(x, axis, keepdims)
 
 
 def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: builtins.bool = False) -> Tensor:
     """Where the smallest is."""
-    return extremes.argmin(x, axis, keepdims)
+    return statistics.argmin(x, axis, keepdims)
 
 
 def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
@@ -334,29 +348,28 @@ def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = 
 
 def argsort(x: Tensor, /, *, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True) -> Tensor:
     """The indices that sort."""
-    return sorting.argsort(x, axis, descending, stable)
+    return comparison.argsort(x, axis, descending, stable)
 
 
 def sort(x: Tensor, /, *, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True) -> Tensor:
     """Sorted."""
-    return sorting.sort(x, axis, descending, stable)[0]
+    return comparison.sort(x, axis, descending, stable)[0]
 
 
 def searchsorted(x1: Tensor, x2: Tensor, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
     """Where ``x2`` would be inserted into ``x1``."""
-    return sorting.searchsorted(x1, x2, side=side, sorter=sorter)
+    return comparison.searchsorted(x1, x2, side=side, sorter=sorter)
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     """Where the elements are not zero, one tensor for each dimension."""
-    found: tuple[Tensor, ...] = sorting.nonzero(x, as_tuple=True)
+    found: tuple[Tensor, ...] = gathering.nonzero(x, as_tuple=True)
     return found
 
 
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     """The slices at ``indices`` of a dimension; negative ones count from the end."""
-    found: Tensor = x[(*(slice(None),) * ((axis or 0) % x.ndim), indices)]
-    return found
+    return x[(*(slice(None),) * ((axis or 0) % x.ndim), indices)]
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import return_types
-from leafgrad.tensor import einsum, factorizations, linalg, matrices, norms, reductions
-from leafgrad.tensor.matmul import matmul as matmul, outer as outer
+from leafgrad.tensor import decompositions, einsum, linalg, norms, reductions
+from leafgrad.tensor.blas import matmul as matmul, outer as outer
 from leafgrad.tensor.tensor import Tensor
 
 
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     """The triangular factor of positive definite matrices; of ``upper``, the one whose transpose comes first."""
-    return factorizations.cholesky(x, upper=upper)
+    return decompositions.cholesky(x, upper=upper)
 
 
 def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """The cross product of vectors of three elements."""
-    return matrices.linalg_cross(x1, x2, dim=axis)
+    return linalg.linalg_cross(x1, x2, dim=axis)
 
 
 def det(x: Tensor, /) -> Tensor:
@@ -28,17 +28,17 @@ def det(x: Tensor, /) -> Tensor:
 
 def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
     """A diagonal; with ``offset`` above the main one, or below it."""
-    return matrices.linalg_diagonal(x, offset=offset)
+    return decompositions.linalg_diagonal(x, offset=offset)
 
 
 def eigh(x: Tensor, /) -> return_types.linalg_eigh:
     """Eigenvalues and eigenvectors of symmetric matrices."""
-    return factorizations.eigh(x)
+    return decompositions.eigh(x)
 
 
 def eigvalsh(x: Tensor, /) -> Tensor:
     """Eigenvalues of symmetric matrices."""
-    return factorizations.eigvalsh(x)
+    return decompositions.eigvalsh(x)
 
 
 def inv(x: Tensor, /) -> Tensor:
@@ -73,7 +73,7 @@ def pinv(x: Tensor, /, *, rtol: Any = None) -> Tensor:
 
 def qr(x: Tensor, /, *, mode: str = "reduced") -> return_types.linalg_qr:
     """An orthogonal factor and an upper triangular one."""
-    return factorizations.qr(x, mode)
+    return decompositions.qr(x, mode)
 
 
 def slogdet(x: Tensor, /) -> return_types.linalg_slogdet:
@@ -88,12 +88,12 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
 
 def svd(x: Tensor, /, *, full_matrices: bool = True) -> return_types.linalg_svd:
     """The singular value decomposition ``U, S, Vh``."""
-    return factorizations.svd(x, full_matrices)
+    return decompositions.svd(x, full_matrices)
 
 
 def svdvals(x: Tensor, /) -> Tensor:
     """Singular values, the largest first."""
-    return factorizations.svdvals(x)
+    return decompositions.svdvals(x)
 
 
 def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from leafgrad.tensor import extremes, sorting
+from leafgrad.tensor import comparison, differences, statistics
 from leafgrad.tensor.tensor import Tensor
 
 
 def unique_values(x: Tensor, /) -> Tensor:
     """The distinct elements."""
-    found: Tensor = extremes.unique(x)
+    found: Tensor = statistics.unique(x)
     return found
 
 
@@ -39,16 +39,16 @@ class UniqueInverse(NamedTuple):
 
 def unique_all(x: Tensor, /) -> UniqueAll:
     """The distinct elements, with all that there is to know of them."""
-    values, inverse, counts = extremes.unique(x, return_inverse=True, return_counts=True)
-    order = sorting.argsort(inverse.reshape(-1), stable=True)
-    return UniqueAll(values, order[extremes.cumsum(counts, 0) - counts], inverse, counts)
+    values, inverse, counts = statistics.unique(x, return_inverse=True, return_counts=True)
+    order = comparison.argsort(inverse.reshape(-1), stable=True)
+    return UniqueAll(values, order[differences.cumsum(counts, 0) - counts], inverse, counts)
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:
     """The distinct elements, and how often each occurs."""
-    return UniqueCounts(*extremes.unique(x, return_counts=True))
+    return UniqueCounts(*statistics.unique(x, return_counts=True))
 
 
 def unique_inverse(x: Tensor, /) -> UniqueInverse:
     """The distinct elements, and for each element the number of its own among them."""
-    return UniqueInverse(*extremes.unique(x, return_inverse=True))
+    return UniqueInverse(*statistics.unique(x, return_inverse=True))

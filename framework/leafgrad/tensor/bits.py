@@ -29,5 +29,4 @@ def as_dtype(x: Tensor, dtype: dtypes.dtype) -> Tensor:
         for d, step in enumerate(x.stride()[:-1]):
             if step % ratio:
                 raise RuntimeError(f"self.stride({d}) must be divisible by {ratio} {pair}, but got {step}")
-    out: Tensor = reinterpret(x, dtype=dtype.name)
-    return out
+    return reinterpret(x, dtype=dtype.name)

@@ -1,78 +1,80 @@
-"""Conversions of dtype by name, and questions about dtypes."""
+"""Conversions of dtype, copies, and questions about dtypes."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from leafgrad import dtypes
+from leafgrad.ops import promotion
 from leafgrad.tensor import arguments
+from leafgrad.tensor.arguments import expect_tensor, number
 from leafgrad.tensor.kinds import TYPES, TensorType
-from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.methods import attach
+from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["is_floating_point", "is_nonzero", "is_tensor"]
 
-
+@public(only="leafgrad")
 def is_tensor(obj: Any) -> bool:
     """Whether ``obj`` is a Tensor."""
     return isinstance(obj, Tensor)
 
 
-@method
+@public
 def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype is float16, bfloat16, float32 or float64."""
     return input.dtype.is_floating_point
 
 
-@method
+@public
 def is_nonzero(input: Tensor) -> bool:
     """Whether the only element is not zero. RuntimeError if there are more, or none."""
     return bool(arguments.expect_tensor(input, "input", "is_nonzero"))
 
 
-@method
+@public(only="Tensor")
 def double(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As float64."""
     return self.to(dtypes.float64, memory_format=memory_format)
 
 
-@method
+@public(only="Tensor")
 def half(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As float16."""
     return self.to(dtypes.float16, memory_format=memory_format)
 
 
-@method
+@public(only="Tensor")
 def bfloat16(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As bfloat16."""
     return self.to(dtypes.bfloat16, memory_format=memory_format)
 
 
-@method
+@public(only="Tensor")
 def short(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As int16."""
     return self.to(dtypes.int16, memory_format=memory_format)
 
 
-@method
+@public(only="Tensor")
 def long(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As int64."""
     return self.to(dtypes.int64, memory_format=memory_format)
 
 
-@method
+@public(only="Tensor")
 def char(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As int8."""
     return self.to(dtypes.int8, memory_format=memory_format)
 
 
-@method
+@public(only="Tensor")
 def byte(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As uint8."""
     return self.to(dtypes.uint8, memory_format=memory_format)
 
 
-@method
+@public(only="Tensor")
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """As the dtype of ``other``, on its device."""
     return self.to(arguments.expect_tensor(other, "other", "type_as"))
@@ -113,3 +115,37 @@ attach("type", _type)
 attach("int", _int)
 attach("float", _float)
 attach("bool", _bool)
+
+
+@public(only="leafgrad")
+def clone(input: Tensor) -> Tensor:
+    """A copy in memory of its own; gradients flow through it. (...) -> (...)"""
+    return expect_tensor(input, "input", "clone").clone()
+
+
+@public(only="leafgrad")
+def detach(input: Tensor) -> Tensor:
+    """The same memory as a tensor that does not require grad. (...) -> (...)"""
+    return expect_tensor(input, "input", "detach").detach()
+
+
+# ---- types --------------------------------------------------------------------------------------------------------
+
+
+@public(only="leafgrad")
+def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
+    """The dtype in which arithmetic on two tensors or numbers would be done."""
+    for name, value in (("tensor1", tensor1), ("tensor2", tensor2)):
+        if not isinstance(value, Tensor):
+            number(value, name, "result_type")
+    return promotion.result_type((tensor1, tensor2))
+
+
+@public(only="leafgrad")
+def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
+    """Whether promotion allows a conversion: to the same category (bool < integer < floating) or a higher one."""
+    return dtypes.check(from_, "from_").category <= dtypes.check(to, "to").category
+
+
+attach("itemsize", property(lambda self: self.dtype.itemsize, doc="Bytes of one element."))
+attach("nbytes", property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes of all elements."))

@@ -11,25 +11,8 @@ from leafgrad.ops import create, dispatch
 from leafgrad.ops.conjugate import is_complex
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor import arguments
-from leafgrad.tensor.methods import method
+from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = [
-    "arange",
-    "empty",
-    "empty_like",
-    "eye",
-    "full",
-    "full_like",
-    "linspace",
-    "logspace",
-    "ones",
-    "ones_like",
-    "tril_indices",
-    "triu_indices",
-    "zeros",
-    "zeros_like",
-]
 
 DType = dtypes.dtype | None
 
@@ -124,21 +107,25 @@ def inferred(value: Any) -> dtypes.dtype:
 # ---- filled -------------------------------------------------------------------------------------------------------
 
 
+@public(only="leafgrad", out="cast")
 def zeros(*size: Any, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros of shape ``size``, given as integers or one sequence."""
     return new(create.zeros, kind(dtype), device, requires_grad, shape=sizes(size, "zeros"))
 
 
+@public(only="leafgrad", out="cast")
 def ones(*size: Any, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones of shape ``size``, given as integers or one sequence."""
     return new(create.full, kind(dtype), device, requires_grad, shape=sizes(size, "ones"), value=1)
 
 
+@public(only="leafgrad", out="cast")
 def empty(*size: Any, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor of shape ``size`` whose elements are arbitrary until they are written."""
     return new(create.empty, kind(dtype), device, requires_grad, shape=sizes(size, "empty"))
 
 
+@public(only="leafgrad", out="cast")
 def full(size: Any, fill_value: Any, *, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """``fill_value`` everywhere, of shape ``size`` (a sequence); its type decides the dtype if none is given."""
     if isinstance(size, int):
@@ -149,6 +136,7 @@ def full(size: Any, fill_value: Any, *, dtype: DType = None, device: Any = None,
     return new(create.full, target, device, requires_grad, shape=sizes((size,), "full"), value=value)
 
 
+@public(only="leafgrad", out="cast")
 def eye(
     n: int, m: int | None = None, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -167,7 +155,7 @@ def beside(input: Tensor, made: Tensor) -> Tensor:
     return made
 
 
-@method
+@public(only="Tensor")
 def new_zeros(
     input: Tensor, *size: Any, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -176,14 +164,14 @@ def new_zeros(
     return beside(input, zeros(*size, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad))
 
 
-@method
+@public(only="Tensor")
 def new_ones(input: Tensor, *size: Any, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones of shape ``size``, of this tensor's dtype and device unless others are given."""
     place = input.device if device is None else device
     return beside(input, ones(*size, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad))
 
 
-@method
+@public(only="Tensor")
 def new_empty(
     input: Tensor, *size: Any, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -192,7 +180,7 @@ def new_empty(
     return beside(input, empty(*size, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad))
 
 
-@method
+@public(only="Tensor")
 def new_full(
     input: Tensor, size: Any, fill_value: Any, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -215,6 +203,7 @@ def alike(input: Tensor, made: Tensor, memory_format: Any) -> Tensor:
     return made
 
 
+@public(only="leafgrad")
 def zeros_like(
     input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
@@ -224,6 +213,7 @@ def zeros_like(
     return alike(input, made, memory_format)
 
 
+@public(only="leafgrad")
 def ones_like(
     input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
@@ -233,6 +223,7 @@ def ones_like(
     return alike(input, made, memory_format)
 
 
+@public(only="leafgrad")
 def empty_like(
     input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
@@ -242,6 +233,7 @@ def empty_like(
     return alike(input, made, memory_format)
 
 
+@public(only="leafgrad")
 def full_like(
     input: Tensor,
     fill_value: Any,
@@ -260,6 +252,7 @@ def full_like(
 # ---- evenly spaced ------------------------------------------------------------------------------------------------
 
 
+@public(only="leafgrad", out="flat")
 def arange(
     start: Any, end: Any = None, step: Any = 1, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -295,6 +288,7 @@ def arange(
     return new(create.arange, target, device, requires_grad, start=start, step=step, count=int(count))
 
 
+@public(only="leafgrad", out="flat")
 def linspace(
     start: Any, end: Any, steps: int, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -307,6 +301,7 @@ def linspace(
     return new(create.linspace, target, device, requires_grad, **bounds)
 
 
+@public(only="leafgrad", out="flat")
 def logspace(
     start: Any,
     end: Any,
@@ -342,11 +337,13 @@ def _bounds(function: str, start: Any, end: Any, steps: int, kind: dtypes.dtype)
     return {"start": plain(first), "end": plain(last), "count": int(steps)}
 
 
+@public(only="leafgrad")
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = dtypes.int64, device: Any = None) -> Tensor:
     """Row and column numbers of the lower triangle of a (row, col) matrix. (2, number of elements)"""
     return _triangle("tril_indices", row, col, offset, True, dtype, device)
 
 
+@public(only="leafgrad")
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = dtypes.int64, device: Any = None) -> Tensor:
     """Row and column numbers of the upper triangle of a (row, col) matrix. (2, number of elements)"""
     return _triangle("triu_indices", row, col, offset, False, dtype, device)

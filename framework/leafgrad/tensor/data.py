@@ -9,10 +9,9 @@ from leafgrad import backends, devices, dtypes, modes
 from leafgrad.backends.place import place as place_of
 from leafgrad.ops import create, dispatch, messages
 from leafgrad.tensor.creation import DType, kind
-from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.methods import attach
+from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = ["as_tensor", "from_numpy", "tensor"]
 
 COPY = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
@@ -20,6 +19,7 @@ COPY = (
 )
 
 
+@public(only="leafgrad")
 def tensor(data: Any, *, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A new leaf with a copy of ``data``.
 
@@ -119,6 +119,7 @@ def _frozen(values: Any) -> Any:
     return tuple(map(_frozen, values)) if isinstance(values, (list, tuple)) else values
 
 
+@public(only="leafgrad")
 def as_tensor(data: Any, dtype: DType = None, device: Any = None) -> Tensor:
     """``data`` as a tensor, sharing memory and history where dtype and device allow; otherwise a copy."""
     if isinstance(data, Tensor):
@@ -129,6 +130,7 @@ def as_tensor(data: Any, dtype: DType = None, device: Any = None) -> Tensor:
     return copied(data, dtype, device)
 
 
+@public(only="leafgrad")
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor that shares the memory of a NumPy array: writes to one are seen by the other.
 
@@ -163,7 +165,7 @@ def _wrapped(self: Tensor, array: Any, context: Any = None, return_scalar: bool 
 attach("__array_wrap__", _wrapped)
 
 
-@method
+@public(only="Tensor")
 def new_tensor(
     input: Tensor, data: Any, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:

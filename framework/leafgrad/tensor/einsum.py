@@ -19,15 +19,15 @@ from leafgrad.ops.promotion import result_type
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import diagonal, permute, reshape
 from leafgrad.tensor.arguments import expect_tensor, integer, one_dim
+from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = ["einsum", "tensordot"]
 
 Labels = tuple[Hashable, ...]
 Term = tuple[Tensor, Labels]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
+@public(only="leafgrad")
 def einsum(*args: Any) -> Tensor:
     """Sum of products of elements, in Einstein's notation: ``einsum("bij,bjk->bik", x, y)``.
 
@@ -47,6 +47,7 @@ def einsum(*args: Any) -> Tensor:
     return _multiply([_diagonals(x, labels) for x, labels in zip(operands, inputs, strict=True)], output)
 
 
+@public(only="leafgrad", out="exact")
 def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Any] = 2) -> Tensor:
     """Contract dimensions of ``a`` with dimensions of ``b``.
 
@@ -156,13 +157,11 @@ def _sum_out(term: Term, keep: Collection[Hashable]) -> Term:
 
 
 def _ordered(x: Tensor, labels: Labels, wanted: Labels) -> Tensor:
-    result: Tensor = x if labels == wanted else permute(x, dims=tuple(labels.index(label) for label in wanted))
-    return result
+    return x if labels == wanted else permute(x, dims=tuple(labels.index(label) for label in wanted))
 
 
 def _shaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    result: Tensor = x if tuple(x.shape) == shape else reshape(x, shape=shape)
-    return result
+    return x if tuple(x.shape) == shape else reshape(x, shape=shape)
 
 
 def _diagonals(x: Tensor, labels: Labels) -> Term:

@@ -13,13 +13,12 @@ from leafgrad import dtypes, modes
 from leafgrad.ops.convert import contiguous as in_order
 from leafgrad.ops.geometry import inverse
 from leafgrad.ops.node import SymbolBase
-from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.methods import attach
+from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import layout, permuted
 from leafgrad.tensor.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-__all__: list[str] = []  # what it adds are methods
 
 RANKS = {dtypes.channels_last: 4, dtypes.channels_last_3d: 5}
 PLAIN = (None, dtypes.contiguous_format, dtypes.preserve_format)
@@ -57,7 +56,7 @@ def strides(shape: tuple[int, ...], memory_format: Any, function: str) -> tuple[
     return tuple(steps)
 
 
-@method
+@public(only="Tensor")
 def is_contiguous(input: Tensor, memory_format: Any = dtypes.contiguous_format) -> bool:
     """Whether the elements lie in memory in order and without gaps: that of the dimensions, or of a memory format."""
     data = layout(input)
@@ -77,7 +76,7 @@ def is_contiguous(input: Tensor, memory_format: Any = dtypes.contiguous_format) 
     return True
 
 
-@method
+@public(only="Tensor")
 def contiguous(input: Tensor, memory_format: Any = dtypes.contiguous_format) -> Tensor:
     """The tensor itself if it lies in memory like that, else a copy that does."""
     return input if is_contiguous(input, memory_format) else laid_out(input, memory_format, "contiguous")
@@ -87,8 +86,7 @@ def laid_out(input: Tensor, memory_format: Any, function: str) -> Tensor:
     """A copy in a memory format."""
     ordered = order(input.ndim, memory_format, function)
     if ordered is None:
-        copied: Tensor = in_order(input)
-        return copied
+        return in_order(input)
     back = tuple(sorted(range(len(ordered)), key=ordered.__getitem__))
     return permuted(in_order(permuted(input, ordered)), back)
 

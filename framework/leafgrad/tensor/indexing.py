@@ -23,8 +23,6 @@ from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.writes import copy_, fill_, value_for
 
-__all__: list[str] = []  # what it adds are methods
-
 INTEGERS = (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8)
 SIMPLE = {int, slice, type(None), type(Ellipsis)}
 BACKENDS = backends.BACKENDS
@@ -109,7 +107,7 @@ class Plan:
 
     def chosen(self, x: Tensor) -> Tensor:
         """What ``indices`` choose of the view."""
-        out: Tensor = ops.index(x, *self.indices, dims=tuple(self.dims))
+        out = ops.index(x, *self.indices, dims=tuple(self.dims))
         return out if self.order is None else permute(out, dims=self.order)
 
     def value(self, x: Tensor, value: Any) -> Any:
@@ -221,14 +219,12 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     """A view for ints, slices, None and the ellipsis, a copy as soon as tensors, lists or masks choose elements."""
     at = simple_index(key, self._data.shape)
     if at is not None:
-        simple: Tensor = _part(self, at=at)
-        return simple
+        return _part(self, at=at)
     if isinstance(key, Tensor) and modes.get() <= modes.GRAD:
         at, data = key._data, self._data
         alike = type(at) is type(data) and type(at) in ops.index.lines
         if alike and at.ndim and data.ndim and at.dtype.kind == "i":
-            picked: Tensor = _index(self, key, dims=(0,))
-            return picked
+            return _index(self, key, dims=(0,))
     plan = Plan(self, key)
     chosen = plan.view(self)
     if not plan.dims:
@@ -254,8 +250,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
 
 
 def _where_mask(x: Tensor, mask: Tensor, value: Any) -> Tensor:
-    out: Tensor = where(mask, value, x)
-    return out
+    return where(mask, value, x)
 
 
 def _is_mask(x: Tensor, key: Any) -> bool:

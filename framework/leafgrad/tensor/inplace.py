@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,9 +14,8 @@ from leafgrad.ops.convert import new_full, to_dtype
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import add
 from leafgrad.ops.flat import unpack
-from leafgrad.ops.node import Leaf, SymbolBase, TensorBase, Version, hand_over
+from leafgrad.ops.node import Leaf, SymbolBase, T, TensorBase, Version, hand_over
 from leafgrad.ops.shape import expand
-from leafgrad.tensor.operators import defers
 from leafgrad.tensor.view import ambiguous, write_view
 
 _RAW: dict[str, Callable[[Any, Any], Any]] = {
@@ -41,7 +38,7 @@ overwrite.batched(lambda call: expand(call.front(1, call.ndim(0)), shape=(call.s
 overwrite.label = "CopyBackwards"  # PyTorch's name
 
 
-def update(x: Any, function: Any, *others: Any, **params: Any) -> Any:
+def update(x: T, function: Any, *others: Any, **params: Any) -> T:
     """``x = function(x, *others, **params)``, in place; returns x."""
     given = x
     name = getattr(function, "name", None) or function.__name__
@@ -183,7 +180,7 @@ def overlaps(data: Any) -> bool:
     return False
 
 
-def write(x: Any, new: Any) -> Any:
+def write(x: T, new: Any) -> T:
     """Give ``x`` the value and the history of ``new``, which broadcasts to it; returns x."""
     given, x, new = x, dispatch.inside(x), dispatch.inside(new)
     kind, theirs = dtypes.of(x._data), dtypes.of(new._data)
@@ -273,19 +270,3 @@ def _write_history(x: Any, base: Any, before: Any, new: Any, flags: int) -> None
         raw = base._data, new._data
         base._node = write_view.node(args, {"steps": x._view.steps}, raw, base._data, (before, new._node), flags)
         hand_over(base, before, base._node)
-
-
-def in_place(function: Any, name: str) -> Callable[..., Any]:
-    """The method ``name``, which writes the result of ``function`` into the tensor and returns that."""
-    function = getattr(function, "function", function)
-
-    def write(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if name[0] == "_" and any(defers(a, "") for a in args):
-            return NotImplemented  # Python binds the name to the operator's result
-        return update(self, function, *args, **kwargs)
-
-    if inspect.isfunction(function):
-        functools.update_wrapper(write, function)
-    write.__name__ = write.__qualname__ = name
-    write.__doc__ = f"``{function.__name__}`` in place; returns the tensor."
-    return write

@@ -9,9 +9,8 @@ from leafgrad.ops import dispatch
 from leafgrad.tensor import arguments
 from leafgrad.tensor.data import from_numpy
 from leafgrad.tensor.methods import attach
+from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = ["from_dlpack", "frombuffer"]
 
 # DLPack's numbers of device types: CPU, CUDA, CUDA managed.
 DEVICE_TYPES = {1: "cpu", 2: "cuda", 13: "cuda"}
@@ -69,6 +68,7 @@ class Capsule:
         return 1, 0  # a capsule does not say; NumPy refuses what is elsewhere
 
 
+@public(only="leafgrad")
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor that shares the memory of an array of another library, through DLPack.
 
@@ -103,6 +103,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     return out.clone() if copy else out
 
 
+@public(only="leafgrad")
 def frombuffer(
     buffer: Any, *, dtype: dtypes.dtype, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:

@@ -10,36 +10,14 @@ from leafgrad import dtypes
 from leafgrad.ops import shape as ops
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.tensor import arguments
-from leafgrad.tensor.creation import new_zeros
-from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.arguments import expect_tensor, integer
+from leafgrad.tensor.creation import new_zeros, zeros
+from leafgrad.tensor.data import tensor
+from leafgrad.tensor.methods import attach
+from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import atleast_1d, atleast_2d, atleast_3d, reshaped
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import together
-
-__all__ = [
-    "block_diag",
-    "cartesian_prod",
-    "cat",
-    "chunk",
-    "column_stack",
-    "concat",
-    "concatenate",
-    "dsplit",
-    "dstack",
-    "hsplit",
-    "hstack",
-    "meshgrid",
-    "narrow",
-    "row_stack",
-    "select",
-    "split",
-    "split_with_sizes",
-    "stack",
-    "tensor_split",
-    "unbind",
-    "vsplit",
-    "vstack",
-]
 
 Tensors = Sequence[Tensor]
 _cat, _part, _stack = ops.cat.function, ops.part.function, ops.stack.function
@@ -60,6 +38,7 @@ def several(tensors: Any, function: str) -> list[Tensor]:
     return list(tensors)
 
 
+@public(also="concat concatenate", only="leafgrad", out="cast")
 def cat(tensors: Tensors, dim: int = 0) -> Tensor:
     """Tensors one after the other along ``dim``; in all other dimensions their sizes agree.
 
@@ -91,13 +70,10 @@ def cat(tensors: Tensors, dim: int = 0) -> Tensor:
                 f"Sizes of tensors must match except in dimension {dim}. Expected size {first[k]} but got size "
                 f"{shape[k]} for tensor number {i} in the list."
             )
-    out: Tensor = _cat(*parts, dim=d)
-    return out
+    return _cat(*parts, dim=d)
 
 
-concat = concatenate = cat
-
-
+@public(only="leafgrad", out="cast")
 def stack(tensors: Tensors, dim: int = 0) -> Tensor:
     """Tensors of one shape along a new dimension, which is ``dim`` of the result. dtypes are promoted.
 
@@ -113,34 +89,35 @@ def stack(tensors: Tensors, dim: int = 0) -> Tensor:
                 f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
                 f"{list(x._data.shape)} at entry {i}"
             )
-    out: Tensor = _stack(*parts, dim=d)
-    return out
+    return _stack(*parts, dim=d)
 
 
+@public(only="leafgrad", out="cast")
 def hstack(tensors: Tensors) -> Tensor:
     """Tensors side by side: along dimension 1, or 0 where they have one dimension."""
     parts = atleast_1d(several(tensors, "hstack"))
     return cat(parts, 0 if parts[0].ndim == 1 else 1)
 
 
+@public(also="row_stack", only="leafgrad", out="cast")
 def vstack(tensors: Tensors) -> Tensor:
     """Tensors below each other, (n,) as (1, n)."""
     return cat(atleast_2d(several(tensors, "vstack")), 0)
 
 
-row_stack = vstack
-
-
+@public(only="leafgrad", out="cast")
 def dstack(tensors: Tensors) -> Tensor:
     """Tensors behind each other, along dimension 2."""
     return cat(atleast_3d(several(tensors, "dstack")), 2)
 
 
+@public(only="leafgrad", out="cast")
 def column_stack(tensors: Tensors) -> Tensor:
     """Tensors side by side, (n,) as a column (n, 1)."""
     return hstack([x.reshape(x.numel(), 1) if x.ndim < 2 else x for x in several(tensors, "column_stack")])
 
 
+@public(only="leafgrad")
 def block_diag(*tensors: Tensor) -> Tensor:
     """A matrix with the given ones along its diagonal and zeros elsewhere."""
     blocks = atleast_2d(several(tensors, "block_diag"))
@@ -155,6 +132,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     return cat(rows, 0)
 
 
+@public(only="leafgrad")
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     """Each of n one-dimensional tensors expanded over the grid of all: element [i, j, …] of the first is its i-th.
 
@@ -180,6 +158,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     )
 
 
+@public(only="leafgrad")
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All combinations of elements of one-dimensional tensors, the last one fastest. (number, len(tensors))"""
     if len(tensors) == 1:
@@ -193,11 +172,10 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 def piece(input: Tensor, d: int, start: int, stop: int) -> Tensor:
     """The range from ``start`` to ``stop`` of dimension ``d``, as a view."""
     whole = [(0, n, 1) for n in input._data.shape[:d]] if d else []
-    out: Tensor = _part(input, at=(*whole, (start, stop, 1)))
-    return out
+    return _part(input, at=(*whole, (start, stop, 1)))
 
 
-@method
+@public
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """``length`` elements of dimension ``dim`` from ``start`` on, as a view.
 
@@ -220,7 +198,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     return piece(input, d, first, first + length)
 
 
-@method
+@public
 @shown_as("SelectBackward0")
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """The slice at ``index`` of dimension ``dim``, which goes away; a view."""
@@ -235,8 +213,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 def _at(input: Tensor, d: int, i: int) -> Tensor:
     whole = [(0, n, 1) for n in input._data.shape[:d]] if d else []
-    out: Tensor = _part(input, at=(*whole, i))
-    return out
+    return _part(input, at=(*whole, i))
 
 
 def _cut(input: Tensor, d: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
@@ -245,7 +222,7 @@ def _cut(input: Tensor, d: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
     return tuple([_part(input, at=(*whole, (a, b if b > a else a, 1))) for a, b in itertools.pairwise(edges)])
 
 
-@method
+@public
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices along ``dim``, which goes away; views."""
     if not input._data.ndim:
@@ -256,6 +233,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     return found
 
 
+@public(only="leafgrad")
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of ``split_size`` along ``dim``, the last one perhaps shorter, or of the sizes in a list; views.
 
@@ -291,6 +269,7 @@ def _split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
 attach("split", _split)
 
 
+@public(only="leafgrad")
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of these sizes along ``dim``; views."""
     return split(input, split_sizes, dim)
@@ -299,7 +278,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
 attach("split_with_sizes", split)
 
 
-@method
+@public
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` pieces along ``dim``, of equal size but for the last; views."""
     if not input._data.ndim:
@@ -314,7 +293,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return found
 
 
-@method
+@public
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """That many pieces along ``dim``, of sizes that differ by one at most, or pieces cut at given places; views."""
     if not input._data.ndim:
@@ -336,19 +315,19 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     return _cut(input, d, [0, *inner, n])
 
 
-@method
+@public
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Split along dimension 1, or 0 of a one-dimensional tensor."""
     return _even_split("hsplit", input, indices_or_sections, 0 if input.ndim == 1 else 1, 1)
 
 
-@method
+@public
 def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Split along dimension 0."""
     return _even_split("vsplit", input, indices_or_sections, 0, 2)
 
 
-@method
+@public
 def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Split along dimension 2."""
     return _even_split("dsplit", input, indices_or_sections, 2, 3)
@@ -366,3 +345,21 @@ def _even_split(function: str, input: Tensor, given: Any, d: int, least: int) ->
             f"{input.shape[d]} is not divisible by the split_size {given}!"
         )
     return tensor_split(input, given, d)
+
+
+@public(only="leafgrad")
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All choices of ``r`` elements, in order; with ``with_replacement`` an element may be chosen again. (n,) -> (m, r)
+
+    Raises:
+        RuntimeError: ``input`` is not a vector, or ``r`` is negative.
+    """
+    if expect_tensor(input, "input", "combinations").ndim != 1:
+        raise RuntimeError(f"combinations: Expect a 1D vector, but got shape {list(input.shape)}")
+    if integer(r, "r", "combinations") < 0:
+        raise RuntimeError(f"combinations: Expect a non-negative number, but got {r}")
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    places = list(choose(range(input.shape[0]), r))
+    if not places or not r:
+        return zeros(0 if r == 0 else len(places), r, dtype=input.dtype, device=input.device)[:, :r]
+    return input[tensor(places, device=input.device)]

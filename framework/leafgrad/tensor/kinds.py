@@ -8,7 +8,8 @@ from leafgrad import devices, dtypes
 from leafgrad.ops import create, dispatch
 from leafgrad.tensor.creation import sizes
 from leafgrad.tensor.data import copied
-from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.methods import attach
+from leafgrad.tensor.public import public
 from leafgrad.tensor.size import Size
 from leafgrad.tensor.tensor import Tensor
 
@@ -109,7 +110,7 @@ def _check_override(cls: type[Tensor]) -> None:
         )
 
 
-@method
+@public(only="Tensor")
 def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
     """The same memory and history as an instance of ``cls``, a subclass of Tensor. Its operations give Tensors.
 
@@ -125,7 +126,7 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
     return out
 
 
-@method
+@public(only="Tensor")
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     """A tensor of a sequence, or of sizes with arbitrary elements, of this tensor's dtype on its device."""
     return typed(args, self.dtype, self.device if device is None else device)

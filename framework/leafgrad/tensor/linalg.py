@@ -1,46 +1,57 @@
-"""Determinants, inverses, powers and systems of equations of ``leafgrad.linalg``, with PyTorch's names."""
+"""Determinants, inverses, powers, products and systems of equations of ``leafgrad.linalg``, with PyTorch's names."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from leafgrad import return_types
-from leafgrad.ops import linalg as ops
+from leafgrad import dtypes, return_types
+from leafgrad.ops import linalg, linalg as ops, lu as lu_ops, matmul as products
 from leafgrad.ops.conjugate import conjugated, real_part
 from leafgrad.ops.convert import new_full
-from leafgrad.ops.linalg import column
+from leafgrad.ops.elementwise import mul
+from leafgrad.ops.linalg import adjoint as adjoint_of, column
 from leafgrad.ops.matmul import matmul, swap
 from leafgrad.ops.matrix_exp import matrix_exp as exp_op
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import expand, permute, reshape, tril, triu
-from leafgrad.tensor.arguments import expect_tensor, integer, one_dim
-from leafgrad.tensor.factorizations import check_matrices, check_square, svdvals
+from leafgrad.tensor.arguments import cast, expect_tensor, integer, one_dim
+from leafgrad.tensor.creation import arange
+from leafgrad.tensor.decompositions import (
+    check_matrices,
+    check_pivots,
+    check_square,
+    expect_whole,
+    first_zero,
+    identity,
+    lu_unpack,
+    spread,
+    svdvals,
+)
 from leafgrad.tensor.norms import rank, tolerances
+from leafgrad.tensor.pointwise import where
+from leafgrad.tensor.public import public
+from leafgrad.tensor.shapes import broadcast_shapes
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = [
-    "det", "inv", "lstsq", "matrix_exp", "matrix_power", "pinv", "slogdet", "solve", "solve_triangular", "tensorinv",
-    "tensorsolve",
-]  # fmt: skip
-
 
 # ---- determinants, inverses, powers -------------------------------------------------------------------------------
 
 
+@public(name="linalg.det", out="exact")
 def det(A: Tensor) -> Tensor:
     """Determinant. (..., n, n) -> (...). The gradient of singular matrices is right too, but only the first one."""
     check_square(A, "linalg.det")
-    result: Tensor = ops.det(A)
-    return result
+    return ops.det(A)
 
 
+@public(name="linalg.slogdet", out="cast")
 def slogdet(A: Tensor) -> return_types.linalg_slogdet:
     """Sign and natural logarithm of the absolute value of the determinant. (..., n, n) -> (...), (...)"""
     check_square(A, "linalg.slogdet")
     return return_types.linalg_slogdet(*ops.slogdet(A))
 
 
+@public(name="linalg.inv", out="exact")
 def inv(A: Tensor) -> Tensor:
     """Inverse. (..., n, n) -> (..., n, n)
 
@@ -48,10 +59,10 @@ def inv(A: Tensor) -> Tensor:
         LinAlgError: a matrix is singular.
     """
     check_square(A, "linalg.inv")
-    result: Tensor = ops.inv(A)
-    return result
+    return ops.inv(A)
 
 
+@public(name="linalg.pinv", out="cast")
 def pinv(
     A: Tensor, rcond: float | None = None, hermitian: bool = False, *, atol: float | None = None,
     rtol: float | None = None,
@@ -65,10 +76,10 @@ def pinv(
     """
     (check_square if hermitian else check_matrices)(A, "linalg.pinv")
     a, r = tolerances(A, atol, rtol if rcond is None else rcond, "linalg.pinv")
-    result: Tensor = ops.pinv(A, atol=a, rtol=r, hermitian=bool(hermitian))
-    return result
+    return ops.pinv(A, atol=a, rtol=r, hermitian=bool(hermitian))
 
 
+@public(name="linalg.matrix_power", out="cast")
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """The n-th power by repeated squaring; of the inverse if n < 0. (..., n, n) -> (..., n, n)"""
     expect_tensor(A, "A", "linalg.matrix_power")
@@ -88,23 +99,17 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
         base = matmul(base, base)
 
 
-def identity(A: Tensor) -> Tensor:
-    """Identity matrices of the shape of ``A``."""
-    ones = new_full(A, shape=tuple(A.shape), value=1)
-    result: Tensor = tril(triu(ones, diagonal=0), diagonal=0)
-    return result
-
-
+@public(name="linalg.matrix_exp")
 def matrix_exp(A: Tensor) -> Tensor:
     """Matrix exponential, the sum of A^k / k!. (..., n, n) -> (..., n, n)"""
     check_square(A, "linalg.matrix_exp")
-    result: Tensor = exp_op(A)
-    return result
+    return exp_op(A)
 
 
 # ---- systems ------------------------------------------------------------------------------------------------------
 
 
+@public(name="linalg.solve", out="exact")
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """X with A X = B, or X A = B if not ``left``.
 
@@ -119,8 +124,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     expect_tensor(B, "B", "linalg.solve")
     vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
     x = _solve(A, column(B) if vector else B, left, "linalg.solve")
-    result: Tensor = reshape(x, shape=tuple(x.shape[:-1])) if vector else x
-    return result
+    return reshape(x, shape=tuple(x.shape[:-1])) if vector else x
 
 
 def _solve(A: Tensor, B: Tensor, left: bool, function: str) -> Tensor:
@@ -156,6 +160,7 @@ def _one_batch(A: Tensor, B: Tensor, function: str) -> tuple[Tensor, Tensor]:
     return expand(A, shape=(*batch, *A.shape[-2:])), expand(B, shape=(*batch, *B.shape[-2:]))
 
 
+@public(name="linalg.solve_triangular", out="exact")
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """X with A X = B, or X A = B if not ``left``, where only one triangle of A counts.
 
@@ -168,6 +173,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     return _solve(off + identity(A) if unitriangular else off, B, left, "linalg.solve_triangular")
 
 
+@public(name="linalg.lstsq", out="cast")
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> return_types.linalg_lstsq:
     """X that minimises the Frobenius norm of A X - B, the smallest one if there are many.
 
@@ -211,6 +217,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     return return_types.linalg_lstsq(solution, residuals, ranks, s if driver in ("gelsd", "gelss") else empty)
 
 
+@public(name="linalg.tensorinv", out="cast")
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of ``tensordot(A, ., ind)``: A as a matrix of its first ``ind`` by its other dimensions, inverted.
 
@@ -227,10 +234,10 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
             "linalg.tensorinv: Expected self to satisfy the requirement prod(self.shape[ind:]) == "
             f"prod(self.shape[:ind]), but got {math.prod(last)} != {n}"
         )
-    result: Tensor = reshape(inv(reshape(A, shape=(n, n))), shape=(*last, *first))
-    return result
+    return reshape(inv(reshape(A, shape=(n, n))), shape=(*last, *first))
 
 
+@public(name="linalg.tensorsolve", out="cast")
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
     """X with ``tensordot(A, X, X.ndim) == B``.
 
@@ -255,5 +262,124 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
             f"prod(A.shape[:B.ndim]) == B.numel(), got A of size {list(A.shape)} and B of size {list(B.shape)}"
         )
     x = solve(reshape(A, shape=(n, n)), reshape(B, shape=(n,)))
-    result: Tensor = reshape(x, shape=shape)
-    return result
+    return reshape(x, shape=shape)
+
+
+@public(name="linalg.lu_solve", out="exact")
+def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
+    """X with A X = B, or X A = B if not ``left``, from what ``lu_factor(A)`` returns; ``adjoint`` takes A^H for A.
+
+    (..., n, n), (..., n), (..., n, k) -> (..., n, k), or (..., k, n) -> (..., k, n)
+    """
+    check_square(LU, "linalg.lu_solve", "LU")
+    check_pivots(pivots, LU, "linalg.lu_solve", "pivots")
+    P, L, U = lu_unpack(LU, pivots)
+    if not left:
+        return adjoint_of(lu_solve(LU, pivots, adjoint_of(B), adjoint=not adjoint))
+    if adjoint:
+        half = solve_triangular(adjoint_of(U), B, upper=False)
+        return matmul(P, solve_triangular(adjoint_of(L), half, upper=True))
+    return solve_triangular(U, solve_triangular(L, matmul(swap(P), B), upper=False), upper=True)
+
+
+@public(name="linalg.inv_ex", out="cast")
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_ex:
+    """``linalg.inv``, and for each matrix 0, or the number of its first pivot that is 0; its inverse then is nan."""
+    check_square(A, "linalg.inv")
+    info = first_zero(lu_ops.lu(A.detach())[0])
+    if check_errors:
+        expect_whole("linalg.inv", info, "the diagonal element {0} is zero, the inversion could not be completed")
+    good = spread(info == 0)
+    inverse = where(good, linalg.inv(where(good, A, identity(A))), float("nan"))
+    return return_types.linalg_inv_ex(inverse, info)
+
+
+@public(name="linalg.solve_ex", out="cast")
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> return_types.linalg_solve_ex:
+    """``linalg.solve``, and for each matrix 0, or the number of its first pivot that is 0; its solution then is nan."""
+    check_square(A, "linalg.solve")
+    info = first_zero(lu_ops.lu(A.detach())[0])
+    if check_errors:
+        expect_whole("linalg.solve", info, "the solver failed because the input matrix is singular, at pivot {0}")
+    good = spread(info == 0)
+    spoilt = where(good, 0.0, float("nan"))
+    return return_types.linalg_solve_ex(solve(where(good, A, identity(A)) + spoilt, B, left=left), info)
+
+
+@public(only="leafgrad")
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The powers of each element in a row, N of them, from the highest to 1, or from 1. (n,) -> (n, N)"""
+    if expect_tensor(x, "x", "vander").ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    powers = powers_of(x, x.shape[0] if N is None else integer(N, "N", "vander"), "vander")
+    return powers if increasing else powers.flip(-1)
+
+
+@public(name="linalg.vander")
+def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """The powers of each element, from 1 to the N-th, by default as many as elements. (..., n) -> (..., n, N)"""
+    if not expect_tensor(x, "x", "linalg.vander").ndim:
+        x = x.reshape(1)
+    count = x.shape[-1] if N is None else integer(N, "N", "linalg.vander")
+    if count <= 1 and N is not None:
+        raise RuntimeError(f"N must be greater than 1, got {N}")
+    return powers_of(x, count, "linalg.vander")
+
+
+def powers_of(x: Tensor, N: int, function: str) -> Tensor:
+    """1, x, x^2, … of each element. (...) -> (..., N)"""
+    if N < 0:
+        raise RuntimeError(f"{function}: N must be non-negative, got {N}")
+    wide = cast(x, dtypes.int64 if x.dtype is dtypes.bool_ else None)
+    return wide.unsqueeze(-1) ** arange(N, device=x.device)
+
+
+@public(out="exact")
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """Cross product of vectors along a dimension of size 3; other dimensions broadcast.
+
+    Args:
+        dim: by default the first dimension of size 3.
+
+    Raises:
+        RuntimeError: the dimension is not of size 3, or the tensors have different numbers of dimensions.
+    """
+    if dim is not None:
+        return linalg_cross(input, other, dim=dim)
+    expect_tensor(input, "input", "cross")
+    sizes = list(input.shape)
+    if 3 not in sizes:
+        raise RuntimeError(f"cross: no dimension of size 3 in input, got size {sizes}")
+    return linalg_cross(input, other, dim=sizes.index(3))
+
+
+@public(name="linalg.cross", out="exact")
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """Cross product of vectors along ``dim``, of size 3; other dimensions broadcast. ``linalg.cross``."""
+    expect_tensor(input, "input", "linalg.cross")
+    expect_tensor(other, "other", "linalg.cross")
+    if input.ndim != other.ndim:
+        raise RuntimeError(
+            f"linalg.cross: inputs must have the same number of dimensions, got {input.ndim} and {other.ndim}"
+        )
+    d = one_dim(input, dim, "linalg.cross")
+    if input.shape[d] != 3 or other.shape[d] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[d]} and {other.shape[d]}"
+        )
+    broadcast_shapes(input.shape, other.shape)
+    return products.cross(input, other, dim=d)
+
+
+@public(name="linalg.vecdot", out="exact")
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """Inner products of vectors along ``dim``, of ``x`` conjugated; other dimensions broadcast. ``linalg.vecdot``."""
+    expect_tensor(x, "x", "linalg.vecdot")
+    expect_tensor(y, "y", "linalg.vecdot")
+    if x.dtype is not y.dtype and (x.dtype.is_complex or y.dtype.is_complex):
+        raise RuntimeError(
+            f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {x.dtype} and y of type "
+            f"{y.dtype}"
+        )
+    product = mul(x.conj() if x.dtype.is_complex else x, y)
+    return sum_over(product, dim=(one_dim(product, dim, "linalg.vecdot"),))

@@ -6,19 +6,19 @@ import sys
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any
 
 from leafgrad import plugins
 from leafgrad.docstrings import show
 from leafgrad.lazy import own
 from leafgrad.ops import dispatch
-from leafgrad.tensor.public import public
-
-F = TypeVar("F", bound=Callable[..., Any])
+from leafgrad.plugins.added import listed_methods
+from leafgrad.tensor.door import explained
+from leafgrad.tensor.listed import METHODS
 
 
 class Methods:
-    """Base of Tensor that holds the functions marked with ``@method``."""
+    """Base of Tensor that holds what ``attach`` gives it."""
 
     __slots__ = ()
 
@@ -34,7 +34,7 @@ class Later:
 
     def __get__(self, tensor: Any, kind: type) -> Any:
         import_module(self.module)
-        return getattr(kind if tensor is None else tensor, self.name)
+        return vars(Methods)[self.name].__get__(tensor, kind)  # no subclass's, which may have asked for it by super()
 
 
 class Listed:
@@ -47,13 +47,17 @@ class Listed:
 
     def __get__(self, tensor: Any, kind: type) -> Any:
         plugins.load()
-        if vars(Methods).get(self.name) is not self:
-            return getattr(kind if tensor is None else tensor, self.name)
+        if (found := vars(Methods).get(self.name)) is not self:
+            return getattr(kind, self.name) if found is None else found.__get__(tensor, kind)
         left_out = "".join(f"; {plugin.error}" for plugin in plugins.status() if plugin.error)
         what = f"a plugin lists it, but no op of one that was loaded declares it{left_out}"
         raise AttributeError(
             f"{kind.__name__!r} object has no attribute {self.name!r}: {what}", name=self.name, obj=tensor
         )
+
+
+ATTACHED: dict[str, str] = {}
+"""Methods that Tensor has been given, with the modules that gave them."""
 
 
 def expect(names: Iterable[str]) -> None:
@@ -84,23 +88,31 @@ def declare(name: str, function: Callable[..., Any]) -> None:
     DECLARED[name] = function
 
 
-def method(function: F) -> F:
-    """Make a function of a Tensor a method of Tensor, under its own name."""
-    attach(function.__name__, function)
-    return function
+def attach(
+    name: str, function: Callable[..., Any] | property, *, checked: bool = False, module: str = "", shows: str = ""
+) -> None:
+    """Make ``function`` the method ``name`` of Tensor.
 
-
-def attach(name: str, function: Callable[..., Any] | property, *, checked: bool = False) -> None:
-    """Make ``function``, which may have ``checked`` all arguments itself, the method ``name`` of Tensor."""
+    Args:
+        checked: whether it has checked all arguments itself.
+        module: where that is said, if not in the module that defines the function.
+        shows: the function whose example it shows, if it has none.
+    """
     if name in Methods.__dict__ and not isinstance(Methods.__dict__[name], Later):
         raise TypeError(f"Tensor already has a method {name!r}")
+    ATTACHED[name] = module or (function.fget if isinstance(function, property) else function).__module__
     if isinstance(function, FunctionType):
         if "<" in function.__qualname__:  # a lambda or a closure; errors name it
             function.__name__ = function.__qualname__ = name
-        function = function if checked else public(function, bound=True)
-    for package in ("leafgrad", "leafgrad.Tensor"):  # most are functions, too
-        show({name: function}, package)
+        function = function if checked else explained(function, bound=True)
+    show({name: function}, "leafgrad.Tensor")
+    for each in (name, shows):  # most are functions, too
+        show({each: function}, "leafgrad")
     setattr(Methods, name, function)
 
 
 dispatch.adopt_methods(declare)
+for _module, _names in METHODS.items():
+    for _name in _names.split():
+        setattr(Methods, _name, Later(_module, _name))
+expect(listed_methods())

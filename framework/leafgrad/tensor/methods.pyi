@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 from leafgrad import return_types
 from leafgrad.autograd.edge import GradientEdge
@@ -12,12 +12,13 @@ from leafgrad.tensor.random import Generator
 from leafgrad.tensor.storage import TypedStorage, UntypedStorage
 from leafgrad.tensor.tensor import Tensor
 
-F = TypeVar("F", bound=Callable[..., Any])
+ATTACHED: dict[str, str]
 DECLARED: dict[str, Callable[..., Any]]
 
 def declare(name: str, function: Callable[..., Any]) -> None: ...
-def method(function: F) -> F: ...
-def attach(name: str, function: Callable[..., Any] | property, *, checked: bool = False) -> None: ...
+def attach(
+    name: str, function: Callable[..., Any] | property, *, checked: bool = False, module: str = "", shows: str = ""
+) -> None: ...
 def expect(names: Iterable[str]) -> None: ...
 
 class Later:
@@ -137,6 +138,8 @@ class Methods:
     def __rand__(self, other: Any) -> Tensor: ...
     def __reduce__(self) -> builtins.tuple[Any, ...]:
         """For pickle and copy: class, elements as a NumPy array, device, requires_grad; then the attributes."""
+    def __repr__(self) -> builtins.str:
+        """The repr of a tensor."""
     def __reversed__(self) -> Tensor:
         """The slices along the first dimension, last one first."""
     def __rfloordiv__(self, other: Any) -> Tensor: ...
@@ -425,10 +428,12 @@ class Methods:
         """(values, indices) of the smallest element so far along ``dim``, the last of equal ones. (...) -> (...)"""
     def cumprod(self, dim: builtins.int, *, dtype: Any = None) -> Tensor:
         """Running products along ``dim``; integers and bools are multiplied in int64. (...) -> (...)"""
-    def cumprod_(self, dim: Any, *, dtype: Any = None) -> Any: ...
+    def cumprod_(self, dim: builtins.int, *, dtype: Any = None) -> Tensor:
+        """``cumprod`` in place; returns the tensor."""
     def cumsum(self, dim: builtins.int, *, dtype: Any = None) -> Tensor:
         """Running sums along ``dim``; integers and bools are added up in int64. (...) -> (...)"""
-    def cumsum_(self, dim: Any, *, dtype: Any = None) -> Any: ...
+    def cumsum_(self, dim: builtins.int, *, dtype: Any = None) -> Tensor:
+        """``cumsum`` in place; returns the tensor."""
     def data_ptr(self) -> builtins.int:
         """The address of the first element, 0 if there is none. Who writes there, writes unseen by autograd."""
     def deg2rad(self) -> Tensor:
@@ -556,7 +561,8 @@ class Methods:
         """out[i, j, k] = input[i, index[i, j, k], k] for ``dim=1``, and alike for others."""
     def gcd(self, other: Any) -> Tensor:
         """The greatest common divisor, at least 0; that of 0 and 0 is 0. Integers. (...), (...) -> (...)"""
-    def gcd_(self, other: Any) -> Any: ...
+    def gcd_(self, other: Any) -> Tensor:
+        """``gcd`` in place; returns the tensor."""
     def ge(self, other: Any) -> Tensor:
         """Whether x is y or above. (...), (...) -> (...) bool"""
     def ge_(self, other: Any) -> Tensor:
@@ -608,19 +614,19 @@ class Methods:
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor:
         """A copy of ``input`` with ``alpha`` times the slices of ``source`` added to those at ``index`` along ..."""
     def index_add_(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor:
-        """``index_add``, in place."""
+        """``index_add`` in place; returns the tensor."""
     def index_copy(self, dim: builtins.int, index: Tensor, source: Tensor) -> Tensor:
         """A copy of ``input`` with the slices at ``index`` along ``dim`` replaced by those of ``source``."""
     def index_copy_(self, dim: builtins.int, index: Tensor, source: Tensor) -> Tensor:
-        """``index_copy``, in place."""
+        """``index_copy`` in place; returns the tensor."""
     def index_fill(self, dim: builtins.int, index: Tensor, value: Any) -> Tensor:
         """A copy of ``input`` with a number (or 0-d tensor) in the slices at ``index`` along ``dim``."""
     def index_fill_(self, dim: builtins.int, index: Tensor, value: Any) -> Tensor:
-        """``index_fill``, in place."""
+        """``index_fill`` in place; returns the tensor."""
     def index_put(self, indices: Sequence[Tensor | None], values: Tensor, accumulate: builtins.bool = False) -> Tensor:
         """A copy of ``input`` with ``values`` written (or added, with ``accumulate``) where ``input[indices]`` ..."""
     def index_put_(self, indices: Sequence[Tensor | None], values: Tensor, accumulate: builtins.bool = False) -> Tensor:
-        """``index_put``, in place."""
+        """``index_put`` in place; returns the tensor."""
     def index_reduce(
         self,
         dim: builtins.int,
@@ -731,11 +737,12 @@ class Methods:
     def layout(self) -> Any: ...
     def lcm(self, other: Any) -> Tensor:
         """The least common multiple, at least 0; that of 0 and anything is 0. Integers. (...), (...) -> (...)"""
-    def lcm_(self, other: Any) -> Any: ...
+    def lcm_(self, other: Any) -> Tensor:
+        """``lcm`` in place; returns the tensor."""
     def ldexp(self, other: Tensor) -> Tensor:
         """``input * 2**other``. (...), (...) -> (...), floating"""
     def ldexp_(self, other: Tensor) -> Tensor:
-        """``ldexp`` in place."""
+        """``ldexp`` in place; returns the tensor."""
     def le(self, other: Any) -> Tensor:
         """Whether x is y or below. (...), (...) -> (...) bool"""
     def le_(self, other: Any) -> Tensor:
@@ -801,7 +808,7 @@ class Methods:
     def logit(self, eps: builtins.float | None = None) -> Tensor:
         """log(x / (1 - x)), the inverse of sigmoid. With ``eps``, x is first clamped to [eps, 1 - eps]. (...) -> ..."""
     def logit_(self, eps: builtins.float | None = None) -> Tensor:
-        """``logit`` in place."""
+        """``logit`` in place; returns the tensor."""
     def logsumexp(self, dim: builtins.int | Iterable[builtins.int] | None, keepdim: builtins.bool = False) -> Tensor:
         """log of the sum of exp over ``dim``, without overflow."""
     def long(self, memory_format: memory_format = ...) -> Tensor:
@@ -823,11 +830,11 @@ class Methods:
     def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
         """``value`` (a number or a 0-d tensor) where ``mask`` holds, ``input`` elsewhere. The two broadcast."""
     def masked_fill_(self, mask: Tensor, value: Any) -> Tensor:
-        """``masked_fill``, in place."""
+        """``masked_fill`` in place; returns the tensor."""
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
         """``input`` with the elements where ``mask`` holds replaced by those of ``source``, in order."""
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
-        """``masked_scatter``, in place."""
+        """``masked_scatter`` in place; returns the tensor."""
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements where ``mask`` holds. How many depends on values: the host waits. (...) -> (n,)"""
     def matmul(self, other: Tensor) -> Tensor:
@@ -1089,7 +1096,8 @@ class Methods:
         """``remainder`` in place; returns the tensor."""
     def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Tensor:
         """Slices along ``dim`` scaled down where their p-norm is larger than ``maxnorm``. (...) -> (...)"""
-    def renorm_(self, p: Any, dim: Any, maxnorm: Any) -> Any: ...
+    def renorm_(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Tensor:
+        """``renorm`` in place; returns the tensor."""
     def repeat(self, *repeats: Any) -> Tensor:
         """A copy with dimension i repeated ``repeats[i]`` times; new dimensions come first."""
     def repeat_interleave(
@@ -1125,8 +1133,6 @@ class Methods:
         """One over the square root of x. (...) -> (...)"""
     def rsqrt_(self) -> Tensor:
         """``rsqrt`` in place; returns the tensor."""
-    def rsub(self, other: Any, *, alpha: builtins.float = 1) -> Tensor:
-        """``other - alpha * input``. (...), (...) -> (...)"""
     def scatter(
         self,
         dim: builtins.int,
@@ -1146,11 +1152,11 @@ class Methods:
         value: Any = None,
         reduce: builtins.str | None = None,
     ) -> Tensor:
-        """``scatter``, in place."""
+        """``scatter`` in place; returns the tensor."""
     def scatter_add(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:
         """A copy of ``input`` with src[i, j, k] added to out[i, index[i, j, k], k] for ``dim=1``, and alike for ..."""
     def scatter_add_(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:
-        """``scatter_add``, in place."""
+        """``scatter_add`` in place; returns the tensor."""
     def scatter_reduce(
         self, dim: builtins.int, index: Tensor, src: Tensor, reduce: builtins.str, *, include_self: builtins.bool = True
     ) -> Tensor:
@@ -1158,7 +1164,7 @@ class Methods:
     def scatter_reduce_(
         self, dim: builtins.int, index: Tensor, src: Tensor, reduce: builtins.str, *, include_self: builtins.bool = True
     ) -> Tensor:
-        """``scatter_reduce``, in place."""
+        """``scatter_reduce`` in place; returns the tensor."""
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
         """The slice at ``index`` of dimension ``dim``, which goes away; a view."""
     def select_scatter(self, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
@@ -1169,7 +1175,8 @@ class Methods:
         """Take the memory, shape and strides of ``source``; writes to one are then seen by the other."""
     def sgn(self) -> Tensor:
         """``input`` over its absolute value, 0 at 0; the sign of real numbers. (...) -> (...)"""
-    def sgn_(self) -> Any: ...
+    def sgn_(self) -> Tensor:
+        """``sgn`` in place; returns the tensor."""
     def share_memory_(self) -> Tensor:
         """Always a RuntimeError: memory is not shared between processes."""
     def short(self, memory_format: memory_format = ...) -> Tensor:

@@ -7,8 +7,6 @@ from typing import Any
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.tensor import Tensor
 
-__all__: list[str] = []  # what it adds is a method
-
 
 def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
     """The functions of the Python array API standard that leafgrad has: the module ``leafgrad.tensor.array_api``.

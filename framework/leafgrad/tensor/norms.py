@@ -14,17 +14,18 @@ from leafgrad.ops.elementwise import abs as magnitude
 from leafgrad.ops.linalg import inv
 from leafgrad.ops.select import maximum
 from leafgrad.ops.shape import permute, reshape
-from leafgrad.tensor.arguments import cast, dims, expect_tensor, one_dim
-from leafgrad.tensor.factorizations import check_floating, check_matrices, check_square, eigvalsh, svdvals
+from leafgrad.tensor.arguments import cast, dims, expect_real, expect_tensor, number, one_dim
+from leafgrad.tensor.decompositions import check_floating, check_matrices, check_square, eigvalsh, svdvals
+from leafgrad.tensor.pointwise import where
+from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
 
 Dim = int | Sequence[int] | None
 Order = float | str | None
 EPS = {"float32": 2.0**-23, "float64": 2.0**-52}
 
 
+@public(name="linalg.vector_norm", out="exact")
 def vector_norm(
     x: Tensor, ord: float = 2, dim: Dim = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
 ) -> Tensor:
@@ -54,6 +55,7 @@ def vector_norm(
     return result
 
 
+@public(name="linalg.matrix_norm", out="exact")
 def matrix_norm(
     A: Tensor, ord: float | str = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *,
     dtype: dtypes.dtype | None = None,
@@ -106,6 +108,7 @@ def _unpermuted(A: Tensor, i: int, j: int) -> list[int]:
     return sizes
 
 
+@public(name="linalg.norm", out="cast")
 def norm(
     A: Tensor, ord: Order = None, dim: Dim = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
 ) -> Tensor:
@@ -134,6 +137,7 @@ def norm(
     return vector_norm(A, ord, dim, keepdim, dtype=dtype)
 
 
+@public(name="linalg.cond", out="cast")
 def cond(A: Tensor, p: Order = None) -> Tensor:
     """Condition number, the norm of A times the norm of its inverse. (..., n, n) -> (...)
 
@@ -149,12 +153,13 @@ def cond(A: Tensor, p: Order = None) -> Tensor:
         last = s.ndim - 1
         if not s.shape[last]:
             raise RuntimeError(f"linalg.cond: expected matrices with elements, got size {list(A.shape)}")
-        ratio: Tensor = reduce.amax(s, dim=(last,)) / reduce.amin(s, dim=(last,))
+        ratio = reduce.amax(s, dim=(last,)) / reduce.amin(s, dim=(last,))
         return 1 / ratio if p == -2 else ratio
     check_square(A, "linalg.cond")
     return matrix_norm(A, p) * matrix_norm(inv(A), p)
 
 
+@public(name="linalg.matrix_rank", out="cast")
 def matrix_rank(
     A: Tensor, tol: float | None = None, hermitian: bool = False, *, atol: float | None = None,
     rtol: float | None = None,
@@ -173,10 +178,8 @@ def matrix_rank(
 def rank(s: Tensor, atol: float, rtol: float) -> Tensor:
     """The number of singular values above the tolerance."""
     over = (s.ndim - 1,)
-    if s.shape[-1]:
-        atol = maximum(reduce.amax(s, dim=over, keepdim=True) * rtol, atol)
-    result: Tensor = reduce.sum(to_dtype(gt(s, atol), dtype="int64", source="bool"), dim=over)
-    return result
+    least = maximum(reduce.amax(s, dim=over, keepdim=True) * rtol, atol) if s.shape[-1] else atol
+    return reduce.sum(to_dtype(gt(s, least), dtype="int64", source="bool"), dim=over)
 
 
 def tolerances(A: Tensor, atol: Any, rtol: Any, function: str) -> tuple[float, float]:
@@ -187,3 +190,47 @@ def tolerances(A: Tensor, atol: Any, rtol: Any, function: str) -> tuple[float, f
     if rtol is None:
         rtol = 0.0 if atol else max(A.shape[-2:]) * EPS[A.dtype.to_real().name]
     return float(atol or 0.0), float(rtol)
+
+
+@public(out="exact", inplace=True)
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """Slices along ``dim`` scaled down where their p-norm is larger than ``maxnorm``. (...) -> (...)
+
+    Raises:
+        RuntimeError: less than two dimensions, ``p`` is not positive, or ``maxnorm`` is negative.
+    """
+    if expect_tensor(input, "input", "renorm").ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+    if number(p, "p", "renorm") <= 0:
+        raise RuntimeError(f"renorm: non-positive-norm not supported, got {p}")
+    if number(maxnorm, "maxnorm", "renorm") < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    d = one_dim(input, dim, "renorm")
+    norms = vector_norm(input, p, [e for e in range(input.ndim) if e != d], keepdim=True)
+    return input * where(norms > maxnorm, maxnorm / (norms + 1e-7), 1)
+
+
+@public(only="leafgrad")
+def cdist(
+    x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary"
+) -> Tensor:
+    """Distances between rows, the p-norms of their differences. (..., n, m), (..., k, m) -> (..., n, k)
+
+    Args:
+        p: any order >= 0, inf for the largest difference.
+        compute_mode: accepted for PyTorch's sake. Differences are always formed, which loses no digits and takes
+            memory for n k m numbers.
+    """
+    for name, x in (("x1", x1), ("x2", x2)):
+        expect_real(expect_tensor(x, name, "cdist"), "cdist")
+        if x.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.ndim}D")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(
+            f"cdist: x1 and x2 must have the same number of columns. x1: {x1.shape[-1]} x2: {x2.shape[-1]}"
+        )
+    if number(p, "p", "cdist") < 0:
+        raise RuntimeError(f"cdist only supports non-negative p values, got {p}")
+    rows = reshape(x1, shape=(*x1.shape[:-1], 1, x1.shape[-1]))
+    columns = reshape(x2, shape=(*x2.shape[:-2], 1, *x2.shape[-2:]))
+    return vector_norm(rows - columns, p, -1)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.tensor import Tensor
 
-__all__: list[str] = []  # what it adds is a method
-
 
 def as_html(self: Tensor) -> str:
     """HTML for notebooks: dtype, shape, device and place in the graph, above the repr."""

@@ -9,10 +9,12 @@ from leafgrad import dtypes
 from leafgrad.ops import (
     activation,
     compare,
+    divisors,
     elementwise as ew,
     exponential,
     inverse_erf,
     narrow,
+    promotion,
     rounding,
     select,
     special,
@@ -23,66 +25,77 @@ from leafgrad.ops.conjugate import is_complex
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.promotion import result_type, without_bools
-from leafgrad.tensor.arguments import cast, expect_differentiable, expect_real, expect_tensor, integer, number
-from leafgrad.tensor.inplace import in_place
-from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.arguments import cast, expect_floating, expect_real, expect_tensor, integer, number
+from leafgrad.tensor.methods import attach
+from leafgrad.tensor.public import in_place, public
 from leafgrad.tensor.signatures import binary, unary
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = [
-    "abs", "absolute", "acos", "acosh", "add", "addcdiv", "addcmul", "arccos", "arccosh", "arcsin",
-    "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
-    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "ceil", "celu",
-    "clamp", "clamp_max", "clamp_min", "clip", "copysign", "cos", "cosh", "deg2rad", "div", "divide", "eq",
-    "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "fix", "float_power", "floor", "floor_divide", "fmax", "fmin",
-    "fmod", "frac", "ge", "greater", "greater_equal", "gt", "heaviside", "hypot", "isfinite",
-    "isinf", "isnan", "le", "lerp", "less", "less_equal", "log", "log1p", "log2", "log10", "logaddexp",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "maximum", "minimum", "mul", "multiply",
-    "nan_to_num", "ne", "neg", "negative", "nextafter", "not_equal", "pow", "rad2deg", "reciprocal", "relu",
-    "remainder", "round", "rsqrt", "rsub", "selu", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "sqrt",
-    "square", "sub", "subtract", "tan", "tanh", "true_divide", "trunc", "where", "xlogy",
-]  # fmt: skip
-
 # ---- ops that are public functions and methods as they are --------------------------------------------------------
 
-abs, exp, exp2, expm1, neg = unary(ew.abs, exponential.exp, exponential.exp2, exponential.expm1, ew.neg)
-copysign, hypot, logaddexp, mul = binary(ew.copysign, ew.hypot, exponential.logaddexp, ew.mul)
-(nextafter,) = binary(ew.nextafter)
-reciprocal, rsqrt, sign, sqrt, square = unary(ew.reciprocal, ew.rsqrt, ew.sign, ew.sqrt, ew.square)
-log, log10, log1p, log2 = unary(exponential.log, exponential.log10, exponential.log1p, exponential.log2)
-acos, acosh, cos, cosh = unary(trigonometric.acos, trigonometric.acosh, trigonometric.cos, trigonometric.cosh)
-asin, asinh, sin, sinh = unary(trigonometric.asin, trigonometric.asinh, trigonometric.sin, trigonometric.sinh)
-atan, atanh, tan, tanh = unary(trigonometric.atan, trigonometric.atanh, trigonometric.tan, trigonometric.tanh)
-(atan2,) = binary(trigonometric.atan2)
-erf, erfc, erfinv = unary(special.erf, special.erfc, inverse_erf.inverse_erf)
-relu, sigmoid = unary(activation.relu, exponential.sigmoid)
-ceil, floor, frac, trunc = unary(rounding.ceil, rounding.floor, rounding.frac, rounding.trunc)
-floor_divide, fmod, remainder = binary(rounding.floor_divide, rounding.fmod, rounding.remainder)
-fmax, fmin, maximum, minimum = binary(select.fmax, select.fmin, select.maximum, select.minimum)
-eq, ge, gt, le, lt, ne = binary(compare.eq, compare.ge, compare.gt, compare.le, compare.lt, compare.ne)
-isfinite, isinf, isnan, signbit = unary(compare.isfinite, compare.isinf, compare.isnan, compare.signbit)
-bitwise_not, logical_not = unary(compare.bitwise_not, compare.logical_not)
-logical_and, logical_or, logical_xor = binary(compare.logical_and, compare.logical_or, compare.logical_xor)
-bitwise_and, bitwise_or, bitwise_xor = binary(compare.bitwise_and, compare.bitwise_or, compare.bitwise_xor)
-bitwise_left_shift, bitwise_right_shift = binary(compare.bitwise_left_shift, compare.bitwise_right_shift)
+abs = unary(ew.abs, also="absolute", out="exact", inplace=True)
+exp = unary(exponential.exp, out="cast", inplace=True)
+exp2 = unary(exponential.exp2, also="special.exp2", out="cast", inplace=True)
+expm1 = unary(exponential.expm1, also="special.expm1", out="cast", inplace=True)
+neg = unary(ew.neg, also="negative", out="exact", inplace=True)
+copysign = binary(ew.copysign, out="cast", inplace=True)
+hypot = binary(ew.hypot, out="cast", inplace=True)
+logaddexp = binary(exponential.logaddexp, out="cast")
+mul = binary(ew.mul, also="multiply", out="cast", inplace=True)
+nextafter = binary(ew.nextafter, out="cast", inplace=True)
+reciprocal = unary(ew.reciprocal, out="cast", inplace=True)
+rsqrt = unary(ew.rsqrt, out="cast", inplace=True)
+sign = unary(ew.sign, out="exact", inplace=True)
+sqrt = unary(ew.sqrt, out="cast", inplace=True)
+square = unary(ew.square, out="cast", inplace=True)
+log = unary(exponential.log, out="cast", inplace=True)
+log10 = unary(exponential.log10, out="cast", inplace=True)
+log1p = unary(exponential.log1p, also="special.log1p", out="cast", inplace=True)
+log2 = unary(exponential.log2, out="cast", inplace=True)
+acos = unary(trigonometric.acos, also="arccos", out="cast", inplace=True)
+acosh = unary(trigonometric.acosh, also="arccosh", out="cast", inplace=True)
+cos = unary(trigonometric.cos, out="cast", inplace=True)
+cosh = unary(trigonometric.cosh, out="cast", inplace=True)
+asin = unary(trigonometric.asin, also="arcsin", out="cast", inplace=True)
+asinh = unary(trigonometric.asinh, also="arcsinh", out="cast", inplace=True)
+sin = unary(trigonometric.sin, out="cast", inplace=True)
+sinh = unary(trigonometric.sinh, out="cast", inplace=True)
+atan = unary(trigonometric.atan, also="arctan", out="cast", inplace=True)
+atanh = unary(trigonometric.atanh, also="arctanh", out="cast", inplace=True)
+tan = unary(trigonometric.tan, out="cast", inplace=True)
+tanh = unary(trigonometric.tanh, out="cast", inplace=True)
+atan2 = binary(trigonometric.atan2, also="arctan2", out="cast", inplace=True)
+erf = unary(special.erf, also="special.erf", out="cast", inplace=True)
+erfc = unary(special.erfc, name="erfc", also="special.erfc", out="cast", inplace=True)
+erfinv = unary(inverse_erf.inverse_erf, name="erfinv", also="special.erfinv", out="cast", inplace=True)
+relu = unary(activation.relu, inplace=True)
+sigmoid = unary(exponential.sigmoid, also="special.expit", out="cast", inplace=True)
+ceil = unary(rounding.ceil, out="exact", inplace=True)
+floor = unary(rounding.floor, out="exact", inplace=True)
+frac = unary(rounding.frac, out="exact", inplace=True)
+trunc = unary(rounding.trunc, also="fix", out="exact", inplace=True)
+floor_divide = binary(rounding.floor_divide, out="cast", inplace=True)
+fmod = binary(rounding.fmod, out="cast", inplace=True)
+remainder = binary(rounding.remainder, out="cast", inplace=True)
+gcd = binary(divisors.gcd, out="cast", inplace=True)
+lcm = binary(divisors.lcm, out="cast", inplace=True)
+signbit = unary(compare.signbit, out="exact")
+bitwise_not = unary(compare.bitwise_not, out="exact", inplace=True)
+logical_not = unary(compare.logical_not, out="cast", inplace=True)
+logical_and = binary(compare.logical_and, out="cast", inplace=True)
+logical_or = binary(compare.logical_or, out="cast", inplace=True)
+logical_xor = binary(compare.logical_xor, out="cast", inplace=True)
+bitwise_and = binary(compare.bitwise_and, out="cast", inplace=True)
+bitwise_or = binary(compare.bitwise_or, out="cast", inplace=True)
+bitwise_xor = binary(compare.bitwise_xor, out="cast", inplace=True)
+bitwise_left_shift = binary(compare.bitwise_left_shift, out="cast", inplace=True)
+bitwise_right_shift = binary(compare.bitwise_right_shift, out="cast", inplace=True)
 
-_METHODS = [
-    abs, acos, acosh, asin, asinh, atan, atan2, atanh, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or,
-    bitwise_right_shift, bitwise_xor, ceil, copysign, cos, cosh, eq, erf, exp, exp2, expm1, floor, floor_divide, fmax,
-    fmin, fmod, frac, ge, gt, hypot, isfinite, isinf, isnan, le, log, log10, log1p, log2, logaddexp,
-    logical_and, logical_not, logical_or, logical_xor, lt, maximum, minimum, mul, ne, neg, nextafter, reciprocal, relu,
-    remainder, rsqrt, sigmoid, sign, signbit, sin, sinh, sqrt, square, tan, tanh, trunc,
-]  # fmt: skip
-
-for _op in _METHODS:
-    attach(_op.name, _op.function)
-attach("erfc", erfc.function)
-attach("erfinv", erfinv.function)
 
 # ---- arithmetic with parameters -----------------------------------------------------------------------------------
 
 
-@method
+@public(out="cast", inplace=True)
 def add(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """``input + alpha * other``. (...), (...) -> (...)
 
@@ -95,7 +108,7 @@ def add(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     return result
 
 
-@method
+@public(also="subtract", out="cast", inplace=True)
 def sub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """``input - alpha * other``. (...), (...) -> (...). RuntimeError as for ``add``, and for bools."""
     if alpha != 1:
@@ -104,7 +117,7 @@ def sub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     return result
 
 
-@method
+@public(only="leafgrad")
 @shown_as("RsubBackward1")
 def rsub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """``other - alpha * input``. (...), (...) -> (...)"""
@@ -121,7 +134,7 @@ def _with_scaled(op: Any, input: Any, other: Any, alpha: float) -> Any:
     return op(input, other * alpha)
 
 
-@method
+@public(also="divide", out="cast", inplace=True)
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """``input / other``. (...), (...) -> (...)
 
@@ -141,21 +154,20 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     return result
 
 
-@method
+@public(out="cast", inplace=True)
 def true_divide(input: Any, other: Any) -> Tensor:
     """``input / other``, integers as floats. (...), (...) -> (...)"""
     result: Tensor = ew.div(input, other)
     return result
 
 
-@method
+@public(out="cast", inplace=True)
 def pow(input: Any, exponent: Any) -> Tensor:
     """``input ** exponent``. (...), (...) -> (...)"""
-    result: Tensor = ew.pow(input, exponent)
-    return result
+    return ew.pow(input, exponent)
 
 
-@method
+@public(out="exact", inplace=True)
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """0 where ``input`` < 0, 1 where it is > 0, and ``values`` where it is 0; tensors of one dtype. It has no gradient.
 
@@ -164,11 +176,10 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """
     if expect_tensor(input, "input", "heaviside").dtype is not expect_tensor(values, "values", "heaviside").dtype:
         raise RuntimeError(f"heaviside: values: expected dtype {input.dtype}, like input's, got {values.dtype}")
-    result: Tensor = ew.heaviside(input, values)
-    return result
+    return ew.heaviside(input, values)
 
 
-@method
+@public(out="exact", inplace=True)
 def float_power(input: Any, exponent: Any) -> Tensor:
     """``input ** exponent`` in float64, or complex128 of complex numbers. (...), (...) -> (...)"""
     kind = dtypes.complex128 if is_complex(input) or is_complex(exponent) else dtypes.float64
@@ -176,20 +187,19 @@ def float_power(input: Any, exponent: Any) -> Tensor:
         cast(a, kind) if isinstance(a, Tensor) else number(a, name, "float_power", kind.is_complex) * 1.0
         for a, name in ((input, "input"), (exponent, "exponent"))
     ]
-    result: Tensor = ew.pow(*double)
-    return result
+    return ew.pow(*double)
 
 
-@method
+@public(out="cast", inplace=True)
 @shown_as("AddcmulBackward0", "input", "tensor1", "tensor2")
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``. All broadcast."""
     kind, (x, y, z) = _in_one_dtype(input, tensor1, tensor2, value, "addcmul")
-    result: Tensor = x + (y * z if value == 1 else y * z * value)
+    result = x + (y * z if value == 1 else y * z * value)
     return cast(result, kind) if kind is dtypes.bfloat16 else result
 
 
-@method
+@public(out="cast", inplace=True)
 @shown_as("AddcdivBackward0", "input", "tensor1", "tensor2")
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 / tensor2``. All broadcast. RuntimeError if both are integers."""
@@ -201,7 +211,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
             f"{tensor1.dtype} and {tensor2.dtype}; convert one with .float()"
         )
     kind, (x, y, z) = _in_one_dtype(input, tensor1, tensor2, value, "addcdiv")
-    result: Tensor = x + (y / z if value == 1 else y / z * value)
+    result = x + (y / z if value == 1 else y / z * value)
     return cast(result, kind) if kind is dtypes.bfloat16 else result
 
 
@@ -218,7 +228,7 @@ def _in_one_dtype(input: Any, tensor1: Any, tensor2: Any, value: float, function
     return kind, [cast(t, wide) for t in tensors]
 
 
-@method
+@public(out="cast", inplace=True)
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     """``input + weight * (end - input)``, exact at both ends. (...), (...), (...) -> (...), floating
 
@@ -228,39 +238,36 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     Raises:
         RuntimeError: the dtypes differ, or shapes do not broadcast. NotImplementedError: integers.
     """
-    expect_differentiable(expect_tensor(input, "input", "lerp"), "lerp", NotImplementedError)
+    if not expect_tensor(input, "input", "lerp").dtype.is_complex:
+        expect_floating(input, "lerp", NotImplementedError)
     for name, t in (("end", expect_tensor(end, "end", "lerp")), ("weight", weight)):
         if isinstance(t, Tensor) and t.dtype is not input.dtype and (t.ndim or name == "end"):
             raise RuntimeError(f"lerp: {name}: expected dtype {input.dtype}, like input's, got {t.dtype}")
     w = weight if isinstance(weight, Tensor) else number(weight, "weight", "lerp", input.dtype.is_complex)
-    result: Tensor = ew.lerp(input, end, w)
-    return result
+    return ew.lerp(input, end, w)
 
 
-@method
+@public(out="cast", inplace=True)
 @shown_as("Deg2RadBackward0")
 def deg2rad(input: Tensor) -> Tensor:
     """Degrees to radians. (...) -> (...)"""
-    result: Tensor = expect_real(expect_tensor(input, "input", "deg2rad"), "deg2rad") * (math.pi / 180)
-    return result
+    return expect_real(expect_tensor(input, "input", "deg2rad"), "deg2rad") * (math.pi / 180)
 
 
-@method
+@public(out="cast", inplace=True)
 @shown_as("Rad2DegBackward0")
 def rad2deg(input: Tensor) -> Tensor:
     """Radians to degrees. (...) -> (...)"""
-    result: Tensor = expect_real(expect_tensor(input, "input", "rad2deg"), "rad2deg") * (180 / math.pi)
-    return result
+    return expect_real(expect_tensor(input, "input", "rad2deg"), "rad2deg") * (180 / math.pi)
 
 
-@method
+@public(also="special.sinc", out="cast", inplace=True)
 def sinc(input: Tensor) -> Tensor:
     """sin(pi x) / (pi x), and 1 at 0. (...) -> (...)"""
-    result: Tensor = special.sinc(expect_tensor(input, "input", "sinc"))
-    return result
+    return special.sinc(expect_tensor(input, "input", "sinc"))
 
 
-@method
+@public(also="special.xlogy", out="cast", inplace=True)
 def xlogy(input: Any, other: Any) -> Tensor:
     """``input * log(other)``, and 0 where ``input`` is 0 unless ``other`` is nan. (...), (...) -> (...)"""
     result: Tensor = exponential.xlogy(*_both_tensors(input, other, "xlogy"))
@@ -283,7 +290,7 @@ def _both_tensors(x: Any, y: Any, function: str) -> tuple[Any, Any]:
 # ---- choosing and rounding ----------------------------------------------------------------------------------------
 
 
-@method
+@public(also="clip", out="cast", inplace=True)
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """``input``, but at least ``min`` and at most ``max``. (...) -> (...)
 
@@ -296,24 +303,24 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     expect_tensor(input, "input", "clamp")
     if min is None and max is None:
         raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
-    result: Tensor = select.clamp.function(input, min, max)
-    return result
+    return select.clamp.function(input, min, max)
 
 
-@method
+@public(out="cast", inplace=True)
 @shown_as("ClampMinBackward0")
 def clamp_min(input: Tensor, min: Any) -> Tensor:
     """``input``, but at least ``min``, a number or a tensor. (...) -> (...)"""
     return clamp(input, min)
 
 
-@method
+@public(out="cast", inplace=True)
 @shown_as("ClampMaxBackward0")
 def clamp_max(input: Tensor, max: Any) -> Tensor:
     """``input``, but at most ``max``, a number or a tensor. (...) -> (...)"""
     return clamp(input, None, max)
 
 
+@public(only="leafgrad", out="exact")
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """``input`` where ``condition`` holds, else ``other``. All broadcast.
 
@@ -355,15 +362,14 @@ def _fitting(value: Any, kind: dtypes.dtype, name: str) -> Any:
 attach("where", lambda self, condition, other: where(condition, self, other))
 
 
-@method
+@public(also="special.round", out="exact", inplace=True)
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """``input`` rounded to ``decimals`` places, halves to the even neighbour. (...) -> (...)"""
     decimals = integer(decimals, "decimals", "round")
-    result: Tensor = rounding.round(expect_tensor(input, "input", "round"), decimals=decimals)
-    return result
+    return rounding.round(expect_tensor(input, "input", "round"), decimals=decimals)
 
 
-@method
+@public(out="exact", inplace=True)
 def nan_to_num(
     input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
@@ -376,60 +382,68 @@ def nan_to_num(
     x = expect_tensor(input, "input", "nan_to_num")
     if x.dtype.is_complex:
         return view_as_complex(nan_to_num(view_as_real(x), nan, posinf, neginf))
-    result: Tensor = select.nan_to_num(x, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
-    return result
+    return select.nan_to_num(x, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
 
 
 # ---- activations that PyTorch has at the top; the others are in nn.functional -------------------------------------
 
 
+@public(only="leafgrad")
 def selu(input: Tensor) -> Tensor:
     """Scaled elu of self-normalising networks (Klambauer et al. 2017). (...) -> (...)"""
     alpha, scale = 1.6732632423543772, 1.0507009873554805
-    result: Tensor = activation.elu(expect_tensor(input, "input", "selu"), alpha=alpha, scale=scale)
-    return result
+    return activation.elu(expect_tensor(input, "input", "selu"), alpha=alpha, scale=scale)
 
 
+@public(only="leafgrad")
 def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """max(x, 0) + min(alpha expm1(x / alpha), 0), smooth at 0. (...) -> (...)"""
     if not alpha:
         raise RuntimeError("ZeroDivisionError: celu(): alpha: expected a number other than 0")
-    x = expect_tensor(input, "input", "celu")
-    result: Tensor = activation.elu(x, alpha=alpha, scale=1.0, input_scale=1 / alpha)
-    return result
+    return activation.elu(expect_tensor(input, "input", "celu"), alpha=alpha, scale=1.0, input_scale=1 / alpha)
 
 
-# ---- other names, and in-place variants ---------------------------------------------------------------------------
+# ---- put together of others -----------------------------------------------------------------------------------------
 
-_ALIASES: dict[str, Any] = {
-    "absolute": abs, "arccos": acos, "arccosh": acosh, "arcsin": asin, "arcsinh": asinh, "arctan": atan,
-    "arctan2": atan2, "arctanh": atanh, "clip": clamp, "divide": div, "fix": trunc, "greater": gt,
-    "greater_equal": ge, "less": lt, "less_equal": le, "multiply": mul, "negative": neg, "not_equal": ne,
-    "subtract": sub,
-}  # fmt: skip
-absolute, arccos, arccosh, arcsin, arcsinh = abs, acos, acosh, asin, asinh
-arctan, arctan2, arctanh = atan, atan2, atanh
-clip, divide, fix, greater, greater_equal, less, less_equal = clamp, div, trunc, gt, ge, lt, le
-multiply, negative, not_equal, subtract = mul, neg, ne, sub
 
-for _name, _function in _ALIASES.items():
-    attach(_name, getattr(_function, "function", _function))
+@public
+def positive(input: Tensor) -> Tensor:
+    """``input`` itself. RuntimeError for bool."""
+    if expect_tensor(input, "input", "positive").dtype is dtypes.bool_:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported; convert it with .to(dtype)")
+    return input
 
-_IN_PLACE = """
-    abs absolute acos acosh add addcdiv addcmul arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan
-    atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp
-    clamp_max clamp_min clip copysign cos cosh deg2rad div divide eq erf erfc erfinv exp exp2 expm1 fix float_power
-    floor floor_divide fmod frac ge greater greater_equal gt heaviside hypot le lerp less less_equal log log10 log1p
-    log2 logical_and logical_not logical_or logical_xor lt mul multiply nan_to_num ne neg negative nextafter not_equal
-    pow rad2deg reciprocal relu remainder round rsqrt sigmoid sign sin sinc sinh sqrt square sub subtract tan tanh
-    true_divide trunc xlogy
-""".split()
 
+@public(also="special.logit", out="cast", inplace=True)
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """log(x / (1 - x)), the inverse of sigmoid. With ``eps``, x is first clamped to [eps, 1 - eps]. (...) -> (...)"""
+    x = expect_tensor(input, "input", "logit")
+    return exponential.logit(x, eps=None if eps is None else number(eps, "eps", "logit"))
+
+
+@public(out="cast")
+def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
+    """log2(2^input + 2^other), without overflow. (...), (...) -> (...)"""
+    for name, x in (("input", input), ("other", other)):
+        expect_floating(expect_tensor(x, name, "logaddexp2"), "logaddexp2", NotImplementedError)
+    kind = promotion.result_type((input, other))
+    return exponential.logaddexp(cast(input, kind) * math.log(2), cast(other, kind) * math.log(2)) / math.log(2)
+
+
+@public(out="cast", inplace=True)
+def ldexp(input: Tensor, other: Tensor) -> Tensor:
+    """``input * 2**other``. (...), (...) -> (...), floating"""
+    expect_tensor(input, "input", "ldexp")
+    power = 2.0 ** expect_tensor(other, "other", "ldexp")
+    return input * power
+
+
+# ---- in-place operators of Python ----------------------------------------------------------------------------------
 
 _OPERATORS: dict[str, Any] = {
     "__iadd__": ew.add, "__isub__": ew.sub, "__imul__": mul, "__itruediv__": ew.div, "__ifloordiv__": floor_divide,
     "__imod__": remainder, "__ipow__": pow, "__iand__": bitwise_and, "__ior__": bitwise_or, "__ixor__": bitwise_xor,
     "__ilshift__": bitwise_left_shift, "__irshift__": bitwise_right_shift,
 }  # fmt: skip
-for _name, _op in (_OPERATORS | {f"{name}_": globals()[name] for name in _IN_PLACE}).items():
-    attach(_name, in_place(_op, _name))
+for _name, _op in _OPERATORS.items():
+    attach(_name, in_place(_op, _name), module=__name__)

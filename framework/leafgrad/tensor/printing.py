@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from leafgrad import backends, dtypes
-
-__all__ = ["set_printoptions"]
+from leafgrad import backends, dtypes, modes
+from leafgrad.ops import dispatch
+from leafgrad.ops.node import SymbolBase
+from leafgrad.tensor.public import public
+from leafgrad.tensor.tensor import Tensor
 
 
 class PrintedText(str):
@@ -39,6 +41,7 @@ def get_printoptions() -> Options:
     return _options
 
 
+@public(only="leafgrad")
 def set_printoptions(
     precision: int | None = None,
     threshold: float | None = None,
@@ -73,8 +76,13 @@ def set_printoptions(
     _options = base._replace(sci_mode=sci_mode, **changes)
 
 
-def text(t: Any) -> str:
+@public(name="__repr__", only="Tensor")
+def text(t: Tensor) -> str:
     """The repr of a tensor."""
+    if isinstance(t._data, SymbolBase) and t._data.level:
+        return repr(t._data)
+    if modes.get() & modes.TRACE:
+        t = dispatch.alias(t._array("printing"), dispatch.inside(t)._node)
     kind, shape, options = t.dtype, tuple(t.shape), _options
     default = dtypes.get_default_dtype()
     ours = type(t).__module__.partition(".")[0] in ("leafgrad", dtypes.namespace)

@@ -11,8 +11,6 @@ from leafgrad.tensor.methods import attach
 from leafgrad.tensor.rearranging import flip
 from leafgrad.tensor.tensor import Tensor
 
-__all__: list[str] = []  # what it adds are methods
-
 
 def to_bool(self: Tensor) -> bool:
     """Whether the only element is not zero."""

@@ -13,27 +13,11 @@ from leafgrad.ops.complex import view_as_complex
 from leafgrad.ops.refuse import refuse
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import DType, expect_within, kind, sizes
+from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = [
-    "Generator",
-    "default_generator",
-    "get_rng_state",
-    "initial_seed",
-    "manual_seed",
-    "normal",
-    "rand",
-    "rand_like",
-    "randint",
-    "randint_like",
-    "randn",
-    "randn_like",
-    "randperm",
-    "seed",
-    "set_rng_state",
-]
 
-
+@public(only="leafgrad")
 class Generator:
     """A stream of random numbers on one device, from which the random functions draw if it is passed to them.
 
@@ -120,6 +104,7 @@ def generator_of(place: tuple[str, int]) -> Generator:
     return found
 
 
+@public(only="leafgrad")
 def manual_seed(seed: int) -> Generator:
     """Restart the default generators of all devices from ``seed``; returns that of the CPU."""
     global _seed
@@ -129,6 +114,7 @@ def manual_seed(seed: int) -> Generator:
     return default_generator
 
 
+@public(only="leafgrad")
 def seed() -> int:
     """Restart the default generators of all devices from the operating system's entropy; returns the seed taken."""
     taken = default_generator.seed()
@@ -136,16 +122,19 @@ def seed() -> int:
     return taken
 
 
+@public(only="leafgrad")
 def initial_seed() -> int:
     """The seed that the CPU's default generator was last started from."""
     return default_generator.initial_seed()
 
 
+@public(only="leafgrad")
 def get_rng_state() -> Tensor:
     """The state of the CPU's default generator, as a uint8 tensor."""
     return default_generator.get_state()
 
 
+@public(only="leafgrad")
 def set_rng_state(new_state: Tensor) -> None:
     """Put the CPU's default generator into a state from ``get_rng_state``."""
     default_generator.set_state(new_state)
@@ -235,10 +224,10 @@ def as_parts(
     function: Callable[..., Tensor], size: tuple[int, ...], dtype: dtypes.dtype, device: Any, generator: Any
 ) -> Tensor:
     """Complex numbers whose parts ``function`` draws."""
-    made: Tensor = view_as_complex(function(*size, 2, generator=generator, dtype=dtype.to_real(), device=device))
-    return made
+    return view_as_complex(function(*size, 2, generator=generator, dtype=dtype.to_real(), device=device))
 
 
+@public(only="leafgrad", out="cast")
 def rand(
     *size: Any, generator: Generator | None = None, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -250,6 +239,7 @@ def rand(
     return out._set_grad(requires_grad)
 
 
+@public(only="leafgrad", out="cast")
 def randn(
     *size: Any, generator: Generator | None = None, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -262,6 +252,7 @@ def randn(
     return out._set_grad(requires_grad)
 
 
+@public(only="leafgrad", out="cast")
 def randint(
     low: int,
     high: Any = None,
@@ -285,6 +276,7 @@ def randint(
     return out._set_grad(requires_grad)
 
 
+@public(only="leafgrad", out="cast")
 def randperm(
     n: int,
     *,
@@ -300,11 +292,13 @@ def randperm(
     return out._set_grad(requires_grad)
 
 
+@public(only="leafgrad")
 def rand_like(input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Numbers uniform in [0, 1), in the shape, dtype and device of ``input``."""
     return _like(rand, input, dtype, device, requires_grad)
 
 
+@public(only="leafgrad")
 def randn_like(input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Standard normal numbers, in the shape, dtype and device of ``input``."""
     return _like(randn, input, dtype, device, requires_grad)
@@ -316,6 +310,7 @@ def _like(function: Callable[..., Tensor], input: Tensor, dtype: DType, device: 
     return function(input.shape, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad)
 
 
+@public(only="leafgrad")
 def randint_like(
     input: Tensor,
     low: int,
@@ -333,6 +328,7 @@ def randint_like(
     return randint(first, end, input.shape, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad)
 
 
+@public(only="leafgrad", out="like")
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,

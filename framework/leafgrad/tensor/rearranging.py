@@ -12,42 +12,26 @@ from leafgrad.ops.marks import shown_as
 from leafgrad.ops.strided import windows
 from leafgrad.tensor import arguments
 from leafgrad.tensor.data import copied
-from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.methods import attach
+from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = [
-    "diag",
-    "diag_embed",
-    "diagflat",
-    "diagonal",
-    "flip",
-    "fliplr",
-    "flipud",
-    "repeat_interleave",
-    "roll",
-    "rot90",
-    "tile",
-    "tril",
-    "triu",
-]
-
 
 # ---- order --------------------------------------------------------------------------------------------------------
 
 
+@public(only="leafgrad")
 def flip(input: Tensor, dims: Any) -> Tensor:
     """A copy with the order along ``dims`` reversed."""
     arguments.expect_tensor(input, "input", "flip")
     given = arguments.shape((dims,), "flip", "dims")
-    out: Tensor = ops.flip(input, dims=arguments.dims(input, given, "flip") if given else ())
-    return out
+    return ops.flip(input, dims=arguments.dims(input, given, "flip") if given else ())
 
 
 attach("flip", lambda self, *dims: flip(self, arguments.shape(dims, "flip", "dims")))
 
 
-@method
+@public
 def fliplr(input: Tensor) -> Tensor:
     """A copy with the columns in reverse order."""
     if input.ndim < 2:
@@ -55,7 +39,7 @@ def fliplr(input: Tensor) -> Tensor:
     return flip(input, (1,))
 
 
-@method
+@public
 def flipud(input: Tensor) -> Tensor:
     """A copy with the rows in reverse order."""
     if input.ndim < 1:
@@ -63,7 +47,7 @@ def flipud(input: Tensor) -> Tensor:
     return flip(input, (0,))
 
 
-@method
+@public
 @shown_as("RollBackward0")
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
     """Elements shifted by ``shifts`` along ``dims``, coming in again at the other end; flattened without ``dims``."""
@@ -73,7 +57,7 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
     if dims is None or (isinstance(dims, tuple) and not dims):
         if len(by) != 1:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(by)}, dims:0")
-        flat: Tensor = ops.roll(reshaped(input, (input.numel(),)), shifts=by, dims=(0,))
+        flat = ops.roll(reshaped(input, (input.numel(),)), shifts=by, dims=(0,))
         return reshaped(flat, tuple(input._data.shape))
     along = arguments.shape((dims,), "roll", "dims")
     if len(by) != len(along):
@@ -81,11 +65,10 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
     if not input.ndim:
         raise IndexError(f"roll: dims: Dimension specified as {along[0]} but tensor has no dimensions; leave out dims")
     along = tuple(arguments.one_dim(input, d, "roll", name="dims") for d in along)
-    out: Tensor = ops.roll(input, shifts=by, dims=along)
-    return out
+    return ops.roll(input, shifts=by, dims=along)
 
 
-@method
+@public
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """Rotated by k * 90 degrees in the plane of ``dims``, from the first towards the second."""
     if len(dims) != 2:
@@ -106,7 +89,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 # ---- repetition ---------------------------------------------------------------------------------------------------
 
 
-@method
+@public(only="Tensor")
 @shown_as("RepeatBackward0")
 def repeat(self: Tensor, *repeats: Any) -> Tensor:
     """A copy with dimension i repeated ``repeats[i]`` times; new dimensions come first."""
@@ -121,7 +104,7 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
         raise RuntimeError(f"repeat: Trying to create tensor with negative dimension, got repeats {list(times)}")
     sizes = (1,) * (len(times) - len(shape)) + shape
     between = reshaped(self, tuple(n for size in sizes for n in (1, size)))
-    spread: Tensor = ops.expand(between, shape=tuple(n for pair in zip(times, sizes, strict=True) for n in pair))
+    spread = ops.expand(between, shape=tuple(n for pair in zip(times, sizes, strict=True) for n in pair))
     full = tuple(r * n for r, n in zip(times, sizes, strict=True))
     return separate(reshaped(spread, full))
 
@@ -131,6 +114,7 @@ def separate(x: Tensor) -> Tensor:
     return x if x._view is None else clone(x)
 
 
+@public(only="leafgrad")
 def tile(input: Tensor, dims: Any) -> Tensor:
     """A copy with the last dimensions repeated ``dims`` times."""
     times = arguments.shape((dims,), "tile", "dims")
@@ -140,7 +124,7 @@ def tile(input: Tensor, dims: Any) -> Tensor:
 attach("tile", lambda self, *dims: tile(self, arguments.shape(dims, "tile", "dims")))
 
 
-@method
+@public
 def repeat_interleave(
     input: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
@@ -166,30 +150,28 @@ def repeat_interleave(
         if min(counts) < 0:
             raise RuntimeError(f"repeats can not be negative, got {min(counts)}")
         at = copied([i for i, n in enumerate(counts) for _ in range(n)], None, input.device).to(kind)
-        out: Tensor = index_ops.index(input, at, dims=(d,), inside=True)
-        return out
+        return index_ops.index(input, at, dims=(d,), inside=True)
     if counts < 0:
         raise RuntimeError(f"repeats can not be negative, got {counts}")
     between = reshaped(input, (*shape[: d + 1], 1, *shape[d + 1 :]))
-    spread: Tensor = ops.expand(between, shape=(*shape[: d + 1], counts, *shape[d + 1 :]))
+    spread = ops.expand(between, shape=(*shape[: d + 1], counts, *shape[d + 1 :]))
     return separate(reshaped(spread, (*shape[:d], shape[d] * counts, *shape[d + 1 :])))
 
 
 # ---- diagonals and triangles --------------------------------------------------------------------------------------
 
 
-@method
+@public
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The elements [i, i + offset] of two dimensions, as the last dimension of a view."""
     a = arguments.one_dim(input, dim1, "diagonal", name="dim1")
     b = arguments.one_dim(input, dim2, "diagonal", name="dim2")
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    out: Tensor = ops.diagonal(input, offset=offset, dims=(a, b))
-    return out
+    return ops.diagonal(input, offset=offset, dims=(a, b))
 
 
-@method
+@public
 @shown_as("DiagEmbedBackward0")
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Zeros with the last dimension of ``input`` on a diagonal of the dimensions ``dim1`` and ``dim2``."""
@@ -200,39 +182,35 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     *rest, n = input._data.shape
     size, left = n + abs(offset), iter(rest)
     shape = tuple(size if d in (a, b) else next(left) for d in range(input._data.ndim + 1))
-    out: Tensor = ops.undiagonal(input, shape=shape, offset=offset, dims=(a, b))
-    return out
+    return ops.undiagonal(input, shape=shape, offset=offset, dims=(a, b))
 
 
-@method
+@public(out="exact")
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """The diagonal of a matrix, as a copy; or a matrix with ``input`` (n,) on its diagonal."""
     if input.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
     if input.ndim == 1:
         return diag_embed(input, diagonal, 0, 1)
-    out: Tensor = clone(ops.diagonal(input, offset=diagonal, dims=(0, 1)))
-    return out
+    return clone(ops.diagonal(input, offset=diagonal, dims=(0, 1)))
 
 
-@method
+@public
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """A matrix with all elements of ``input`` on its diagonal."""
     return diag_embed(reshaped(input, (input.numel(),)), offset, 0, 1)
 
 
-@method
+@public(out="exact")
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """The lower triangle of the last two dimensions, zeros elsewhere. (..., m, n) -> (..., m, n)"""
-    out: Tensor = ops.tril(_matrix(input, "tril"), diagonal=diagonal)
-    return out
+    return ops.tril(_matrix(input, "tril"), diagonal=diagonal)
 
 
-@method
+@public(out="exact")
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """The upper triangle of the last two dimensions, zeros elsewhere. (..., m, n) -> (..., m, n)"""
-    out: Tensor = ops.triu(_matrix(input, "triu"), diagonal=diagonal)
-    return out
+    return ops.triu(_matrix(input, "triu"), diagonal=diagonal)
 
 
 def _matrix(input: Tensor, function: str) -> Tensor:
@@ -244,7 +222,7 @@ def _matrix(input: Tensor, function: str) -> Tensor:
 # ---- windows and margins ------------------------------------------------------------------------------------------
 
 
-@method
+@public(only="Tensor")
 @shown_as("UnfoldBackward0")
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """All windows of ``size`` along ``dimension``, ``step`` apart, as a new last dimension of a view."""
@@ -255,7 +233,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
         raise RuntimeError(f"maximum size for tensor at dimension {d} is {n} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
-    out: Tensor = windows(source, dim=d, size=size, step=step)
+    out = windows(source, dim=d, size=size, step=step)
     return out if self._data.ndim else reshaped(out, (size,))
 
 
@@ -284,5 +262,4 @@ def constant_pad(input: Tensor, pad: tuple[int, ...], value: float) -> Tensor:
     )
     if tuple(shape) == tuple(cut._data.shape):
         return clone(cut)
-    out: Tensor = ops.pad(cut, at=tuple(inner), shape=tuple(shape), value=value)
-    return out
+    return ops.pad(cut, at=tuple(inner), shape=tuple(shape), value=value)

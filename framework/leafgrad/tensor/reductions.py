@@ -14,6 +14,7 @@ from leafgrad.dtypes import DIFFERENTIABLE, FLOATING
 from leafgrad.ops import compare, elementwise as ew, messages, reduce as ops
 from leafgrad.ops.complex import imag, real
 from leafgrad.ops.marks import shown_as
+from leafgrad.ops.op import Op
 from leafgrad.tensor.arguments import (
     Dim,
     cast,
@@ -25,13 +26,8 @@ from leafgrad.tensor.arguments import (
     one_dim,
     widened,
 )
-from leafgrad.tensor.methods import method
+from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = [
-    "all", "any", "count_nonzero", "dist", "log_softmax", "logsumexp", "mean", "nanmean", "nansum", "norm", "prod",
-    "softmax", "std", "std_mean", "sum", "var", "var_mean",
-]  # fmt: skip
 
 _sum, _mean, _var = ops.sum.function, ops.mean.function, ops.var.function
 _softmax, _log_softmax = ops.softmax.function, ops.log_softmax.function
@@ -40,7 +36,7 @@ _softmax, _log_softmax = ops.softmax.function, ops.log_softmax.function
 # ---- sums, products, means ----------------------------------------------------------------------------------------
 
 
-@method
+@public(out="cast")
 def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over ``dim``; integers and bools are added up in int64.
 
@@ -54,19 +50,19 @@ def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = N
         expect_tensor(input, "input", "sum")
     x = input if dtype is None and input._data.dtype in DIFFERENTIABLE else widened(input, dtype)
     over = dims(x, dim, "sum")
-    result: Tensor = _sum(x, dim=over, keepdim=False if keepdim is False else flag(keepdim, "sum"))
+    result = _sum(x, dim=over, keepdim=False if keepdim is False else flag(keepdim, "sum"))
     return result if dtype is None else cast(result, dtype)
 
 
-@method
+@public(out="cast")
 def nansum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over ``dim`` of what is not nan."""
     x = widened(expect_tensor(input, "input", "nansum"), dtype)
-    result: Tensor = ops.nansum(x, dim=dims(x, dim, "nansum"), keepdim=flag(keepdim, "nansum"))
+    result = ops.nansum(x, dim=dims(x, dim, "nansum"), keepdim=flag(keepdim, "nansum"))
     return cast(result, dtype)
 
 
-@method
+@public(out="cast")
 def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean over ``dim``. RuntimeError for integers, unless ``dtype`` says how to take them."""
     if not isinstance(input, Tensor):
@@ -78,27 +74,25 @@ def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = 
             f"Got: {x.dtype}; convert it with .float(), or pass dtype"
         )
     over = dims(x, dim, "mean")
-    result: Tensor = _mean(x, dim=over, keepdim=False if keepdim is False else flag(keepdim, "mean"))
-    return result
+    return _mean(x, dim=over, keepdim=False if keepdim is False else flag(keepdim, "mean"))
 
 
-@method
+@public(out="cast")
 def nanmean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean over ``dim`` of what is not nan. RuntimeError for integers."""
     x = cast(expect_tensor(input, "input", "nanmean"), dtype)
     expect_floating(x, "nanmean")
     over, keepdim = dims(x, dim, "nanmean"), flag(keepdim, "nanmean")
     number = ops.sum(cast(compare.logical_not(compare.isnan(x)), x.dtype), dim=over, keepdim=keepdim)
-    result: Tensor = ops.nansum(x, dim=over, keepdim=keepdim) / number
-    return result
+    return ops.nansum(x, dim=over, keepdim=keepdim) / number
 
 
-@method
+@public(out="cast")
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Product over ``dim``, one dimension or all; integers and bools are multiplied in int64."""
     x = widened(expect_tensor(input, "input", "prod"), dtype)
     over = dims(x, None if dim is None else one_dim(x, dim, "prod"), "prod")
-    result: Tensor = ops.prod(x, dim=over, keepdim=flag(keepdim, "prod"))
+    result = ops.prod(x, dim=over, keepdim=flag(keepdim, "prod"))
     return cast(result, dtype)
 
 
@@ -127,7 +121,7 @@ def _spread_arguments(
     return over, correction
 
 
-def _spread(op: Any, input: Tensor, **params: Any) -> Tensor:
+def _spread(op: Op, input: Tensor, **params: Any) -> Tensor:
     """``op``, var or std, of ``input``; of complex numbers from the variances of their two parts."""
     result: Tensor
     if input._data.dtype.kind == "c":
@@ -137,7 +131,7 @@ def _spread(op: Any, input: Tensor, **params: Any) -> Tensor:
     return result
 
 
-@method
+@public(out="cast")
 def var(
     input: Tensor,
     dim: Dim = None,
@@ -157,11 +151,10 @@ def var(
     over, left = _spread_arguments(input, dim, unbiased, correction, "var")
     if input._data.dtype.kind == "c":
         return _spread(ops.var, input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
-    result: Tensor = _var(input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
-    return result
+    return _var(input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
 
 
-@method
+@public(out="cast")
 def std(
     input: Tensor,
     dim: Dim = None,
@@ -175,6 +168,7 @@ def std(
     return _spread(ops.std, input, dim=over, correction=left, keepdim=flag(keepdim, "std"))
 
 
+@public(only="leafgrad")
 def var_mean(
     input: Tensor,
     dim: Dim = None,
@@ -190,6 +184,7 @@ def var_mean(
     return spread, ops.mean(input, dim=over, keepdim=keepdim)
 
 
+@public(only="leafgrad")
 def std_mean(
     input: Tensor,
     dim: Dim = None,
@@ -205,7 +200,7 @@ def std_mean(
     return spread, ops.mean(input, dim=over, keepdim=keepdim)
 
 
-@method
+@public(out="cast")
 def norm(
     input: Tensor, p: float | str | None = "fro", dim: Dim = None, keepdim: bool = False, dtype: Any = None
 ) -> Tensor:
@@ -232,7 +227,7 @@ def norm(
     return result
 
 
-@method
+@public
 @shown_as("DistBackward0", "input", "other")
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of ``input - other``."""
@@ -242,59 +237,57 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 # ---- exponential --------------------------------------------------------------------------------------------------
 
 
-@method
+@public(also="special.logsumexp", out="cast")
 def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
     """log of the sum of exp over ``dim``, without overflow."""
     over = dims(expect_tensor(input, "input", "logsumexp"), dim, "logsumexp")
-    result: Tensor = ops.logsumexp(input, dim=over, keepdim=flag(keepdim, "logsumexp"))
-    return result
+    return ops.logsumexp(input, dim=over, keepdim=flag(keepdim, "logsumexp"))
 
 
-@method
+@public(out="exact")
+@public(name="special.softmax")
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """exp over its sum along ``dim``. (...) -> (...). RuntimeError for integers, unless ``dtype`` is given."""
     x = input if dtype is None else discarding(expect_tensor(input, "input", "softmax"), dtypes.check(dtype))
     if not (isinstance(x, Tensor) and x._data.dtype in FLOATING):
         expect_floating(x, "softmax", NotImplementedError)
     d = dim if type(dim) is int and 0 <= dim < x._data.ndim else one_dim(x, dim, "softmax")
-    result: Tensor = _softmax(x, dim=d)
-    return result
+    return _softmax(x, dim=d)
 
 
-@method
+@public(out="exact")
+@public(name="special.log_softmax")
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """log of ``softmax``, without overflow. (...) -> (...)"""
     x = input if dtype is None else discarding(expect_tensor(input, "input", "log_softmax"), dtypes.check(dtype))
     expect_floating(x, "log_softmax", NotImplementedError)
-    result: Tensor = _log_softmax(x, dim=one_dim(x, dim, "log_softmax"))
-    return result
+    return _log_softmax(x, dim=one_dim(x, dim, "log_softmax"))
 
 
 # ---- logic and counts ---------------------------------------------------------------------------------------------
 
 
-@method
+@public(out="exact")
 def any(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """Whether some element over ``dim`` is nonzero. bool, but uint8 for uint8"""
     return _logic(ops.any, input, dim, keepdim)
 
 
-@method
+@public(out="exact")
 def all(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """Whether no element over ``dim`` is zero. bool, but uint8 for uint8"""
     return _logic(ops.all, input, dim, keepdim)
 
 
-def _logic(op: Any, input: Tensor, dim: Dim, keepdim: bool) -> Tensor:
+def _logic(op: Op, input: Tensor, dim: Dim, keepdim: bool) -> Tensor:
     expect_tensor(input, "input", op.name)
     over = () if isinstance(dim, tuple) and not dim else dims(input, dim, op.name)
-    result: Tensor = op(input, dim=over, keepdim=flag(keepdim, op.name))
+    result = op(input, dim=over, keepdim=flag(keepdim, op.name))
     return cast(result, dtypes.uint8) if input.dtype is dtypes.uint8 else result
 
 
-@method
+@public
 def count_nonzero(input: Tensor, dim: Dim = None) -> Tensor:
     """How many elements over ``dim`` are nonzero. int64"""
     over = dims(expect_tensor(input, "input", "count_nonzero"), dim, "count_nonzero")
-    result: Tensor = ops.count_nonzero(input, dim=over)
-    return result
+    return ops.count_nonzero(input, dim=over)

@@ -16,12 +16,11 @@ from leafgrad.ops.node import Leaf, hand_over
 from leafgrad.tensor import arguments, formats, shapes
 from leafgrad.tensor.creation import empty
 from leafgrad.tensor.inplace import check, version
-from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.methods import attach
+from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.storage import TypedStorage, as_strided
 from leafgrad.tensor.tensor import Tensor
-
-__all__: list[str] = []  # what it adds are methods
 
 
 def rearrange(x: Tensor, function: Callable[..., Tensor], *args: Any) -> Tensor:
@@ -63,19 +62,19 @@ def _memory(x: Any) -> Any:
     return hidden
 
 
-@method
+@public(only="Tensor")
 def t_(self: Tensor) -> Tensor:
     """Become ``self.t()``, in place."""
     return rearrange(self, shapes.t)
 
 
-@method
+@public(only="Tensor")
 def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """Become ``self.transpose(dim0, dim1)``, in place."""
     return rearrange(self, shapes.transpose, dim0, dim1)
 
 
-@method
+@public(only="Tensor")
 def swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
     """The same as ``transpose_``."""
     return rearrange(self, shapes.transpose, axis0, axis1)
@@ -84,19 +83,19 @@ def swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
 attach("swapdims_", transpose_)
 
 
-@method
+@public(only="Tensor")
 def unsqueeze_(self: Tensor, dim: int) -> Tensor:
     """Become ``self.unsqueeze(dim)``, in place."""
     return rearrange(self, shapes.unsqueeze, dim)
 
 
-@method
+@public(only="Tensor")
 def squeeze_(self: Tensor, dim: arguments.Dim = None) -> Tensor:
     """Become ``self.squeeze(dim)``, in place."""
     return rearrange(self, shapes.squeeze, dim)
 
 
-@method
+@public(only="Tensor")
 def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """Become ``self.as_strided(size, stride, storage_offset)``, in place."""
     return rearrange(self, as_strided, size, stride, storage_offset)
@@ -105,7 +104,7 @@ def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None
 # ---- other memory -------------------------------------------------------------------------------------------------
 
 
-@method
+@public(only="Tensor")
 def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """Take another shape: the elements that follow in memory, or in new memory a copy of those and arbitrary ones.
 
@@ -142,7 +141,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     return self
 
 
-@method
+@public(only="Tensor")
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
     """``resize_`` to the shape of another tensor, and with ``preserve_format`` to its memory format too."""
     template = arguments.expect_tensor(the_template, "the_template", "resize_as_")
@@ -151,7 +150,7 @@ def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) ->
     return resize_(self, template.shape, memory_format=memory_format)
 
 
-@method
+@public(only="Tensor")
 def set_(
     self: Tensor, source: Tensor | TypedStorage, storage_offset: int = 0, size: Any = None, stride: Any = None
 ) -> Tensor:
@@ -181,7 +180,7 @@ def set_(
     return self
 
 
-@method
+@public(only="Tensor")
 def share_memory_(self: Tensor) -> Tensor:
     """Always a RuntimeError: memory is not shared between processes."""
     raise RuntimeError("share_memory_: leafgrad does not share memory between processes; send copies")

@@ -7,15 +7,13 @@ import math
 from leafgrad.ops import random as ops
 from leafgrad.ops.refuse import refuse
 from leafgrad.tensor import arguments
-from leafgrad.tensor.methods import method
+from leafgrad.tensor.public import public
 from leafgrad.tensor.random import Generator, draw, stream
 from leafgrad.tensor.shapes import broadcast_tensors
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["bernoulli", "binomial", "multinomial", "poisson"]
 
-
-@method
+@public(out="cast")
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """Ones with the probabilities in ``input`` (or ``p`` everywhere), zeros otherwise, of its shape and dtype.
 
@@ -37,8 +35,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
         )
     arguments.expect_floating(input, "bernoulli")
     expect_probabilities(input, "bernoulli")
-    out: Tensor = ops.bernoulli(input, generator=stream(generator, place, "bernoulli"))
-    return out
+    return ops.bernoulli(input, generator=stream(generator, place, "bernoulli"))
 
 
 def expect_probabilities(p: Tensor, function: str) -> None:
@@ -55,7 +52,7 @@ def probability(p: float, function: str) -> float:
     return float(p)
 
 
-@method
+@public(out="cast")
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
@@ -84,10 +81,10 @@ def multinomial(
     nothing = "invalid multinomial distribution (sum of probabilities <= 0)"
     refuse(plain.sum(dim=-1) <= 0, error=RuntimeError, message=nothing)
     source = stream(generator, input.device.resolve(), "multinomial")
-    out: Tensor = ops.multinomial(input, generator=source, count=num_samples, replacement=replacement)
-    return out
+    return ops.multinomial(input, generator=source, count=num_samples, replacement=replacement)
 
 
+@public(only="leafgrad")
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """How many events happen in a unit of time at the rates in ``input``, of its shape and dtype.
 
@@ -98,10 +95,10 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     from leafgrad.ops.poisson import poisson as draw
 
     refuse(input.detach() < 0, error=RuntimeError, message="poisson: invalid rate, expected rate to be non-negative")
-    out: Tensor = draw(input, generator=stream(generator, input.device.resolve(), "poisson"))
-    return out
+    return draw(input, generator=stream(generator, input.device.resolve(), "poisson"))
 
 
+@public(only="leafgrad")
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """How many of ``count`` trials succeed, each with probability ``prob``, of their common shape.
 
@@ -117,8 +114,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     count, prob = broadcast_tensors(count, prob)
     refuse(count.detach() < 0, error=RuntimeError, message="binomial: expected counts not below 0")
     expect_probabilities(prob, "binomial")
-    out: Tensor = draw(count, prob, generator=stream(generator, count.device.resolve(), "binomial"))
-    return out
+    return draw(count, prob, generator=stream(generator, count.device.resolve(), "binomial"))
 
 
 def standard_gamma(input: Tensor) -> Tensor:
@@ -129,5 +125,4 @@ def standard_gamma(input: Tensor) -> Tensor:
     arguments.expect_floating(input, "standard_gamma")
     from leafgrad.ops.gamma import standard_gamma as draw
 
-    out: Tensor = draw(input, generator=stream(None, input.device.resolve(), "standard_gamma"))
-    return out
+    return draw(input, generator=stream(None, input.device.resolve(), "standard_gamma"))

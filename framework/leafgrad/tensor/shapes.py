@@ -14,33 +14,10 @@ from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor import arguments
 from leafgrad.tensor.bits import as_dtype
-from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.methods import attach
+from leafgrad.tensor.public import public
 from leafgrad.tensor.size import Size
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = [
-    "adjoint",
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "broadcast_shapes",
-    "broadcast_tensors",
-    "broadcast_to",
-    "flatten",
-    "moveaxis",
-    "movedim",
-    "numel",
-    "permute",
-    "ravel",
-    "reshape",
-    "squeeze",
-    "swapaxes",
-    "swapdims",
-    "t",
-    "transpose",
-    "unflatten",
-    "unsqueeze",
-]
 
 Shape = tuple[int, ...]
 _reshape, _permute = ops.reshape.function, ops.permute.function
@@ -49,7 +26,7 @@ _reshape, _permute = ops.reshape.function, ops.permute.function
 # ---- size and layout ----------------------------------------------------------------------------------------------
 
 
-@method
+@public(only="Tensor")
 def size(input: Tensor, dim: int | None = None) -> Any:
     """The shape, or the size of one dimension."""
     shape = input._data.shape
@@ -60,16 +37,13 @@ def size(input: Tensor, dim: int | None = None) -> Any:
     return int(shape[arguments.one_dim(input, dim, "size")])
 
 
-@method
+@public(also="ndimension", only="Tensor")
 def dim(input: Tensor) -> int:
     """The number of dimensions."""
     return int(input._data.ndim)
 
 
-attach("ndimension", dim)
-
-
-@method
+@public
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return math.prod(input._data.shape)
@@ -78,13 +52,13 @@ def numel(input: Tensor) -> int:
 attach("nelement", numel)
 
 
-@method
+@public(only="Tensor")
 def element_size(input: Tensor) -> int:
     """Bytes of one element."""
     return input.dtype.itemsize
 
 
-@method
+@public(only="Tensor")
 def stride(input: Tensor, dim: int | None = None) -> Any:
     """How many elements to step in memory from one to the next along each dimension, or along one."""
     data = layout(input)
@@ -126,10 +100,10 @@ def resolved(input: Tensor, shape: Shape) -> Shape:
 
 def reshaped(input: Tensor, shape: Shape) -> Tensor:
     """The op, with a shape that is known to fit."""
-    out: Tensor = _reshape(input, shape=shape)
-    return out
+    return _reshape(input, shape=shape)
 
 
+@public(only="leafgrad")
 def reshape(input: Tensor, shape: Any) -> Tensor:
     """The elements, in order, in another shape, in which one size may be -1; a view where strides allow.
 
@@ -143,7 +117,7 @@ def reshape(input: Tensor, shape: Any) -> Tensor:
 attach("reshape", lambda self, *shape: _reshape(self, shape=resolved(self, arguments.shape(shape, "reshape", "shape"))))
 
 
-@method
+@public(only="Tensor")
 def view(self: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
     """The same memory in another shape, in which one size may be -1, or its bytes as another dtype.
 
@@ -162,25 +136,25 @@ def view(self: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
     )
 
 
-@method
+@public(only="Tensor")
 def view_as(self: Tensor, other: Tensor) -> Tensor:
     """``self.view(other.shape)``"""
     return self.view(arguments.expect_tensor(other, "other", "view_as").shape)
 
 
-@method
+@public(only="Tensor")
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """``self.reshape(other.shape)``"""
     return self.reshape(arguments.expect_tensor(other, "other", "reshape_as").shape)
 
 
-@method
+@public
 def ravel(input: Tensor) -> Tensor:
     """The elements in one dimension without gaps, a view where they lie like that. (...) -> (n,)"""
     return reshaped(input.contiguous(), (input.numel(),))
 
 
-@method
+@public
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from ``start_dim`` to ``end_dim``, both included, made one."""
     first = arguments.one_dim(input, start_dim, "flatten", name="start_dim")
@@ -197,7 +171,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     )
 
 
-@method
+@public
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """One dimension made several, of ``sizes``, in which one may be -1."""
     if not input._data.ndim:
@@ -217,36 +191,37 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     return reshaped(input, resolved(input, (*shape[:d], *parts, *shape[d + 1 :])))
 
 
-@method
+@public
 def squeeze(input: Tensor, dim: arguments.Dim = None) -> Tensor:
     """Without the dimensions of size 1, or without those among ``dim`` (an int or several)."""
     shape = tuple(input._data.shape)
     chosen = range(len(shape)) if dim is None else arguments.dims(input, dim, "squeeze") if dim != () else ()
     out = reshaped(input, tuple(n for d, n in enumerate(shape) if n != 1 or d not in chosen))
     label = "SqueezeBackward" + ("0" if dim is None else "1" if isinstance(dim, int) else "2")
-    squeezed: Tensor = mark(out, label, input)
-    return squeezed
+    return mark(out, label, input)
 
 
-@method
+@public
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """With a dimension of size 1 inserted so that it is ``dim`` of the result."""
     shape = input._data.shape
     d = dim if type(dim) is int and 0 <= dim <= len(shape) else arguments.one_dim(input, dim, "unsqueeze", extra=1)
-    out: Tensor = mark(_reshape(input, shape=(*shape[:d], 1, *shape[d:])), "UnsqueezeBackward0", input)
-    return out
+    return mark(_reshape(input, shape=(*shape[:d], 1, *shape[d:])), "UnsqueezeBackward0", input)
 
 
+@public(only="leafgrad")
 def atleast_1d(*tensors: Any) -> Any:
     """Each tensor with at least one dimension; a tuple if several (or a sequence) are given."""
     return _each("atleast_1d", tensors, lambda x: x.reshape(1) if not x.ndim else x)
 
 
+@public(only="leafgrad")
 def atleast_2d(*tensors: Any) -> Any:
     """Each tensor with at least two dimensions, (n,) as (1, n)."""
     return _each("atleast_2d", tensors, lambda x: x.reshape(1, -1) if x.ndim < 2 else x)
 
 
+@public(only="leafgrad")
 def atleast_3d(*tensors: Any) -> Any:
     """Each tensor with at least three dimensions, (n,) as (1, n, 1) and (m, n) as (m, n, 1)."""
     return _each(
@@ -264,6 +239,7 @@ def _each(name: str, tensors: tuple[Any, ...], change: Any) -> Any:
 # ---- order of dimensions ------------------------------------------------------------------------------------------
 
 
+@public(only="leafgrad")
 def permute(input: Tensor, dims: Any) -> Tensor:
     """The dimensions in another order: dimension i of the result is dimension ``dims[i]`` of ``input``.
 
@@ -286,14 +262,13 @@ def permute(input: Tensor, dims: Any) -> Tensor:
 
 def permuted(input: Tensor, order: Shape) -> Tensor:
     """The op, with an order that is known to be one."""
-    out: Tensor = _permute(input, dims=order)
-    return out
+    return _permute(input, dims=order)
 
 
 attach("permute", lambda self, *dims: permute(self, dims[0] if len(dims) == 1 else dims))
 
 
-@method
+@public(also="swapdims")
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """With two dimensions exchanged."""
     n = input._data.ndim
@@ -302,24 +277,17 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     order = list(range(n))
     if order:
         order[a], order[b] = b, a
-    out: Tensor = mark(_permute(input, dims=tuple(order)), "TransposeBackward0", input)
-    return out
+    return mark(_permute(input, dims=tuple(order)), "TransposeBackward0", input)
 
 
-swapdims = transpose
-
-
-@method
+@public
 @shown_as("TransposeBackward0")
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """The same as ``transpose``."""
     return transpose(input, axis0, axis1)
 
 
-attach("swapdims", transpose)
-
-
-@method
+@public
 @shown_as("TBackward0")
 def t(input: Tensor) -> Tensor:
     """The transposed matrix; tensors of fewer dimensions as they are. (m, n) -> (n, m)"""
@@ -329,8 +297,7 @@ def t(input: Tensor) -> Tensor:
 
 
 def _reversed(input: Tensor) -> Tensor:
-    out: Tensor = _permute(input, dims=tuple(range(input._data.ndim - 1, -1, -1)))
-    return out
+    return _permute(input, dims=tuple(range(input._data.ndim - 1, -1, -1)))
 
 
 @shown_as("TransposeBackward0")
@@ -346,14 +313,13 @@ attach("T", property(_reversed, doc="All dimensions in reverse order."))
 attach("mT", property(_mT, doc="The last two dimensions exchanged. (..., m, n) -> (..., n, m)"))
 
 
-@method
+@public
 def adjoint(input: Tensor) -> Tensor:
     """The last two dimensions exchanged, conjugated. (..., m, n) -> (..., n, m)"""
-    found: Tensor = _mT(input).conj()
-    return found
+    return _mT(input).conj()
 
 
-@method
+@public(also="moveaxis")
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """The dimensions ``source`` (an int or several) moved to the places ``destination``, the others in order."""
     sources = [source] if isinstance(source, int) else list(source)
@@ -373,14 +339,10 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
     return permuted(input, tuple(moved[d] if d in moved else next(rest) for d in range(input._data.ndim)))
 
 
-moveaxis = movedim
-attach("moveaxis", movedim)
-
-
 # ---- broadcasting -------------------------------------------------------------------------------------------------
 
 
-@method
+@public(only="Tensor")
 def expand(self: Tensor, *sizes: Any) -> Tensor:
     """Dimensions of size 1 repeated to ``sizes`` without a copy; -1 leaves one as it is. New ones come first.
 
@@ -403,22 +365,22 @@ def expand(self: Tensor, *sizes: Any) -> Tensor:
                 f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton "
                 f"dimension {d}.  Target sizes: {list(want)}.  Tensor sizes: {list(shape)}"
             )
-    out: Tensor = ops.expand(self, shape=tuple(full))
-    return out
+    return ops.expand(self, shape=tuple(full))
 
 
-@method
+@public(only="Tensor")
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
     """``self.expand(other.shape)``"""
     return self.expand(arguments.expect_tensor(other, "other", "expand_as").shape)
 
 
-@method
+@public
 def broadcast_to(input: Tensor, *size: Any) -> Tensor:
     """``input.expand(size)``"""
     return input.expand(*size)
 
 
+@public(only="leafgrad")
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape to which tensors of these shapes broadcast together.
 
@@ -437,6 +399,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
         ) from None
 
 
+@public(only="leafgrad")
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors expanded to one shape."""
     every = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors

@@ -12,14 +12,14 @@ from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.strided import strided
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import DType, beside, empty
-from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.methods import attach
+from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import layout, permuted
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import is_own_leaf
 
-__all__ = ["TypedStorage", "UntypedStorage", "as_strided", "empty_permuted", "empty_strided", "get_device", "is_signed"]
 
-
+@public(only="leafgrad")
 class UntypedStorage:
     """The memory that a tensor and all of its views share: one object for one piece of memory, as long as it is held.
 
@@ -60,6 +60,7 @@ class UntypedStorage:
         return self.device.type == "cuda"
 
 
+@public(only="leafgrad")
 class TypedStorage:
     """The memory of a tensor as elements of its dtype, from the first on. Made by ``Tensor.storage``."""
 
@@ -120,7 +121,7 @@ class TypedStorage:
 _storages: WeakValueDictionary[int, UntypedStorage] = WeakValueDictionary()
 
 
-@method
+@public(only="Tensor")
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The memory of this tensor, which all of its views have in common."""
     owner = dispatch.memory_of(self._array("untyped_storage()"))
@@ -130,13 +131,13 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     return found
 
 
-@method
+@public(only="Tensor")
 def storage(self: Tensor) -> TypedStorage:
     """The memory of this tensor and all of its views, as elements of this tensor's dtype."""
     return TypedStorage(self)
 
 
-@method
+@public(only="Tensor")
 def data_ptr(self: Tensor) -> int:
     """The address of the first element, 0 if there is none. Who writes there, writes unseen by autograd."""
     if self.is_meta:
@@ -146,7 +147,7 @@ def data_ptr(self: Tensor) -> int:
     return backends.backend_of(data).address(data) if data.size else 0
 
 
-@method
+@public(only="Tensor")
 def storage_offset(self: Tensor) -> int:
     """How many elements lie in memory before the first one of this tensor."""
     dispatch.interrupt("t.storage_offset()")
@@ -162,7 +163,7 @@ def offset(x: Tensor) -> int:
     return int((address(data) - address(dispatch.memory_of(data))) // data.itemsize)
 
 
-@method
+@public(only="Tensor")
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether another tensor has the same memory, offset, shape and strides."""
     other = arguments.expect_tensor(tensor, "tensor", "is_set_to")
@@ -177,7 +178,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
 # ---- strides ------------------------------------------------------------------------------------------------------
 
 
-@method
+@public
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the same memory: element (i, j, …) is i * stride[0] + j * stride[1] + … behind ``storage_offset``.
 
@@ -212,7 +213,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             f"offset {lead}; clone() it first"
         )
     with modes.no_grad() if source.requires_grad and not input.requires_grad else nullcontext():  # as input was made
-        out: Tensor = strided(source, shape=shape, steps=steps, start=start - offset(source))
+        out = strided(source, shape=shape, steps=steps, start=start - offset(source))
     return out
 
 
@@ -230,7 +231,7 @@ def _reaching(x: Tensor, first: int, last: int, nothing: bool) -> Tensor | None:
     return _reaching(view.base, first, last, nothing)
 
 
-@method
+@public(only="Tensor")
 def new_empty_strided(
     self: Tensor, size: Any, stride: Any, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -241,6 +242,7 @@ def new_empty_strided(
     )
 
 
+@public(only="leafgrad")
 def empty_strided(
     size: Any, stride: Any, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -254,6 +256,7 @@ def empty_strided(
     return out._set_grad(True) if requires_grad else out
 
 
+@public(only="leafgrad")
 def empty_permuted(
     size: Any, physical_layout: Any, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -269,7 +272,7 @@ def empty_permuted(
     return out._set_grad(True) if requires_grad else out
 
 
-@method
+@public(only="Tensor")
 def dim_order(self: Tensor) -> tuple[int, ...]:
     """The dimensions as they follow in memory, outermost first."""
     steps = self.stride()
@@ -301,25 +304,25 @@ for _name, _what in (
     attach(_name, _never(_what))
 
 
-@method
+@public
 def get_device(input: Tensor) -> int:
     """The index of the device, -1 for the CPU."""
     return -1 if input.device.type == "cpu" else input.device.resolve()[1]
 
 
-@method
+@public
 def is_signed(input: Tensor) -> bool:
     """Whether the dtype has negative numbers."""
     return input.dtype.is_signed
 
 
-@method
+@public(only="Tensor")
 def is_shared(self: Tensor) -> bool:
     """Whether the tensor is in memory that processes share: always False."""
     return False
 
 
-@method
+@public(only="Tensor")
 def is_pinned(self: Tensor, device: Any = None) -> bool:
     """Whether the tensor is in page-locked memory: always False."""
     return False

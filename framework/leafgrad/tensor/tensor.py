@@ -71,6 +71,9 @@ class Tensor(Operators, Methods, TensorBase):
         if not isinstance(value, Tensor):
             raise TypeError(f"data: expected a Tensor, got {type(value).__name__}; wrap it with leafgrad.tensor(...)")
         if modes.get() & modes.TRACE:
+            view = value._view if self._view is None else None
+            if view is not None and view.path is None and view.base is dispatch.inside(self):
+                return  # it is t.data += x, which has written the memory
             modes.TRACER.get().interrupt("t.data = ...")
             value = dispatch.alias(modes.TRACER.get().replaced(self, value))
         if self._node is not None and not value.dtype.is_differentiable:
@@ -379,15 +382,6 @@ class Tensor(Operators, Methods, TensorBase):
 
     __hash__ = object.__hash__
 
-    def __repr__(self) -> str:
-        if isinstance(self._data, SymbolBase) and self._data.level:
-            return repr(self._data)
-        from leafgrad.tensor import printing  # few programs print tensors
-
-        if modes.get() & modes.TRACE:
-            return printing.text(dispatch.alias(self._array("printing"), dispatch.inside(self)._node))
-        return printing.text(self)
-
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf:
             raise RuntimeError(
@@ -407,7 +401,7 @@ class Tensor(Operators, Methods, TensorBase):
 
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy in memory of its own, laid out like this or in a memory format; gradients flow through it."""
-        result: Tensor = clone(self)
+        result = clone(self)
         keep = memory_format is None or memory_format is dtypes.preserve_format
         return result if keep else result.contiguous(memory_format)
 

@@ -22,8 +22,6 @@ from leafgrad.ops.shape import expand
 from leafgrad.ops.shifted import Shifted
 from leafgrad.tensor.tensor import Tensor
 
-__all__: list[str] = []  # Tensor finds it through the dispatch
-
 get_mode = modes.get
 new = object.__new__
 

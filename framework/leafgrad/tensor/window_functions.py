@@ -10,9 +10,8 @@ from leafgrad import dtypes
 from leafgrad.tensor.arguments import integer, number
 from leafgrad.tensor.creation import kind
 from leafgrad.tensor.data import tensor
+from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
 DType = dtypes.dtype | None
 TURN = 2 * math.pi
@@ -58,6 +57,7 @@ def kaiser(beta: float) -> Callable[[float], float]:
     return lambda t: bessel(beta * math.sqrt(max(1 - (2 * t - 1) ** 2, 0.0))) / bessel(beta)
 
 
+@public(only="leafgrad")
 def hann_window(
     window_length: int, periodic: bool = True, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -66,6 +66,7 @@ def hann_window(
     return window("hann_window", window_length, periodic, weight, dtype, device, requires_grad)
 
 
+@public(only="leafgrad")
 def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: DType = None,
     device: Any = None, requires_grad: bool = False,
@@ -75,6 +76,7 @@ def hamming_window(
     return window("hamming_window", window_length, periodic, weight, dtype, device, requires_grad)
 
 
+@public(only="leafgrad")
 def blackman_window(
     window_length: int, periodic: bool = True, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -83,6 +85,7 @@ def blackman_window(
     return window("blackman_window", window_length, periodic, weight, dtype, device, requires_grad)
 
 
+@public(only="leafgrad")
 def bartlett_window(
     window_length: int, periodic: bool = True, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -90,6 +93,7 @@ def bartlett_window(
     return window("bartlett_window", window_length, periodic, triangle, dtype, device, requires_grad)
 
 
+@public(only="leafgrad")
 def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: DType = None, device: Any = None,
     requires_grad: bool = False,

@@ -1,9 +1,10 @@
-"""In-place writes of values and random numbers: copy_, fill_, zero_, normal_, uniform_, …"""
+"""In-place writes of values, random numbers and what Python functions give: copy_, fill_, normal_, apply_, …"""
 
 from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Callable
 from typing import Any
 
 from leafgrad import dtypes
@@ -12,11 +13,13 @@ from leafgrad.ops.complex import view_as_real
 from leafgrad.ops.convert import to_device
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import converted, expect_within, number
+from leafgrad.tensor.data import copied
 from leafgrad.tensor.inplace import check, update, write
-from leafgrad.tensor.methods import method
+from leafgrad.tensor.public import public
 from leafgrad.tensor.random import Generator, draw, stream
 from leafgrad.tensor.rearranging import diagonal, tril, triu
 from leafgrad.tensor.sampling import expect_probabilities, probability
+from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.tensor import Tensor
 
 Shape = tuple[int, ...]
@@ -27,7 +30,7 @@ def value_for(x: Tensor, value: Any, argument: str) -> Any:
     return converted(number(value, argument, may_be_complex=True), x.dtype, argument)
 
 
-@method
+@public(only="Tensor")
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Write the elements of ``src``, broadcast and converted to this dtype and device; gradients flow to ``src``."""
     if isinstance(src, numbers.Number):
@@ -37,11 +40,10 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     target, source = self.device.resolve(), new.device.resolve()
     if target != source:
         new = to_device(new, device=target, source=source)
-    out: Tensor = write(self, arguments.discarding(new, self.dtype))
-    return out
+    return write(self, arguments.discarding(new, self.dtype))
 
 
-@method
+@public(only="Tensor")
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Write one number, or the element of a tensor without dimensions, everywhere."""
     if isinstance(value, Tensor):
@@ -52,19 +54,18 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         return copy_(self, value)
     check(self, "fill", fill=True)
     plain = value_for(self, value, "fill_: value")
-    out: Tensor = write(
+    return write(
         self, dispatch.create(create.full, self.device.resolve(), shape=(), value=plain, dtype=self.dtype.name)
     )
-    return out
 
 
-@method
+@public(only="Tensor")
 def zero_(self: Tensor) -> Tensor:
     """Write zero everywhere."""
     return fill_(self, 0)
 
 
-@method
+@public(only="Tensor")
 def fill_diagonal_(self: Tensor, fill_value: Any) -> Tensor:
     """Write one number to the elements [i, i] of a matrix."""
     if self.ndim != 2:
@@ -73,18 +74,16 @@ def fill_diagonal_(self: Tensor, fill_value: Any) -> Tensor:
     return self
 
 
-@method
+@public(only="Tensor")
 def tril_(self: Tensor, diagonal: int = 0) -> Tensor:
     """Write zeros above a diagonal of the last two dimensions."""
-    out: Tensor = update(self, tril, diagonal)
-    return out
+    return update(self, tril, diagonal)
 
 
-@method
+@public(only="Tensor")
 def triu_(self: Tensor, diagonal: int = 0) -> Tensor:
     """Write zeros below a diagonal of the last two dimensions."""
-    out: Tensor = update(self, triu, diagonal)
-    return out
+    return update(self, triu, diagonal)
 
 
 # ---- random -------------------------------------------------------------------------------------------------------
@@ -93,18 +92,16 @@ def triu_(self: Tensor, diagonal: int = 0) -> Tensor:
 def _drawn(self: Tensor, name: str, op: Any, generator: Generator | None, **params: Any) -> Tensor:
     check(self, name)
     shape = tuple(self._data.shape)
-    out: Tensor = write(self, draw(op, f"{name}_", generator, self.device, self.dtype, shape=shape, **params))
-    return out
+    return write(self, draw(op, f"{name}_", generator, self.device, self.dtype, shape=shape, **params))
 
 
 def _parts(self: Tensor, name: str) -> Tensor:
     """The real and imaginary parts of a tensor that is about to be written."""
     check(self, name)
-    parts: Tensor = view_as_real(self)
-    return parts
+    return view_as_real(self)
 
 
-@method
+@public(only="Tensor")
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Write normal numbers of this mean and standard deviation, of complex ones that of both parts together."""
     if self.dtype.is_complex and std >= 0:
@@ -117,7 +114,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     return _drawn(self, "normal", random_ops.normal, generator, mean=float(mean), std=float(std))
 
 
-@method
+@public(only="Tensor")
 def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Write numbers uniform in [a, b).
 
@@ -136,7 +133,7 @@ def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generat
     return _drawn(self, "uniform", random_ops.uniform, generator, low=float(a), high=float(b))
 
 
-@method
+@public(only="Tensor")
 def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:
     """Write integers uniform in [low, high); ``random_(high)`` starts at 0.
 
@@ -152,7 +149,7 @@ def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: G
     return _drawn(self, "random", random_ops.integers, generator, low=low, high=high)
 
 
-@method
+@public(only="Tensor")
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Write ones with probability p (a number, or a tensor that broadcasts), zeros otherwise."""
     if not isinstance(p, Tensor):
@@ -160,11 +157,10 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     check(self, "bernoulli")
     expect_probabilities(p, "bernoulli_")
     source = stream(generator, self.device.resolve(), "bernoulli_")
-    out: Tensor = write(self, arguments.cast(random_ops.bernoulli(p.expand(self.shape), generator=source), self.dtype))
-    return out
+    return write(self, arguments.cast(random_ops.bernoulli(p.expand(self.shape), generator=source), self.dtype))
 
 
-@method
+@public(only="Tensor")
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Write exponential numbers of rate ``lambd``."""
     if not lambd > 0:
@@ -173,7 +169,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     return _drawn(self, "exponential", random_ops.exponential, generator, rate=float(lambd))
 
 
-@method
+@public(only="Tensor")
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
     """Write numbers whose logarithm is normal, of this mean and standard deviation."""
     if not std > 0:
@@ -182,7 +178,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
     return _drawn(self, "log_normal", random_ops.log_normal, generator, mean=float(mean), std=float(std))
 
 
-@method
+@public(only="Tensor")
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Write Cauchy numbers of this median; ``sigma`` is half the width of the density at half its height."""
     if not sigma > 0:
@@ -191,10 +187,42 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
     return _drawn(self, "cauchy", random_ops.cauchy, generator, median=float(median), sigma=float(sigma))
 
 
-@method
+@public(only="Tensor")
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Write how many trials it takes until one succeeds, each with probability ``p``: 1, 2, 3, …"""
     if not 0 < arguments.number(p, "p", "geometric_") < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     arguments.expect_real(self, "geometric_")
     return _drawn(self, "geometric", random_ops.geometric, generator, p=float(p))
+
+
+# ---- functions of Python ------------------------------------------------------------------------------------------
+
+
+def _mapped(self: Tensor, function: str, callable: Callable[..., Any], others: tuple[Tensor, ...]) -> Tensor:
+    if self.requires_grad or any(o.requires_grad for o in others):
+        raise RuntimeError(f"Can't call {function}() on Variable that requires grad. Use var.detach().{function}().")
+    if self.device.type != "cpu":
+        raise TypeError(f"{function} is only implemented on CPU tensors, got one on {self.device}")
+    columns = [x.reshape(-1).tolist() for x in (self, *[o.expand(self.shape) for o in others])]
+    values = copied([callable(*row) for row in zip(*columns, strict=True)], self.dtype, self.device)
+    return self.copy_(reshaped(values, tuple(self.shape)))
+
+
+@public(only="Tensor")
+def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Replace each element by ``callable(element)``. Slow: for the CPU, and for what nothing else does."""
+    return _mapped(self, "apply_", callable, ())
+
+
+@public(only="Tensor")
+def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """Replace each element by ``callable(element, other)``, with that of a tensor that broadcasts."""
+    return _mapped(self, "map_", callable, (arguments.expect_tensor(tensor, "tensor", "map_"),))
+
+
+@public(only="Tensor")
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+    """Replace each element by ``callable(element, of_x, of_y)``."""
+    others = arguments.expect_tensor(x, "x", "map2_"), arguments.expect_tensor(y, "y", "map2_")
+    return _mapped(self, "map2_", callable, others)

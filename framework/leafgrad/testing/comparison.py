@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.tensor.closeness import isclose
+from leafgrad.tensor.comparison import isclose
 from leafgrad.tensor.data import as_tensor
 from leafgrad.tensor.tensor import Tensor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import leafgrad
@@ -57,15 +57,36 @@ def agree(name: str, function: Function, what: str, calls: Sequence[Sequence[Any
     compiled = leafgrad.compile(function, executor=name)
     for args in calls:
         wanted = function(*args)
-        try:
+        with declining(what):
             got = compiled(*args)
-        except CompileError as error:
-            if error.__cause__ is None:
-                raise Skip(f"declines {what}: {error}") from error
-            raise Fault(f"{what}: {error}") from error
         different = differing(got, wanted)
         if different is not None:
             raise Fault(f"{what}: {different}")
+
+
+@contextlib.contextmanager
+def declining(what: str) -> Iterator[None]:
+    """A Skip where an executor declines a program, a Fault where it fails on it."""
+    try:
+        yield
+    except CompileError as error:
+        if error.__cause__ is None:
+            raise Skip(f"declines {what}: {error}") from error
+        raise Fault(f"{what}: {error}") from error
+
+
+def agree_in_each(name: str, programs: Iterable[tuple[Function, str, Sequence[Sequence[Any]]]]) -> None:
+    """All that the executor takes agree; a Skip that counts those that it declines, if there are any."""
+    declined, count = list[str](), 0
+    for function, what, calls in programs:
+        count += 1
+        try:
+            agree(name, function, what, calls)
+        except Skip as skip:
+            declined.append(str(skip))
+    if declined:
+        some = "" if len(declined) == count else f"{len(declined)} of {count}, the others agree: "
+        raise Skip(some + declined[0])
 
 
 def matrices(shape: tuple[int, ...], dtype: str) -> list[Any]:
@@ -74,19 +95,24 @@ def matrices(shape: tuple[int, ...], dtype: str) -> list[Any]:
 
 def ops(name: str) -> None:
     """Core ops, float32 and float64, of several shapes, each run three times on other numbers."""
-    for what, function in OPS.items():
-        for dtype in ("float32", "float64"):
-            for shape in SHAPES:
-                if shape[0] or what not in ("sums", "places"):
-                    agree(name, function, f"{what}, {dtype} {shape}", [matrices(shape, dtype) for _ in range(3)])
+    agree_in_each(name, (
+        (function, f"{what}, {dtype} {shape}", [matrices(shape, dtype) for _ in range(3)])
+        for what, function in OPS.items()
+        for dtype in ("float32", "float64")
+        for shape in SHAPES
+        if shape[0] or what not in ("sums", "places")
+    ))  # fmt: skip
 
 
 def layouts(name: str) -> None:
     """Inputs that are views: transposed, reversed, broadcast, with gaps."""
     x, y = matrices((6, 8), "float32")
     views = [(x, y), (x.T, y.T), (x[::2], y[1::2]), (x[:1].expand(6, 8), y), (x[:, 2:5], y[:, 2:5])]
-    for a, b in views:
-        agree(name, lambda p, q: (p * q + 1, p.sum(0), p @ q.T), f"views of strides {a.stride()}", [(a, b)] * 3)
+
+    def function(p: Any, q: Any) -> tuple[Any, ...]:
+        return p * q + 1, p.sum(0), p @ q.T
+
+    agree_in_each(name, ((function, f"views of strides {a.stride()}", [(a, b)] * 3) for a, b in views))
 
 
 def network() -> nn.Module:
@@ -261,6 +287,6 @@ def check_executor(name: str, checks: Iterable[str] | None = None) -> Report:
     if unknown:
         raise ValueError(f"check_executor: checks: unknown check {unknown[0]!r}; expected some of {', '.join(CHECKS)}")
     report = Report(f"executor {name!r}")
-    report.results += [outcome(check, CHECKS[check], name) for check in wanted]
+    report.results += [outcome(check, declining("its program")(CHECKS[check]), name) for check in wanted]
     report.require()
     return report

@@ -1,4 +1,4 @@
-"""Writes `leafgrad/tensor/methods.pyi`, which tells editors and type checkers what is attached to Tensor.
+"""Writes what follows from declarations of public functions and methods: where to import them from, and their stubs.
 
 python -m leafgrad.testing.stubs
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import re
 import textwrap
 import types
 from collections import defaultdict
@@ -16,21 +17,22 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, get_overloads
 
-from leafgrad.tensor import methods
-from leafgrad.tensor.later import MODULES
+from leafgrad.tensor import methods, public
 from leafgrad.tensor.methods import Methods
 from leafgrad.tensor.operators import Operators
 
-PATH: Final = Path(methods.__file__).with_suffix(".pyi")
+FOLDER: Final = Path(methods.__file__).parent
+PATH: Final = FOLDER / "methods.pyi"
 WIDTH: Final = 120
-HEADER: Final = '"""What functions give to Tensor. Written by `python -m leafgrad.testing.stubs`; do not edit."""\n'
+GENERATED: Final = '"""{} Written by `python -m leafgrad.testing.stubs`; do not edit."""\n'
 REST: Final = """
-F = TypeVar("F", bound=Callable[..., Any])
+ATTACHED: dict[str, str]
 DECLARED: dict[str, Callable[..., Any]]
 
 def declare(name: str, function: Callable[..., Any]) -> None: ...
-def method(function: F) -> F: ...
-def attach(name: str, function: Callable[..., Any] | property, *, checked: bool = False) -> None: ...
+def attach(
+    name: str, function: Callable[..., Any] | property, *, checked: bool = False, module: str = "", shows: str = ""
+) -> None: ...
 def expect(names: Iterable[str]) -> None: ...
 
 class Later:
@@ -46,15 +48,67 @@ class Listed:
 
 class Methods:
 """
+LISTED: Final = FOLDER / "listed.py"
+ROOMS: Final = {"": "functions/__init__.pyi", "linalg": "functions/linalg.pyi", "special": "functions/special.pyi"}
 Imports = defaultdict[str, set[str]]
+
+
+def declare_all() -> None:
+    """Import all modules that declare public functions or methods."""
+    import_module("leafgrad")
+    for file in sorted(FOLDER.glob("*.py")):
+        import_module(f"leafgrad.tensor.{file.stem}")
+
+
+def written() -> dict[Path, str]:
+    """The files, and what they should hold."""
+    declare_all()
+    texts = {PATH: stub(), LISTED: lists()}
+    return texts | {FOLDER / file: room_stub(room) for room, file in ROOMS.items()}
+
+
+def lists() -> str:
+    """The text that `listed.py` should have."""
+    functions = {name: found.module for name, found in public.FUNCTIONS.items()}
+    own = {name: module for name, module in methods.ATTACHED.items() if module.startswith("leafgrad.tensor.")}
+    text = GENERATED.format("Where public functions and methods are declared.") + "\nfrom typing import Final\n\n"
+    for table, names in (("FUNCTIONS", functions), ("METHODS", own)):
+        text += f"{table}: Final = {{\n"
+        for module in sorted(set(names.values())):
+            words = " ".join(sorted(name for name in names if names[name] == module))
+            lines = textwrap.fill(words, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
+            text += f'    "{module}": """\n{lines}\n    """,\n'
+        text += "}\n"
+    return text
+
+
+def room_stub(room: str) -> str:
+    """The text of the stub that imports the functions of `leafgrad` or of one of its rooms."""
+    split = {(*full.rpartition(".")[::2], found) for full, found in public.FUNCTIONS.items()}
+    names = {name: (found.module, variable(found)) for prefix, name, found in split if prefix == room}
+    imports: Imports = defaultdict(set)
+    for module, own in names.values():
+        imports[module].add(f"{own} as {own}" if own in names else own)
+    lines = [import_line(module, sorted(found, key=natural)) for module, found in sorted(imports.items())]
+    lines += ["", *[f"{name} = {own}" for name, (_, own) in sorted(names.items()) if name != own]]
+    return "\n".join([GENERATED.format(f"The functions of `leafgrad{'.' if room else ''}{room}`."), *lines, ""])
+
+
+def natural(name: str) -> tuple[bool, list[tuple[int, str]]]:
+    """The order in which ruff sorts what is imported: classes first, and numbers by what they are worth."""
+    parts = re.findall(r"\d+|\D+", name.partition(" ")[0].lower())
+    return name[0].islower(), [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+
+
+def variable(found: public.Public) -> str:
+    """What a function is called in the module that declares it; an op's own name may be another."""
+    return next(n for n, value in vars(import_module(found.module)).items() if value is found.function)
 
 
 def stub(added: bool = False) -> str:
     """The text that `methods.pyi` should have. ``added``: with what plugins add, as far as they are loaded."""
-    import_module("leafgrad")  # which attaches most methods
-    for module in MODULES:
-        import_module(module)
-    imports: Imports = defaultdict(set, {"collections.abc": {"Callable", "Iterable"}, "typing": {"Any", "TypeVar"}})
+    declare_all()
+    imports: Imports = defaultdict(set, {"collections.abc": {"Callable", "Iterable"}, "typing": {"Any"}})
     blocks = []
     attached = vars(Operators) | {n: v for n, v in vars(Methods).items() if added or n not in methods.DECLARED}
     for name, value in sorted(attached.items()):
@@ -69,7 +123,7 @@ def stub(added: bool = False) -> str:
             doc = inspect.getdoc(value)
             blocks += [mark + definition(name, version, imports, doc) for version in versions]
     body = "\n".join(textwrap.indent(block, "    ") for block in blocks)
-    return f"{HEADER}\n{import_lines(imports)}{REST}{body}\n"
+    return f"{GENERATED.format('What functions give to Tensor.')}\n{import_lines(imports)}{REST}{body}\n"
 
 
 def import_lines(imports: Imports) -> str:
@@ -216,4 +270,5 @@ def layout(name: str, written: list[str], result: str) -> str:
 
 
 if __name__ == "__main__":
-    PATH.write_text(stub(), encoding="utf-8")
+    for path, text in written().items():
+        path.write_text(text, encoding="utf-8")

@@ -12,8 +12,8 @@ from typing import Any, BinaryIO, NamedTuple
 from safetensors import SafetensorError, deserialize
 
 from leafgrad import dtypes
+from leafgrad.tensor.complex_numbers import view_as_complex, view_as_real
 from leafgrad.tensor.creation import empty
-from leafgrad.tensor.derived import view_as_complex, view_as_real
 from leafgrad.tensor.interop import frombuffer
 from leafgrad.tensor.tensor import Tensor
 

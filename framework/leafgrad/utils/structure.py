@@ -224,7 +224,7 @@ def _is_of_numpy(value: Any) -> bool:
 
 def _of_numpy(value: Any, stack: list[_Open]) -> Tensor:
     try:
-        made: Tensor = tensor(value)
+        made = tensor(value)
     except TypeError as error:
         raise TypeError(f"save: obj{_where(stack)}: expected numbers that leafgrad has, got {value.dtype}") from error
     return made
@@ -337,5 +337,4 @@ def _part(stored: Tensor, size: Any, stride: Any, offset: Any) -> Tensor:
     last = sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     if 0 in size or offset + last >= stored.numel() or not stored.is_contiguous():
         raise ValueError(f"it has a part at {offset}, of size {size} and stride {stride}, of {stored.numel()} numbers")
-    found: Tensor = as_strided(stored, size, stride, stored.storage_offset() + offset)
-    return found
+    return as_strided(stored, size, stride, stored.storage_offset() + offset)

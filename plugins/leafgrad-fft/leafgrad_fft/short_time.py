@@ -154,11 +154,13 @@ def _frame_of(
     function: str, n_fft: int, hop_length: int | None, win_length: int | None, window: Any, dtype: Any, device: Any
 ) -> tuple[int, Tensor]:
     """How far it is from frame to frame, and the window with zeros around it, (n_fft,)."""
+    given = {"n_fft": n_fft, "hop_length": hop_length, "win_length": win_length}
+    for name, value in given.items():
+        if isinstance(value, bool) or not (isinstance(value, int) or (value is None and name != "n_fft")):
+            raise TypeError(f"{function}: {name}: expected an int, got {value!r}")
     hop = n_fft // 4 if hop_length is None else hop_length
     size = n_fft if win_length is None else win_length
     for name, value in (("n_fft", n_fft), ("hop_length", hop), ("win_length", size)):
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{function}: {name}: expected an int, got {value!r}")
         if value <= 0:
             raise RuntimeError(f"{function}: expected {name} > 0, but got {name}={value}")
     if size > n_fft:

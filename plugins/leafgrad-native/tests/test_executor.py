@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import leafgrad
-from leafgrad import nn
+from leafgrad import nn, plugins
 from leafgrad.lowering import expressions
 from leafgrad_native import build, executor, products, target
 from leafgrad_native.compiler import NoCompiler, compiler
@@ -419,3 +419,16 @@ def test_elements_that_an_op_refuses_stop_c(shape):
             compiled(p, target)
     assert seen.item() == 3
     assert compiled(leafgrad.full(shape, 0.5), target).item() == pytest.approx(math.log(2))
+
+
+def test_other_preferred_executors_are_asked_before():
+    class Later:
+        leafgrad_executors = staticmethod(plugins.hookimpl(lambda: [plugins.ExecutorSpec("later", "math:sin", True)]))
+
+    plugins.load()
+    plugins.register(Later(), "later")
+    try:
+        names = [spec.name for spec in plugins.executors()]
+        assert names.index("later") < names.index("native")
+    finally:
+        plugins.unregister("later")

@@ -8,10 +8,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from leafgrad.plugins import CommandSpec, ModuleSpec, hookimpl
+from leafgrad.plugins import CheckSpec, CommandSpec, ModuleSpec, hookimpl
 from leafgrad_onnx.errors import OnnxError, OnnxExporterError, OnnxLoadError
 
 if TYPE_CHECKING:
+    from leafgrad.ops.op import Op
     from leafgrad_onnx.exporter import TrainingMode, export, is_in_onnx_export
     from leafgrad_onnx.module import OnnxModule, load
 else:
@@ -57,3 +58,11 @@ def leafgrad_modules() -> list[ModuleSpec]:
 def leafgrad_cli() -> list[CommandSpec]:
     """``leafgrad onnx export|check|show``."""
     return [CommandSpec("onnx", help="write, check and show ONNX files", target="leafgrad_onnx.cli:main")]
+
+
+@hookimpl
+def leafgrad_checks(op: Op) -> list[CheckSpec]:
+    """Of ops that say themselves how they are written: whether that is what they compute."""
+    rule = op.lowering.get("onnx")
+    theirs = rule is not None and not rule.__module__.startswith(f"{__name__}.")
+    return [CheckSpec("onnx", target="leafgrad_onnx.checking:check")] if theirs else []

@@ -27,7 +27,7 @@ def test_a_nonlinear_equation(hard):
     u = pinn.Field("u", X, pinn.MLP(6, 1), boundary=pinn.Hard(lambda x: 1 + (math.e - 1) * x) if hard else None)
     equation = pinn.Interior(lambda u, x: u.xx - u**3 - lg.exp(x) + lg.exp(3 * x), n=20)
     conditions = [equation] if hard else [equation, pinn.Dirichlet(lambda x: lg.exp(x), n=2)]
-    truth = pinn.references.exact(X, u=np.exp)
+    truth = pinn.references.exact(X, u=lambda x: np.exp(x))
     close(pinn.Problem(u, conditions).solve(pinn.GaussNewton(8), reference=truth))
 
 

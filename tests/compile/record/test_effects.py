@@ -448,3 +448,33 @@ def test_an_interrupt_between_the_effects_of_a_step_leaves_none_out(monkeypatch)
     for ours, theirs in zip(net.parameters(), twin.parameters(), strict=True):
         assert leafgrad.allclose(ours, theirs, atol=1e-6)
         assert leafgrad.allclose(ours.grad, theirs.grad, atol=1e-6)
+
+
+@pytest.mark.parametrize("executor", ["numpy", "replay"])
+def test_data_that_is_changed_in_place_stays_the_same_memory(executor):
+    def make():
+        w, view = nn.Parameter(leafgrad.ones(3)), leafgrad.ones(2, 3)
+        before = w.data_ptr()
+
+        def f():
+            w.data -= 0.5
+            w.data *= 2
+            view.data += w.data
+            (w * w).sum().backward()
+            w.grad.data -= 1
+            assert w.data_ptr() == before
+
+        return f, lambda: [w, view, w.grad]
+
+    both(make, executor=executor)
+
+
+def test_data_that_is_changed_in_place_keeps_a_step_closed():
+    w = nn.Parameter(leafgrad.ones(3))
+
+    @leafgrad.compile(closed=True)
+    def step():
+        w.data -= 0.5
+        return (w * w).sum()
+
+    assert [step().item() for _ in range(4)] == [0.75, 0, 0.75, 3]

@@ -104,9 +104,17 @@ def stale(program, inputs, arrays):
     return [a.copy() for a in program.first]
 
 
+def fails(program, inputs, arrays):
+    raise ZeroDivisionError("planted")
+
+
+def fails_later(program, inputs, arrays):
+    return arrays if program.calls < 4 else fails(program, inputs, arrays)
+
+
 CHANGES = [
     one_number, nudged, too_few, nothing, doubles, flat, lists, scalars, the_input, one_memory, into_inputs, one_buffer,
-    later_shape, permuted,
+    later_shape, permuted, fails, fails_later,
 ]  # fmt: skip
 
 
@@ -127,7 +135,7 @@ def install(monkeypatch):
         module = types.ModuleType("planted_executors")
         module.Planted = Planted
         monkeypatch.setitem(sys.modules, "planted_executors", module)
-        monkeypatch.setattr(executor, "BROKEN", set())
+        monkeypatch.setattr(executor, "BROKEN", {})
         monkeypatch.delenv("LEAFGRAD_EXECUTOR", raising=False)
         spec = ExecutorSpec("planted", "planted_executors:Planted", preferred)
         find, known = plugins.executor, [s for s in plugins.executors() if not s.preferred]
@@ -244,3 +252,45 @@ def test_a_call_that_fails_draws_nothing_twice(name):
         return nn.functional.dropout(x, 0.5, True)[i].sum()
 
     assert drawn(leafgrad.compile(step, executor=name)) == drawn(step)
+
+
+def test_one_that_is_registered_again_is_tried_again(monkeypatch):
+    """As in a notebook, where the cell of an executor runs once more after it was mended."""
+    runs, module = [], types.ModuleType("mended_executors")
+    monkeypatch.setitem(sys.modules, "mended_executors", module)
+    monkeypatch.delenv("LEAFGRAD_EXECUTOR", raising=False)
+
+    def cell(change):
+        class Mended:
+            name, device_type = "mended", None
+
+            def compile(self, graph):
+                return Program(graph, change)
+
+            def gains(self, graph):
+                return True
+
+        module.Mended = Mended
+
+        class Hooks:
+            leafgrad_executors = staticmethod(plugins.hookimpl(lambda: [ExecutorSpec(*spec)]))
+
+        plugins.register(Hooks(), "mended", replace=True)
+
+    def counted(program, inputs, arrays):
+        runs.append(program)
+        return arrays
+
+    spec = ExecutorSpec("mended", "mended_executors:Mended", preferred=True)
+    monkeypatch.setattr(
+        plugins, "executors", lambda: iter([plugins.executor(n) for n in ("mended", "numpy", "replay")])
+    )
+    try:
+        cell(nudged)
+        with pytest.warns(PluginWarning, match="plugin 'mended' .*its preferred executor 'mended' failed"):
+            leafgrad.compile(lambda x: x * 3)(leafgrad.ones(3))
+        cell(counted)
+        assert leafgrad.compile(lambda x: x * 3)(leafgrad.ones(3)).tolist() == [3, 3, 3]
+        assert runs
+    finally:
+        plugins.unregister("mended")

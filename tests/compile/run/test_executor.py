@@ -63,7 +63,7 @@ def prefer(monkeypatch):
         setattr(module, made.__name__, made)
     monkeypatch.setitem(sys.modules, "test_executors", module)
     monkeypatch.delenv("LEAFGRAD_EXECUTOR", raising=False)
-    monkeypatch.setattr(executor, "BROKEN", set())
+    monkeypatch.setattr(executor, "BROKEN", {})
     GRAPHS.clear()
 
     def install(**targets):

@@ -444,3 +444,50 @@ def test_random_steps(seed):
 def test_many_random_steps(start):
     for seed in range(start, start + 100):
         check_random(seed)
+
+
+def test_a_call_that_goes_another_way_is_no_contradiction(monkeypatch):
+    monkeypatch.setenv("LEAFGRAD_COMPILE", "check")
+
+    def run(wrap):
+        world = types.SimpleNamespace(bad=0)
+
+        @wrap
+        def step(x):
+            y = (x * x).mean()
+            if not y.isfinite():
+                world.bad += 1
+                return None
+            return y * 2
+
+        found = [step(leafgrad.full((3,), math.nan if call in (4, 7) else float(call))) for call in range(10)]
+        return [None if y is None else y.item() for y in found], world.bad
+
+    assert run(leafgrad.compile) == run(lambda f: f)
+
+
+def test_accumulated_gradients_are_no_contradiction(monkeypatch):
+    monkeypatch.setenv("LEAFGRAD_COMPILE", "check")
+
+    def run(wrap):
+        leafgrad.manual_seed(0)
+        net = nn.Linear(2, 1)
+        opt = optim.Adam(net.parameters(), 0.01)
+        schedule = optim.lr_scheduler.CosineAnnealingLR(opt, 10)
+
+        @wrap
+        def step(x, last):
+            loss = net(x).pow(2).mean() / 3
+            loss.backward()
+            if last:
+                opt.step()
+                schedule.step()
+                opt.zero_grad()
+            return loss
+
+        return [step(leafgrad.tensor(X), call % 3 == 2).item() for call in range(12)], opt.param_groups[0]["lr"]
+
+    found, rate = run(leafgrad.compile)
+    expected, its_rate = run(lambda f: f)
+    assert found == pytest.approx(expected, rel=1e-5)
+    assert rate == its_rate

@@ -83,6 +83,37 @@ def a_kernel_for_bfloat16_that_gives_float32():
     return doubled
 
 
+@plant("kernels", ONE)
+def a_kernel_that_writes_into_its_argument():
+    doubled = squared("elementwise")
+    doubled.kernel("cupy")(lambda xp, x: xp.multiply(x, x, out=x))
+    return doubled
+
+
+@plant("kernels", ONE)
+def a_kernel_that_returns_its_argument():
+    @op("elementwise")
+    def same(xp, x):
+        return x + 0
+
+    same.kernel("cupy")(lambda xp, x: x)
+    return same
+
+
+@plant("kernels", ONE)
+def a_kernel_of_two_results():
+    doubled = squared("elementwise")
+    doubled.kernel("cupy")(lambda xp, x: (x * x, x))
+    return doubled
+
+
+@plant("kernels", ONE)
+def a_kernel_that_returns_a_number():
+    doubled = squared("elementwise")
+    doubled.kernel("cupy")(lambda xp, x: x * x if x.ndim else float(x * x))
+    return doubled
+
+
 # ---- traits -------------------------------------------------------------------------------------------------------
 
 
@@ -208,3 +239,31 @@ def a_random_rule_that_ignores_a_parameter():
         return x * scale + generator.normal(x.shape, x.dtype.name)
 
     return noisy.vjp(x=lambda g: g)
+
+
+@plant("draws", ONE, reference=lambda x, generator: x + generator.normal(size=x.shape))
+def one_number_for_all():
+    @op("random")
+    def noisy(xp, x, *, generator):
+        return x + generator.normal((), x.dtype.name)
+
+    return noisy
+
+
+@plant("draws", ONE, reference=lambda x, generator: x + generator.normal(size=x.shape))
+def one_number_for_a_column():
+    @op("random")
+    def noisy(xp, x, *, generator):
+        return x + generator.normal(x.shape[-1:], x.dtype.name)
+
+    return noisy
+
+
+@plant("draws", ONE)
+def one_number_for_all_samples_of_a_batch():
+    @op("random")
+    def noisy(xp, x, *, generator):
+        return x + generator.normal((), x.dtype.name)
+
+    noisy.batched(lambda call: call.again(call.front(0)))
+    return noisy

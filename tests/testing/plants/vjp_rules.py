@@ -215,3 +215,31 @@ def a_long_rule_that_names_another_array():
         return g * y * scale
 
     return product.vjp(x=rule, y=lambda g, x: g * x)
+
+
+@plant("backward", ONE)
+def a_rule_wrong_in_float32():
+    return squared("elementwise").vjp(x=lambda g, x: g * (2.0 if "float64" in str(g.dtype) else 2.01) * x)
+
+
+@plant("sizes", ONE)
+def a_rule_wrong_in_three_dimensions():
+    return squared("elementwise").vjp(x=lambda g, x: g * x * (2 if g.ndim < 3 else 3))
+
+
+@plant("gradients", ONE)
+def a_rule_of_another_shape():
+    @op
+    def total(xp, x):
+        return x.sum(axis=0, keepdims=True)
+
+    return total.vjp(x=lambda g: g[0])
+
+
+@plant("shapes", [((X,), {"dim": (0, 1), "keepdim": True})])
+def a_trait_whose_shape_does_not_hold():
+    @op("reduction")
+    def total(xp, x, *, dim, keepdim=False):
+        return x.sum(axis=dim)
+
+    return total

@@ -25,7 +25,7 @@ from leafgrad.compat.torch.amp import autocast, get_autocast_dtype, is_autocast_
 from leafgrad.compat.torch.compiler import compile
 from leafgrad.compat.torch.jit import ScriptFunction, ScriptModule
 from leafgrad.compat.torch.version import __version__
-from leafgrad.tensor.matrices import trace
+from leafgrad.tensor.lapack import trace
 from leafgrad.tensor.tensor import Tensor
 
 # Functions of torch.nn.functional that are torch's as well.

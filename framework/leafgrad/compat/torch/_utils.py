@@ -12,8 +12,7 @@ __all__ = ["_flatten_dense_tensors", "_unflatten_dense_tensors"]
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
     """The elements of all tensors in one dimension."""
-    flat: Tensor = cat([tensor.reshape(-1) for tensor in tensors])
-    return flat
+    return cat([tensor.reshape(-1) for tensor in tensors])
 
 
 def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:

@@ -78,7 +78,7 @@ def compiled(conditions: Sequence[Condition], count: int, scope: dict[str, Any])
     )
     space = dict(scope)
     exec(compile(source, "<leafgrad guards>", "exec"), space)
-    accepts: Callable[[Sequence[Any]], bool] = space["accepts"]
+    accepts: Callable[[Sequence[Any]], bool] = space.pop("accepts")
     return accepts
 
 

@@ -12,6 +12,7 @@ from leafgrad.compile.record.guide import same
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.tensor.tensor import Tensor
 
+GUARDS = "leafgrad guards"  # the name of the module that their conditions are in
 SCALARS = (bool, int, float, complex, str, bytes, types.NoneType)
 
 
@@ -76,6 +77,11 @@ GONE = "nothing"
 def is_tensors(value: Any) -> bool:
     """Whether a value is a tensor, or a tuple of some, perhaps nested."""
     return type(value) is Tensor or (type(value) is tuple and bool(value) and all(map(is_tensors, value)))
+
+
+def is_state(value: Any) -> bool:
+    """Whether a place may be an argument: it holds tensors, or None as yet."""
+    return value is None or is_tensors(value)
 
 
 class Class(tuple[Any, ...]):

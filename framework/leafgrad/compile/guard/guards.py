@@ -16,7 +16,7 @@ from typing import Any
 
 from leafgrad import devices, dtypes
 from leafgrad.compile.guard.conditions import Condition, Miss, brief, compiled, facts, gradient_of, mode_name, now_of
-from leafgrad.compile.guard.environment import GONE, SCALARS, Environment, Place, is_tensors, now
+from leafgrad.compile.guard.environment import GONE, GUARDS, SCALARS, Environment, Place, is_tensors, now
 from leafgrad.compile.ir.graph import Argument, Captured, Grad
 from leafgrad.compile.ir.memory import Apart
 from leafgrad.compile.record.symbolic import FUNCTIONS
@@ -87,7 +87,7 @@ class Guards:
         self.default = dtypes.get_default_dtype()
         self.structure = structure
         self.paths = list(paths)
-        self.scope: dict[str, Any] = {"Leaf": Leaf, **FUNCTIONS}
+        self.scope: dict[str, Any] = {"__name__": GUARDS, "Leaf": Leaf, **FUNCTIONS}
         self.names: dict[int, str] = {}
         self.conditions: list[Condition] = []
         tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
@@ -334,7 +334,7 @@ class Guards:
         text = "\n    ".join([f"def call({parameters}):", *unpack, *lines])
         space = dict(self.scope)
         exec(compile(text, "<leafgrad call>", "exec"), space)
-        found: Callable[..., Any] = space["call"]
+        found: Callable[..., Any] = space.pop("call")
         return found
 
     def places(self, places: Sequence[Place]) -> None:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from leafgrad.compile.guard.environment import GONE, SCALARS, Body, Class, Environment, Keys, Place, is_tensors, now
+from leafgrad.compile.guard.environment import GONE, SCALARS, Body, Class, Environment, Keys, Place, is_state, now
 from leafgrad.compile.guard.known import (
     CODE,
     DESCRIPTORS,
@@ -22,9 +22,12 @@ from leafgrad.compile.guard.known import (
     is_plain,
 )
 from leafgrad.compile.record import pure
+from leafgrad.compile.record.drawn import draws_numbers
 from leafgrad.compile.record.names import BELOW, Names
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, is_python, source_of
 from leafgrad.tensor.tensor import Tensor
+
+REPLACED = ("item", "cell")  # kinds of places in which something else may stand while a call is recorded
 
 
 class ObjectWalker:
@@ -33,6 +36,7 @@ class ObjectWalker:
     def __init__(self, codes: Codes, everything: bool, given: Iterable[Place] = ()) -> None:
         self.codes = codes
         self.given = {place.mark for place in given}
+        self.growing = {id(held) for place in given if type(held := now(place)) is list}  # which it appends to
         self.names = Names(codes, everything, file_of)
         self.found = Environment()
         self.seen: dict[int, Any] = self.found.seen
@@ -52,6 +56,10 @@ class ObjectWalker:
                 self.seen.pop(id(value), None)
         if type(value) in SCALARS or id(value) in self.seen:
             return
+        if id(value) in self.growing:
+            self.open(path, "is a list that it appends to, and is reached by two ways")
+        if self.growing and getattr(value, "__objclass__", None) is list:
+            self.open(path, "may read a list that it appends to")
         self.seen[id(value)] = value
         self.queue.append((value, path))
 
@@ -68,13 +76,15 @@ class ObjectWalker:
             return
         self.read.add(place.mark)
         value = now(place)
-        if place.mark in self.given and is_tensors(value):
+        if place.mark in self.given and is_state(value):
             return
         if value is GONE:
             if kind == "attribute":
                 self.place("unset", container, key, path, True)
             return
         self.place(kind, container, key, path, value)
+        if (place.mark in self.given and id(value) in self.growing) or (kind in REPLACED and draws_numbers(value)):
+            return
         if isinstance(value, Tensor) and len(path) < len(self.found.tensors.get(id(value), path + " ")):
             self.found.tensors[id(value)] = path  # of several, the shortest
         self.push(value, path)

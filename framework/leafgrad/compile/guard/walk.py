@@ -34,6 +34,7 @@ from leafgrad.compile.guard.known import (
     is_plain,
 )
 from leafgrad.compile.guard.objects import ObjectWalker
+from leafgrad.compile.record.drawn import draws_numbers
 from leafgrad.compile.record.names import global_names, imported_names
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, source_of
 from leafgrad.ops.node import Leaf
@@ -47,7 +48,7 @@ def look(
     """What the executed ``codes`` can have read, starting from ``roots`` (value, path) and globals.
 
     Args:
-        given: places whose tensors are arguments.
+        given: places whose tensors are arguments, or whose lists it appends to without reading them.
         everything: all attributes of all objects, whether some name says that they were read or not.
     """
     walker = Walker(codes, everything, given)
@@ -235,7 +236,7 @@ class Walker(ObjectWalker):
         """Something of a library that may be called: no call of it may go unseen."""
         kind = type(value)
         seen = isinstance(value, (types.FunctionType, *CODE, type, Op)) or is_ours(file_of(kind))
-        if not seen and kind.__name__ not in OF_NUMPY:
+        if not seen and kind.__name__ not in OF_NUMPY and not draws_numbers(value):
             self.open(path, f"is of a type that is not known, {kind.__module__}.{kind.__qualname__}")
 
     def op(self, value: Op, path: str) -> None:

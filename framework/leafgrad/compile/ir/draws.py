@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from leafgrad.backends.contract import Generator
 from leafgrad.compile.ir.graph import Graph
 
-States = list[tuple[Generator, Any]]
+
+class Stateful(Protocol):
+    """What numbers are drawn from."""
+
+    def get_state(self) -> Any: ...
+
+    def set_state(self, state: Any) -> Any: ...
+
+
+States = list[tuple[Stateful, Any]]
 
 
 def generators(graph: Graph) -> list[Generator]:
@@ -17,7 +26,7 @@ def generators(graph: Graph) -> list[Generator]:
     return list({id(p): p for e in graph.equations for p in e.params.values() if isinstance(p, Generator)}.values())
 
 
-def states(drawing: list[Generator]) -> States:
+def states(drawing: Sequence[Stateful]) -> States:
     """Generators with their states."""
     return [(g, g.get_state()) for g in drawing]
 
@@ -29,7 +38,7 @@ def restore(before: States) -> None:
 
 
 @contextmanager
-def rewound(drawing: list[Generator]) -> Iterator[None]:
+def rewound(drawing: Sequence[Stateful]) -> Iterator[None]:
     """What is drawn within is drawn again after it."""
     before = states(drawing)
     try:

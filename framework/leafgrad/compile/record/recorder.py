@@ -111,7 +111,7 @@ class Recorder(Course):
                     f"a view of memory that its base no longer has, since base.data was set, at "
                     f"{messages.user_line()}; make the view again"
                 )
-            inner: Tensor = outside.view_in(tensor, self.inside(tensor._view.base))
+            inner = outside.view_in(tensor, self.inside(tensor._view.base))
         else:
             inner = outside.stand_in(tensor)
         self.outside[id(tensor)] = self.inner[id(inner)] = Outside(tensor, inner, source, tensor._node)
@@ -282,7 +282,7 @@ class Recorder(Course):
 
         def fits(e: Event) -> bool:
             if type(e) is Input and e.kind == "constant":
-                return "random" not in op.traits
+                return not (self.closes or "random" in op.traits)
             return type(e) is Equation and e.op is op and e.place == where and same(params, e.params)
 
         event = self.expect(fits)
@@ -293,7 +293,7 @@ class Recorder(Course):
         backend = backends.by_device_type(where[0])
         with backend.device_scope(where[1]), rewound(generators_in(params)):
             result = op.create(backend, params)
-        if event is not None or self.varies(op, params, result):
+        if event is not None or (not self.closes and self.varies(op, params, result)):
             return self.input("constant", result, Raw())
         made = self.values_of((result,), params)
         self.fresh.append(Equation(op, (), params, tuple(made), user_line()))

@@ -230,10 +230,10 @@ def derived(function: Callable[..., Any], form: str, *parts: Any) -> Any:
         return function(*map(fixed, parts))
     path = ", ".join(dict.fromkeys(p._path for p in known))
     if any(p._value is UNREAD for p in known):
-        kinds = {p._kind if type(p) is SymbolicNumber else type(p) for p in parts}
+        kinds = {kind_of(p) for p in parts}
         never_raises = function in (operator.add, operator.sub, operator.mul, operator.neg, operator.pos, abs)
-        if function is operator.truediv and type(parts[1]) in (int, float) and parts[1]:
-            never_raises, kinds = True, {float}
+        if function is operator.truediv and type(parts[1]) is not SymbolicNumber and kind_of(parts[1]) is float:
+            never_raises, kinds = bool(parts[1]), {float}
         if not never_raises or kinds != {float}:
             return function(*map(fixed, parts))
         return SymbolicNumber(numbers, UNREAD, float, text, path, items, (function, *parts))
@@ -241,6 +241,13 @@ def derived(function: Callable[..., Any], form: str, *parts: Any) -> Any:
     if type(value) not in PLAIN:  # a root of a negative number is complex
         return function(*map(fixed, parts))
     return SymbolicNumber(numbers, value, type(value), text, path, items)
+
+
+def kind_of(part: Any) -> Any:
+    """As what a part of an expression counts: beside floats an int that they hold is one."""
+    if type(part) is SymbolicNumber:
+        return part._kind
+    return float if type(part) is int and abs(part) < 2**53 else type(part)
 
 
 def compared(function: Callable[..., Any], form: str, a: Any, b: Any) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import gc
+import inspect
 import os
+import signal
 import sys
 import types
 from collections.abc import Iterable, Iterator
@@ -79,9 +81,38 @@ class Codes:
     def __iter__(self) -> Iterator[tuple[types.CodeType, dict[str, Any]]]:
         return iter(self.held.values())
 
+    def of_users(self) -> list[types.CodeType]:
+        """The code that belongs to no library."""
+        return [code for code, scope in self if not is_library(source_of(code, scope))]
+
+
+def handlers() -> set[types.CodeType]:
+    """The code of what handles signals now, written in Python."""
+    found: set[types.CodeType] = set()
+    for number in signal.valid_signals():
+        handler: Any = signal.getsignal(number)
+        while isinstance(handler, functools.partial):
+            handler = handler.func
+        if callable(handler) and not isinstance(handler, signal.Handlers):
+            called = handler if hasattr(handler, "__code__") else type(handler).__call__
+            if hasattr(called, "__code__"):
+                found.add(called.__code__)
+    return found
+
+
+def handles_signal(frame: types.FrameType) -> bool:
+    """Whether a frame of a handler's code was begun by the interpreter, between two lines of the frame below it."""
+    code = frame.f_code
+    given = [frame.f_locals.get(name) for name in code.co_varnames[: code.co_argcount]]
+    if code.co_flags & inspect.CO_VARARGS:
+        given += frame.f_locals[code.co_varnames[code.co_argcount + code.co_kwonlyargcount]]
+    return any(value is frame.f_back for value in given)
+
 
 class Watch:
-    """What the code of a user did while a call was watched. Imports are done once, by no call of the function's.
+    """What the code of a user did while a call was watched.
+
+    Imports are done once, by no call of the function's, and a signal's handler, by none either.
 
     Attributes:
         codes: the Python code that was executed.
@@ -92,7 +123,8 @@ class Watch:
         self.codes = Codes()
         self.open: list[tuple[str, Line]] = []
         self.users: dict[tuple[int, int], bool] = {}
-        self.importing: types.FrameType | None = None
+        self.aside: types.FrameType | None = None  # no part of the function until it returns
+        self.handlers = handlers()
 
     def is_user(self, frame: types.FrameType) -> bool:
         """Whether a frame runs code of the user, not of a library."""
@@ -104,14 +136,16 @@ class Watch:
 
     def note(self, frame: types.FrameType, event: str, callee: Any) -> None:
         """What the interpreter tells of each call. Most are calls within libraries, which are passed over."""
-        if self.importing is not None:
-            if event == "return" and frame is self.importing:
+        if self.aside is not None:
+            if event == "return" and frame is self.aside:
+                self.aside = None
                 self.imported(frame, callee)
         elif event == "call":
-            if frame.f_code is IMPORT or frame.f_code is FIND:
-                self.importing = frame
+            code = frame.f_code
+            if code is IMPORT or code is FIND or (code in self.handlers and handles_signal(frame)):
+                self.aside = frame
                 return
-            self.codes.add(frame.f_code, frame.f_globals)
+            self.codes.add(code, frame.f_globals)
             caller = frame.f_back
             if caller is not None and self.is_user(caller) and not self.is_user(frame):
                 self.called(frame, caller)
@@ -119,8 +153,7 @@ class Watch:
             self.open.append((f"calls {pure.named(callee)}", Line(frame.f_code.co_filename, frame.f_lineno)))
 
     def imported(self, frame: types.FrameType, module: Any) -> None:
-        """An import is over. One that found nothing is tried again at each call."""
-        self.importing = None
+        """An import may be over. One that found nothing is tried again at each call."""
         if module is None and frame.f_code is IMPORT:
             asked: Any = frame
             while asked.f_back is not None and not self.is_user(asked):

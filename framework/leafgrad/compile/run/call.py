@@ -64,7 +64,7 @@ class Call:
         hits, strays: how often it was run, and how often a value decided for a way that no program goes.
         trusted: whether a second run of the Python has confirmed it.
         symbolic: the numbers that it computes by expressions; None if there are none.
-        replaced: where it puts tensors, which come with its result.
+        replaced: where it puts or appends what comes with its result.
         first: whether it was recorded at the first call, which may find what no other does, such as no gradients.
     """
 
@@ -177,10 +177,16 @@ class Call:
             and same_numbers(self.symbolic, other.symbolic)
         )
 
-    def goes_another_way(self, other: Call) -> bool:
+    def is_left_by(self, followed: Followed | None) -> bool:
         """Whether a second recording went another way, since a value that is computed was another one."""
-        a, b = self.symbolic, other.symbolic
-        return a is not None and b is not None and a.outcomes.keys() != b.outcomes.keys()
+        if followed is None or not followed.numbers.follows:
+            return False
+        return followed.symbolic.outcomes.keys() != self.guards.symbolic.outcomes.keys()
+
+    def can_be_compared(self, followed: Followed | None) -> bool:
+        """Whether a second recording followed all that this one did."""
+        reads = self.symbolic is not None and bool(self.symbolic.items)
+        return not reads or (followed is not None and followed.numbers.follows)
 
     def strayed(self) -> Miss:
         """Why it was run in vain."""
@@ -247,7 +253,7 @@ class Call:
         if not self.replaced:
             return result
         result, tensors = result
-        complete([partial(w.put, t) for w, t in zip(self.replaced, tensors, strict=True)])
+        complete([w.step(t) for w, t in zip(self.replaced, tensors, strict=True)])
         return result
 
     def result(self, made: Sequence[Any], early: dict[Any, Any], numbers: dict[str, Any], leaves: Leaves) -> Any:
@@ -330,17 +336,16 @@ class SymbolicValues:
                 raise Strayed
         return found
 
-    def same_as(self, other: SymbolicValues) -> bool:
-        """Whether two recordings follow numbers alike."""
-        return self.forms == other.forms and self.outcomes.keys() == other.outcomes.keys()
-
 
 READ = re.compile(r"\br\d")  # the name of a value that was read
 
 
 def same_numbers(a: SymbolicValues | None, b: SymbolicValues | None) -> bool:
-    """Whether two recordings follow numbers alike."""
-    return a is b if a is None or b is None else a.same_as(b)
+    """Whether two recordings follow numbers alike. To compute none is to follow none."""
+    (forms, outcomes), (others, other_outcomes) = [
+        (([], [], [], [], {}), frozenset[str]()) if s is None else (s.forms, s.outcomes.keys()) for s in (a, b)
+    ]
+    return forms == others and outcomes == other_outcomes
 
 
 class NumberInputs:

@@ -13,16 +13,16 @@ from leafgrad.compile.guard.conditions import brief, facts
 from leafgrad.compile.guard.environment import Environment, Place
 from leafgrad.compile.guard.guards import Guards, Symbolic
 from leafgrad.compile.guard.walk import look
-from leafgrad.compile.ir.graph import Argument, Captured, Expression, Grad, Graph, Line, Number, Raw, Value, Write
+from leafgrad.compile.ir.graph import Argument, Captured, Grad, Graph, Line, Value, Write
 from leafgrad.compile.ir.memory import Apart
 from leafgrad.compile.record.guide import Guide
 from leafgrad.compile.record.kept import check_holders, check_kept, check_outside
 from leafgrad.compile.record.lazy import LazyRecorder
 from leafgrad.compile.record.trace import Traced, finish, recording, trace_call
 from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.compile.record.watch import Codes, Watch, is_library, source_of, watching
+from leafgrad.compile.record.watch import Codes, Watch, watching
 from leafgrad.compile.run.call import Call
-from leafgrad.compile.run.following import Changes, Followed, differs
+from leafgrad.compile.run.following import Changes, Followed, Following, differs
 from leafgrad.compile.run.paths import paths_of
 from leafgrad.tensor.tensor import Tensor
 
@@ -36,7 +36,7 @@ def roots(function: Any, leaves: Sequence[Any], paths: Sequence[str]) -> list[tu
 
 def line_that_stores(codes: Codes, key: Any) -> str:
     """Where executed code of the user assigns a name, an attribute or an item; else where that code is."""
-    users = [code for code, scope in codes if not is_library(source_of(code, scope))]
+    users = codes.of_users()
     for code in users if isinstance(key, (str, int)) else ():  # of others, == may be anything
         for i in dis.get_instructions(code):
             stores = i.opname.startswith(("STORE_", "DELETE_")) and i.opname != "STORE_FAST"
@@ -50,9 +50,15 @@ class Attempt:
     """A watched call, about to be closed.
 
     Args:
-        function, given, leaves, structure, paths: what is called, and its arguments, as they are and flat.
-        places: of tensors that are arguments, too.
+        function, given, leaves, structure: what is called, and its arguments, as they are and flat.
+        following: what differs from call to call.
         watch: what the call before it executed.
+
+    Attributes:
+        paths: what a reader calls the leaves.
+        codes: what the call before it executed.
+        places: outside, of what is an argument, too, or a list that is appended to.
+        before: what the call may read, as it was.
     """
 
     def __init__(
@@ -61,17 +67,17 @@ class Attempt:
         given: Any,
         leaves: Sequence[Any],
         structure: Any,
-        paths: Sequence[str],
-        places: Sequence[Place],
+        following: Following,
         watch: Watch | None,
     ) -> None:
-        self.places = places
         self.given = {id(c): c for c in containers(given)}
-        self.leaves, self.structure, self.paths = leaves, structure, paths
-        self.roots = roots(function, leaves, paths)
+        self.leaves, self.structure, self.paths = leaves, structure, following.names(function, *given)
+        self.roots = roots(function, leaves, self.paths)
         self.watch = Watch()
         self.first = watch is None  # nobody knows what it will read, so nothing is known of how that was before
-        self.before = look(self.roots, Codes() if watch is None else watch.codes, places)
+        self.codes = Codes() if watch is None else watch.codes
+        self.places = following.given(self.codes, self.given.keys())
+        self.before = look(self.roots, self.codes, self.places)
         self.held = self.before.snapshot()
         self.flags = modes.get()
         self.wary = bool(self.before.open)
@@ -151,7 +157,9 @@ class Attempt:
             place, old, new = changes[0]
             where = line_that_stores(self.watch.codes, place.key)
             what = f"it changes {place.path} from {brief(old)} to {brief(new)}{where}"
-            raise Changes([p for p, before, after in changes if differs(before, after)], what)
+            grown = [id(p.container) for p, _, _ in changes if p.kind == "length" and type(p.container) is list]
+            lists = [p for p in self.before.places if id(p.value) in grown]
+            raise Changes([*(p for p, before, after in changes if differs(before, after)), *lists], what)
         if modes.get() != self.flags:
             raise Unclosed("it leaves another gradient mode behind than it found")
 
@@ -226,17 +234,15 @@ def gradient(of: Argument | Captured, tensors: Sequence[int]) -> Callable[[Seque
 def name_inputs(traced: Traced, leaves: Sequence[Any], paths: Sequence[str], environment: Environment) -> None:
     """Name the graph's inputs after where they come from."""
     arguments = [path for leaf, path in zip(leaves, paths, strict=True) if isinstance(leaf, Tensor)]
-
-    def name(source: Any) -> str:
-        if isinstance(source, Grad):
-            return f"{name(source.of)}.grad"
-        if isinstance(source, Captured):
-            return environment.tensors.get(id(source.tensor), "captured")
-        return arguments[source.index]
-
     names: dict[Value, str] = traced.graph.names
     for value, source in traced.graph.inputs.items():
-        names[value] = f"number{len(names)}" if isinstance(source, (Expression, Number, Raw)) else name(source)
+        owner, end = (source.of, ".grad") if isinstance(source, Grad) else (source, "")
+        if isinstance(owner, Captured):
+            names[value] = environment.tensors.get(id(owner.tensor), "captured") + end
+        elif isinstance(owner, Argument):
+            names[value] = arguments[owner.index] + end
+        else:
+            names[value] = f"number{len(names)}"
 
 
 __all__ = ["Attempt", "graph_of"]

@@ -15,6 +15,7 @@ from typing import Any, Generic, cast
 
 from leafgrad import modes
 from leafgrad.batching.vmap import P, R
+from leafgrad.compile.ir.draws import restore, rewound, states
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.ir.log import log
@@ -22,7 +23,7 @@ from leafgrad.compile.record.guide import Guide
 from leafgrad.compile.record.lazy import LazyRecorder, Parts
 from leafgrad.compile.record.trace import recording
 from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.compile.record.watch import COLLECTOR, Codes, Watch, watching
+from leafgrad.compile.record.watch import COLLECTOR, Watch, watching
 from leafgrad.compile.run.call import Call, Failed, Strayed
 from leafgrad.compile.run.checked import asked
 from leafgrad.compile.run.closing import Attempt
@@ -115,11 +116,13 @@ class Compiled(Generic[P, R]):
             pace.count()
             if pace.gave_up and not self._calls and not self.closed and not pace.next():
                 return pace.run(False, partial(self.function, *args, **kwargs), self.__qualname__)
+        drawn = states(self._following.sources)
         leaves, structure = self._following.leaves(args, kwargs)
         calls, strayed = self._calls, None
         for call in calls:
             if call.guards.match(flags, structure, leaves):
                 if checks or not call.trusted:
+                    restore(drawn)
                     if not self._lock.acquire(blocking=False):  # another thread does so
                         return self._run(leaves, args, kwargs)
                     try:
@@ -133,9 +136,11 @@ class Compiled(Generic[P, R]):
                 try:
                     return call(leaves, checks)
                 except Failed:  # of what an op was given: the Python does what comes before, and raises
+                    restore(drawn)
                     return self._run(leaves, args, kwargs)
                 except Strayed:
                     strayed = strayed or call
+        restore(drawn)
         if strayed is not None:
             self._strays(strayed)
         return self._missed(flags, structure, leaves, args, kwargs)
@@ -157,7 +162,7 @@ class Compiled(Generic[P, R]):
     def _attempt(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Record a call, and close it if guards can stand for its Python."""
         following = self._following
-        paths = self._following.names(self.function, args, kwargs)
+        paths = following.names(self.function, args, kwargs)
         settled = [call for call in self._calls if not call.first]
         new = following.compare(self._calls, leaves, paths)
         if not (new or self.closed) and self._misses.waits(kind_of(structure, leaves)):
@@ -171,9 +176,9 @@ class Compiled(Generic[P, R]):
             return self._run(leaves, args, kwargs)
         start = time.perf_counter()
         if new:
-            leaves, structure = following.leaves(args, kwargs)
-            paths = following.names(self.function, args, kwargs)
-        attempt = Attempt(self.function, (args, kwargs), leaves, structure, paths, [*following.tensors], self._watch)
+            with rewound(following.sources):
+                leaves, structure = following.leaves(args, kwargs)
+        attempt = Attempt(self.function, (args, kwargs), leaves, structure, self._following, self._watch)
         recorder = self._recorder(leaves, self._guides, attempt.wary)
         first = self._watch is None
         recorder.strict = self.closed and not first
@@ -199,8 +204,7 @@ class Compiled(Generic[P, R]):
 
     def _confirm(self, call: Call, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """The guards hold; before the program is trusted, the Python runs once more and must do the same."""
-        paths, places = self._following.names(self.function, args, kwargs), [*self._following.tensors]
-        attempt = Attempt(self.function, (args, kwargs), leaves, structure, paths, places, self._watch)
+        attempt = Attempt(self.function, (args, kwargs), leaves, structure, self._following, self._watch)
         guides = [call.guide, *(g for g in self._guides if g is not call.guide)]
         recorder = self._recorder(leaves, guides, attempt.wary)
         try:
@@ -209,15 +213,17 @@ class Compiled(Generic[P, R]):
             return self._unfollowed(leaves, args, kwargs)
         try:
             again = attempt.close(recorder, result, self.executor, followed)
-            if again.goes_another_way(call):
+            if call.is_left_by(followed):
                 return self._other_way(call, again, leaves, args, kwargs)
             if not again.same_as(call):
                 raise Unclosed(
                     "its Python does something else at the next call, although nothing that it reads changed"
                 )
         except Unclosed as error:
+            if call.is_left_by(followed):
+                return self._left_open(error, attempt, recorder, result, followed)
             self._calls = [c for c in self._calls if c is not call]
-            if call.trusted:
+            if call.trusted and call.can_be_compared(followed):
                 recorder.finish()
                 raise CompileError(
                     f"{self.__qualname__}: its guards hold, yet {error}; LEAFGRAD_COMPILE=check compares each call"
@@ -254,6 +260,7 @@ class Compiled(Generic[P, R]):
         try:
             return call(leaves, asked())
         except (Failed, Strayed):
+            self._following.rewind()
             return self._run(leaves, args, kwargs)
 
     def _record(self, recorder: LazyRecorder, attempt: Attempt, args: Any, kwargs: Any) -> tuple[Any, Followed | None]:
@@ -263,8 +270,7 @@ class Compiled(Generic[P, R]):
         Raises:
             Unfollowed: it does not take such numbers for what they are, and nothing is done yet.
         """
-        codes = Codes() if self._watch is None else self._watch.codes
-        followed = self._following.begin(recorder, args, kwargs, attempt.paths, codes, attempt.before)
+        followed = self._following.begin(recorder, args, kwargs, attempt)
         if followed is not None:
             args, kwargs = followed.args, followed.kwargs
         results: list[Any] = [None]
@@ -275,8 +281,8 @@ class Compiled(Generic[P, R]):
         except BaseException as error:
             failure = error
         if followed is not None:
-            followed.take_back(results)
-            asks = bool(followed.numbers.made) and asks_types(attempt.watch.codes)
+            followed.take_back(results, attempt.watch.codes)
+            asks = bool(followed.numbers.made or followed.growing) and asks_types(attempt.watch.codes)
             if isinstance(failure, Exception) or asks:
                 if attempt.is_undone(recorder, followed):
                     raise Unfollowed
@@ -305,6 +311,7 @@ class Compiled(Generic[P, R]):
 
     def _unfollowed(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """An open call, in place of one that failed with symbolic numbers; if it does not, they are the cause."""
+        self._following.rewind()
         result = self._run(leaves, args, kwargs)
         self._following.stopped = True
         return result

@@ -13,8 +13,12 @@ from leafgrad.compile.ir.graph import Equation, Graph
 from leafgrad.errors import CompileError, PluginError, TraceError
 from leafgrad.ops import messages
 
-BROKEN: Final[set[str]] = set()
+BROKEN: Final[dict[str, plugins.ExecutorSpec]] = {}
 """Preferred executors that failed, and are preferred no more."""
+
+
+class ExecutorFailure(CompileError):
+    """An executor failed on a program that ``replay`` runs."""
 
 
 class Program(Protocol):
@@ -92,7 +96,7 @@ def preferred(graph: Graph, types: set[str]) -> Executor | None:
     """The first preferred executor that gains by the graph. One that fails is left out from then on."""
     plugins.load()
     for spec in plugins.executors():
-        if spec.preferred and spec.name not in BROKEN:
+        if spec.preferred and BROKEN.get(spec.name) is not spec:  # it may be another one of that name
             try:
                 found = load(spec.name)
                 if runs(found, types) and cast(Preferred, found).gains(graph):
@@ -104,7 +108,7 @@ def preferred(graph: Graph, types: set[str]) -> Executor | None:
 
 def leave_out(name: str, reason: str) -> None:
     """Prefer an executor no more, with a warning that names its plugin."""
-    BROKEN.add(name)
+    BROKEN[name] = plugins.executor(name)
     owner = next(p for p in plugins.status() if name in p.hooks.get("leafgrad_executors", ()))
     plugins.report(
         PluginError(
@@ -196,11 +200,11 @@ def no_memory(executor: Executor, graph: Graph, error: MemoryError) -> MemoryErr
     )
 
 
-def blame(executor: Executor, graph: Graph, error: Exception, attempt: Callable[[Graph], Any]) -> CompileError:
+def blame(executor: Executor, graph: Graph, error: Exception, attempt: Callable[[Graph], Any]) -> ExecutorFailure:
     """The error that names the first equation with which ``attempt`` fails."""
     found = culprit(graph, attempt)
     where = f"{found.name}, from {found.line}" if found is not None else f"a program of {len(graph)} equations"
-    return CompileError(
+    return ExecutorFailure(
         f"executor {executor.name!r} failed on {where}: {type(error).__name__}: {error}. "
         "compile(..., executor='replay') runs equations one by one"
     )

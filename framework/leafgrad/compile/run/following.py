@@ -6,38 +6,41 @@ declares, such as its learning rate. The function is recorded with a SymbolicNum
 there is an effect of its program.
 
 A place that holds another tensor at the second call, such as the hidden state that a step leaves for the next one, is
-an argument: its tensor may be any of that shape, and the one that the function puts there is a result.
+an argument: its tensor may be any of that shape, and the one that the function puts there is a result. So is what the
+function appends to a list that it does not read.
 """
 
 from __future__ import annotations
 
 import functools
 import gc
-import operator
 import sys
 import types
-from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
-from leafgrad.batching.pytree import DICTS, containers, flatten, is_tuple
-from leafgrad.compile.guard.environment import Environment, Place, is_tensors, now
+from leafgrad.batching.pytree import flatten
+from leafgrad.compile.guard import known
+from leafgrad.compile.guard.environment import GUARDS, Environment, Place, is_state, is_tensors, now
 from leafgrad.compile.guard.guards import Symbolic
+from leafgrad.compile.ir.draws import States, restore, states
+from leafgrad.compile.record.drawn import Draw, Drawer, Draws, Source, draws_numbers, source_of_draws
+from leafgrad.compile.record.growing import READING, GrowingList
 from leafgrad.compile.record.guide import same
-from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, Numbers, SymbolicNumber, settled
+from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, Numbers, SymbolicNumber
 from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.compile.record.watch import Codes, is_library, source_of
+from leafgrad.compile.record.watch import Codes
+from leafgrad.compile.run.left import ALL, END, Written, held_elsewhere, ordinary, replaced, settled_parts, subtrees
 from leafgrad.compile.run.paths import paths_of, walk
 from leafgrad.ops.node import Node
 from leafgrad.tensor.tensor import Tensor
 
 CONVERSIONS = frozenset("__float__ __int__ __index__ __complex__ __len__ __length_hint__ __hash__".split())
-
-
 TENSOR = {Tensor}
 TENSORS = 64  # whose places are followed
-ALL = object()  # a key: everything in a set, or all items of a dict, of which some keys are numbers
+ASKING = frozenset({"type", "__class__"})
+SLOTS = frozenset({"getattr", *(name for name in READING if name.startswith("__"))})
 
 
 @functools.cache
@@ -46,44 +49,9 @@ def plain(count: int) -> Any:
     return flatten(((None,) * count, {}))[1]
 
 
-class Written(NamedTuple):
-    """A number, a tuple with some, or a tensor that the call finds or leaves in a container; and what was before."""
-
-    container: Any
-    key: Any
-    number: Any
-    before: Any = None
-
-    def put(self, value: Any) -> None:
-        """Put a number there, or whatever has some."""
-        if type(self.container) is types.CellType:
-            self.container.cell_contents = value
-        elif type(self.key) is types.MemberDescriptorType:
-            self.key.__set__(self.container, value)
-        elif self.key is ALL:
-            self.container.clear()
-            self.container.update(value)
-        else:
-            self.container[self.key] = value
-
-    def held(self) -> Any:
-        """What is there now; None if nothing."""
-        try:
-            if isinstance(self.container, dict):  # a default would be added
-                return self.container.get(self.key)
-            return self.container.cell_contents if type(self.container) is types.CellType else self.container[self.key]
-        except (LookupError, ValueError):
-            return None
-
-    def is_at(self, place: Place) -> bool:
-        """Whether this is that place."""
-        cell = place.kind == "cell"
-        return place.container is self.container and (cell or (place.kind == "item" and place.key == self.key))
-
-
 def may_hold(place: Place) -> bool:
     """Whether a symbolic number may be put into a place: a plain container, of which nobody hears."""
-    return place.kind == "cell" or (place.kind == "item" and type(place.container) in (*DICTS, list))
+    return place.kind == "cell" or (place.kind == "item" and type(place.container) in (*known.DICTS, list))
 
 
 def is_number(value: Any) -> bool:
@@ -94,10 +62,22 @@ def is_number(value: Any) -> bool:
 
 
 def differs(before: Any, value: Any) -> bool:
-    """Whether two values are numbers of one type, or tensors, or tuples of some, and not the same."""
-    if is_tensors(before):
-        return is_tensors(value) and value is not before
+    """Whether two values are numbers of one type, or tensors, or tuples of some, and not the same; None may be one."""
+    if is_tensors(before) or is_tensors(value):
+        return is_state(before) and is_state(value) and value is not before
     return is_number(before) and type(value) is type(before) and not same(before, value)
+
+
+class Unfollowed(Exception):
+    """The Python fails, or may go another way, by a symbolic number; nothing has been done."""
+
+
+class Changes(Unclosed):
+    """The call changes numbers or tensors in places that are guarded."""
+
+    def __init__(self, places: Sequence[Place], what: str | None = None) -> None:
+        super().__init__(what or f"it changes {places[0].path}")
+        self.places = places
 
 
 class Following:
@@ -106,9 +86,12 @@ class Following:
     Attributes:
         paths: of arguments.
         places: of numbers outside.
-        tensors: places of tensors, or of tuples of some.
+        tensors: places of tensors, or of tuples of some; some may be None as yet.
+        lists: places of lists that are appended to.
         declared: of numbers that need not differ to be followed.
         items: whether what ``item()`` reads is followed; None if nobody knows whether that is of use.
+        draws: what calls draw from Python's generators; None if nobody knows.
+        start: those generators, with their states before the last recorded call.
         stopped: whether nothing is followed any more, since it was in vain.
     """
 
@@ -117,16 +100,14 @@ class Following:
         self.seen: dict[str, Any] = {}  # numbers among the arguments of the last call that was recorded
         self.places: list[Place] = []
         self.tensors: list[Place] = []
+        self.lists: list[Place] = []
+        self.unlisted: set[Any] = set()  # marks of places whose lists are read, too
+        self.alone: dict[Any, list[Any]] = {}  # lists that nothing but their places, by mark, held when that was asked
         self.declared: list[Place] = []
         self.items: bool | None = None
+        self.draws: list[Draw] | None = None
+        self.start: States = []
         self.stopped = False
-
-    @classmethod
-    def of(cls, tensors: list[Place]) -> Following:
-        """One that follows these places, and no numbers."""
-        found = cls()
-        found.tensors, found.stopped = tensors, True
-        return found
 
     def compare(self, calls: Sequence[Any], leaves: Sequence[Any], paths: Sequence[str]) -> bool:
         """Note the numbers that are not what they were at the last recorded call, or in closed ``calls``.
@@ -134,7 +115,8 @@ class Following:
         Whether there are new ones, so that ``calls``, which are guarded by them, are of no more use.
         """
         count = self.count
-        seen = dict(zip(paths, leaves, strict=True))
+        given = len(paths) - len(self.draws or ())
+        seen = dict(zip(paths[:given], leaves[:given], strict=True))
         self.paths |= {path for path, value in seen.items() if differs(self.seen.get(path), value)}
         self.seen = {path: value for path, value in seen.items() if type(value) in NUMBERS}
         for call in calls:
@@ -144,75 +126,130 @@ class Following:
     @property
     def count(self) -> int:
         """How many numbers are known to differ."""
-        return len(self.paths) + len(self.places) + len(self.tensors)
+        return sum(map(len, (self.paths, self.places, self.tensors, self.lists, self.draws or ())))
 
     def changed(self, places: Sequence[Place]) -> None:
         """Numbers or tensors in places are changed by the function, or between its calls."""
-        known = {p.mark for p in (*self.places, *self.declared, *self.tensors)}
+        met = {p.mark for p in (*self.places, *self.declared, *self.tensors, *self.lists)} | self.unlisted
         for p in places:
-            if may_hold(p) and p.mark not in known:
-                known.add(p.mark)
-                if not is_tensors(p.value):
+            if may_hold(p) and p.mark not in met:
+                met.add(p.mark)
+                if type(p.value) is list:
+                    self.lists.append(p)
+                elif not is_state(p.value):
                     self.places.append(p)
                 elif len(self.tensors) < TENSORS:
                     self.tensors.append(p)
 
+    def given(self, codes: Codes, passed: Collection[int]) -> list[Place]:
+        """The places outside that are arguments of a call of these codes, or hold lists that it appends to.
+
+        No list that is reached by another way, too, or ``passed``, by id, as an argument: whoever goes that way is not
+        to miss what is appended.
+        """
+        if self.stopped or not self.lists or asks_types(codes) or calls_slots(codes):
+            return self.tensors[:]
+        given = self.tensors[:]
+        for place in self.lists:
+            held = now(place)
+            if type(held) is not list or id(held) in passed:
+                continue
+            if self.alone.get(place.mark) is not held:
+                if is_shared(held, place):
+                    self.unlisted.add(place.mark)
+                self.alone[place.mark] = held
+            if place.mark not in self.unlisted:
+                given.append(place)
+        return given
+
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
-        """What a call is given, arguments and what the places of tensors hold now: flat, and the structure of that."""
+        """What a call is given, arguments, what places of tensors hold, and what it draws: flat, and its structure."""
         if not kwargs and set(map(type, args)) <= TENSOR:  # as mostly
             leaves, structure = list(args), plain(len(args))
         else:
             leaves, structure = flatten((args, kwargs))
-        if not self.tensors:
-            return leaves, structure
-        held, shape = flatten([now(place) for place in self.tensors])
-        return [*leaves, *held], (structure, shape)
+        if self.tensors:
+            held, shape = flatten([now(place) for place in self.tensors])
+            leaves, structure = [*leaves, *held], (structure, shape)
+        if draws := self.draws:
+            leaves, structure = [*leaves, *[draw() for draw in draws]], (structure, len(draws))
+        return leaves, structure
+
+    @property
+    def sources(self) -> list[Source]:
+        """The generators that a call draws from."""
+        return [*{draw.source for draw in self.draws}] if self.draws else []
+
+    def rewind(self) -> None:
+        """What the last recorded call has drawn is drawn again."""
+        restore(self.start)
 
     def names(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
         """What a reader calls each of those leaves."""
         names = paths_of(function, args, kwargs)
         for place in self.tensors:
             walk(now(place), place.path, names)
-        return names
+        return [*names, *map(str, self.draws or ())]
 
     def learn(self, error: Unclosed, recorder: Any, watch: Any, followed: Followed | None) -> bool:
         """A call was not closed: what the next one is to follow, and what not. Whether it will follow more."""
         count = self.count
         if isinstance(error, Changes):
             self.changed(error.places)
+        drawing = None if followed is None else followed.drawing
+        if drawing is not None and drawing.lost is not None:
+            self.draws = drawing.made if drawing.expected is None and not drawing.strange else []
         read = {what for what, _ in recorder.tears}
         if read and read <= {"item()", "bool()"} and not watch.open and self.items is None:
             self.items = True
         elif read and self.items:
             self.items = False
+        elif followed is not None and followed.read:
+            self.unlisted |= {p.mark for p in followed.read}
+            self.lists = [p for p in self.lists if p.mark not in self.unlisted]
         elif followed is not None and followed.lost is not None and self.count == count:
             self.stopped = True
         return self.count > count and not self.stopped
 
-    def begin(
-        self,
-        recorder: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        paths: Sequence[str],
-        codes: Codes,
-        environment: Environment,
-    ) -> Followed | None:
-        """Follow them through the call that ``recorder`` is about to record; None if nothing is to be."""
-        if self.stopped or asks_types(codes):
-            return None if not self.tensors else Followed(Following.of(self.tensors), recorder, args, kwargs, paths)
+    def begin(self, recorder: Any, args: tuple[Any, ...], kwargs: dict[str, Any], attempt: Any) -> Followed | None:
+        """Follow them through the call that is about to be recorded, to be closed if the attempt succeeds.
+
+        None if nothing is to be followed.
+        """
+        given, environment = attempt.places, attempt.before
+        self.start = []
+        if environment.open:
+            given = [p for p in given if type(now(p)) is not list]
+        if self.stopped or asks_types(attempt.codes):
+            self.draws = []
+            if not given:
+                return None
+            none = Following()
+            none.stopped = True
+            return Followed(none, recorder, args, kwargs, attempt, given)
         read = {(id(p.container), p.kind, p.key): p for p in environment.places if may_hold(p)}
         self.places = [read[at] for p in self.places if (at := (id(p.container), p.kind, p.key)) in read]
         self.declared = [read[at] for p in self.declared if (at := (id(p.container), p.kind, p.key)) in read]
-        return Followed(self, recorder, args, kwargs, paths)
+        followed = Followed(self, recorder, args, kwargs, attempt, given)
+        if self.draws != []:
+            followed.draw([p for p in environment.places if draws_numbers(p.value) and may_hold(p)])
+        return followed
+
+
+def is_shared(held: list[Any], place: Place) -> bool:
+    """Whether something holds a list but the place that it was found in."""
+    others = [r for r in gc.get_referrers(held) if r is not place.container and not isinstance(r, (Place, Written))]
+    return any(type(r) is not dict or r.get("__name__") != GUARDS for r in others)
 
 
 def asks_types(codes: Codes) -> bool:
     """Whether code of the user may see, or show to C, that a symbolic number is not of the type that it says."""
-    return any(
-        ("type" in code.co_names or code.co_name in CONVERSIONS) and not is_library(source_of(code, scope))
-        for code, scope in codes
-    )
+    return any(code.co_name in CONVERSIONS or not ASKING.isdisjoint(code.co_names) for code in codes.of_users())
+
+
+def calls_slots(codes: Codes) -> bool:
+    """Whether code of the user may call ``list.__len__`` or the like, which no subclass of list hears of."""
+    return any(not SLOTS.isdisjoint(code.co_names) for code in codes.of_users())
 
 
 class Followed:
@@ -222,14 +259,21 @@ class Followed:
         args, kwargs: the arguments, with symbolic numbers.
         symbolic: what guards are to know of them.
         written: what the call leaves behind in containers, once it is over.
-        replaced: the same of tensors.
+        replaced: the same of tensors, and of what it appends.
+        read: places of lists that it does more with than to append.
         sought: whether numbers are followed that were found to differ.
     """
 
     def __init__(
-        self, following: Following, recorder: Any, args: tuple[Any, ...], kwargs: dict[str, Any], paths: Sequence[str]
+        self,
+        following: Following,
+        recorder: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        attempt: Any,
+        outside: Sequence[Place],
     ) -> None:
-        self.following = following
+        self.following, self.outside, self.leaves, paths = following, outside, attempt.leaves, attempt.paths
         self.sought = bool(following.paths or following.places or following.items)
         self.numbers = Numbers(recorder, follows=bool(following.items))
         recorder.numbers = None if following.stopped else self.numbers
@@ -246,14 +290,37 @@ class Followed:
         self.kept: list[Written] = []
         self.replaced: list[Written] = []
         self.written: list[Written] = []
+        self.growing: list[tuple[Place, Written, GrowingList]] = []
+        self.drawing: Draws | None = None
+        self.drawers: list[tuple[Written, Drawer]] = []
+        self.read: list[Place] = []
         self.lost: str | None = None  # why no program can leave what the call has left
+
+    def draw(self, places: Sequence[Place]) -> None:
+        """Follow what functions in these places draw."""
+        expected = self.following.draws
+        first = len(self.leaves) - len(expected or ())
+        drawn = None if expected is None else [(d, self.leaves[i], f"a{i}") for i, d in enumerate(expected, first)]
+        self.drawing = Draws(self.numbers, drawn)
+        self.symbolic.arguments |= {*range(first, len(self.leaves))}
+        spots = [Written(p.container, p.key, None, p.value) for p in places]
+        self.drawers = [(spot, Drawer(spot.before, self.drawing)) for spot in spots]
+        self.following.start = states([*{source_of_draws(spot.before) for spot in spots}])
 
     def __enter__(self) -> None:
         """Put the symbolic numbers where they are read."""
+        for spot, drawer in self.drawers:
+            spot.put(drawer)
         for place in (*self.following.places, *self.following.declared):
             self.follow(place)
-        for place in self.following.tensors:
-            self.kept.append(Written(place.container, place.key, None, now(place)))
+        for place in self.outside:
+            held = now(place)
+            spot = Written(place.container, place.key, None, held)
+            if type(held) is list:
+                self.growing.append((place, spot, GrowingList(held)))
+                spot.put(self.growing[-1][2])
+            else:
+                self.kept.append(spot)
 
     def follow(self, place: Place) -> None:
         """Put a symbolic number in a place, if a number is there."""
@@ -280,28 +347,62 @@ class Followed:
                 spot.put(spot.before)
                 if left is not spot.number:
                     self.written.append(spot._replace(number=left))
+        for spot, drawer in self.drawers:
+            if spot.held() is drawer:
+                spot.put(spot.before)
         for kept in self.kept:
             tensor = kept.held()
             if tensor is not kept.before:
-                if is_tensors(tensor) and is_tensors(kept.before):
+                if is_state(tensor) and is_state(kept.before):
                     kept.put(kept.before)
                     self.replaced.append(kept._replace(number=tensor))
                 else:
                     self.lost = "it puts something else in the place of a tensor"
+        for place, spot, growing in self.growing:
+            whole = spot.held() is growing
+            if whole:
+                spot.put(spot.before)
+            appended = growing.take()
+            if appended:
+                self.replaced.append(Written(spot.before, END, appended))
+            if growing.read or appended is None or not whole:
+                self.leave(place)
 
-    def take_back(self, results: list[Any]) -> None:
-        """See what the call has left elsewhere. Its ``results`` keep their own."""
+    def leave(self, place: Place) -> None:
+        """More is done with a list than to append to it."""
+        self.read.append(place)
+        self.lost = f"it appends to the list {place.path}, and reads it"
+
+    def take_back(self, results: list[Any], codes: Codes) -> None:
+        """See what a call of these codes has left elsewhere. Its ``results`` keep their own."""
         alive = [number for number in [ref() for ref in self.numbers.made] if number is not None]
-        trees = subtrees([*results, *[written.number for written in (*self.spots, *self.written)]])
+        left = [written.number for written in (*self.spots, *self.written, *self.replaced)]
+        trees = subtrees([*results, *left])
         parts = [number._parts for number in alive]
         tuples = [tree for tree in trees if type(tree) is tuple]
         holders = [alive, trees, parts, tuples, results, self.args, self.kwargs]
-        holders += [*self.spots, *self.written, *trees, *parts]
+        holders += [left, *self.spots, *self.written, *self.replaced, *trees, *parts]
         if held_elsewhere([*alive, *tuples], holders):
             own = {id(holder) for holder in holders if not isinstance(holder, tuple)}
-            own |= {id(part) for part in (self.spots, self.written, holders, self, vars(self))}
+            own |= {id(part) for part in (self.spots, self.written, self.replaced, holders, self, vars(self))}
             plain = {id(n): n._kind() if n._value is UNREAD else n._value for n in alive}
             self.replace(alive, plain, own)
+        for place, spot, growing in self.growing:
+            if self.give_up(growing, spot.before) or calls_slots(codes):
+                self.leave(place)
+        for spot, drawer in self.drawers:
+            if self.give_up(drawer, spot.before):
+                self.lost = "it keeps a function that draws random numbers"
+
+    def give_up(self, standing: Any, real: Any) -> bool:
+        """Put the real thing wherever something holds what stood for it; whether something did."""
+        probe = [(object(),)]
+        kept = sys.getrefcount(standing) > sys.getrefcount(probe[0][0]) + 2  # two variables that hold it
+        if kept:
+            self.replace(
+                [standing], {id(standing): real}, {id(self.growing), id(self.drawers), id(self), id(vars(self))}
+            )
+        return kept
 
     def replace(self, held: list[Any], plain: dict[int, Any], own: set[int]) -> None:
         """Put ``plain`` values, by id of what they replace, where something holds ``held``; in tuples, too."""
@@ -326,8 +427,9 @@ class Followed:
 
     def check(self, environment: Environment) -> None:
         """Unclosed if a number was left where no program can put it."""
-        if self.lost is not None:
-            raise Unclosed(self.lost)
+        lost = self.lost or (self.drawing and self.drawing.lost)
+        if lost:
+            raise Unclosed(lost)
         known = {id(place.container) for place in environment.places} | environment.seen.keys()
         strange = next((w.container for w in self.written if id(w.container) not in known), None)
         if strange is not None:
@@ -344,99 +446,5 @@ class Followed:
         for written in sorted(self.written, key=lambda w: w.key is not ALL):  # single items come after the whole
             written.put(ordinary(written.number))
         for kept in self.replaced:
-            kept.put(kept.number)
-        numbers = [n for n in flatten(result)[0] if type(n) is SymbolicNumber]
-        plain = {id(n): settled(n) for n in numbers}
-        for part in containers(result):
-            for _ in replaced(part, plain):
-                pass
-        return ordinary(result)
-
-
-def subtrees(trees: list[Any]) -> list[Any]:
-    """The tuples, lists and dicts in pytrees, each once."""
-    found: dict[int, Any] = {}
-    waiting = list(trees)
-    while waiting:
-        tree = waiting.pop()
-        if (type(tree) in (*DICTS, list) or is_tuple(tree)) and id(tree) not in found:
-            found[id(tree)] = tree
-            waiting += parts_of(tree)
-    return list(found.values())
-
-
-def parts_of(tree: Any) -> list[Any]:
-    """What a tuple, list or dict holds."""
-    return [*tree.values()] if isinstance(tree, dict) else [*tree]
-
-
-def held_elsewhere(held: list[Any], holders: list[Any]) -> bool:
-    """Whether anything but ``held``, which has each once, and ``holders`` holds one of these objects.
-
-    References are counted, since to ask who holds an object is to look through all objects.
-    """
-    once = {id(holder): i for i, holder in enumerate(holders)}.values()
-    known = Counter(map(id, holders))
-    for i in once:
-        known.update(map(id, parts_of(holders[i])))
-    probe = [object()]
-    alone = sys.getrefcount(probe[0])
-    return any(sys.getrefcount(held[i]) > alone + known[id(held[i])] for i in range(len(held)))
-
-
-def ordinary(result: Any) -> Any:
-    """A result whose tuples have ordinary numbers; its lists and dicts stay the same objects."""
-    if not is_tuple(result):
-        return settled(result)
-    parts = [ordinary(part) for part in result]
-    if all(map(operator.is_, parts, result)):
-        return result
-    return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
-
-
-class Unfollowed(Exception):
-    """The Python fails, or may go another way, by a symbolic number; nothing has been done."""
-
-
-class Changes(Unclosed):
-    """The call changes numbers or tensors in places that are guarded."""
-
-    def __init__(self, places: Sequence[Place], what: str | None = None) -> None:
-        super().__init__(what or f"it changes {places[0].path}")
-        self.places = places
-
-
-def replaced(holder: Any, plain: dict[int, Any]) -> Iterator[tuple[Any, Any, Any]]:
-    """Replace what a container holds by ``plain`` values, by id: where in which container, and what was there."""
-    if type(holder) is types.CellType:
-        found: Any = [(None, holder.cell_contents)]
-    elif isinstance(holder, (list, deque)):
-        found = list(enumerate(holder))
-    elif isinstance(holder, set):
-        before = tuple(holder)
-        if any(id(part) in plain for part in before):
-            Written(holder, ALL, None).put([plain.get(id(part), part) for part in before])
-            yield holder, ALL, before
-        return
-    else:
-        for slot, value in slots_of(holder):
-            if id(value) in plain:
-                slot.__set__(holder, plain[id(value)])
-                yield holder, slot, value
-        holder = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
-        found = list(holder.items()) if isinstance(holder, dict) else ()
-        if any(id(key) in plain for key, _ in found):
-            before, found = tuple(found), [(plain.get(id(key), key), value) for key, value in found]
-            Written(holder, ALL, None).put(found)
-            yield holder, ALL, before
-    for key, value in found:
-        if id(value) in plain:
-            Written(holder, key, None).put(plain[id(value)])
-            yield holder, key, value
-
-
-def slots_of(holder: Any) -> list[tuple[Any, Any]]:
-    """The ``__slots__`` of an object, as descriptors, with what they hold."""
-    members = [slot for base in type(holder).__mro__ if "__slots__" in vars(base) for slot in vars(base).values()]
-    slots = [slot for slot in members if type(slot) is types.MemberDescriptorType]
-    return [(slot, slot.__get__(holder)) for slot in slots if hasattr(holder, slot.__name__)]
+            kept.step(settled_parts(kept.number))()
+        return settled_parts(result)

@@ -8,7 +8,7 @@ from typing import Any
 
 from leafgrad.compile.run.closing import graph_of
 from leafgrad.compile.run.compiled import Compiled, CompiledObject
-from leafgrad.tensor.matrices import trace as matrix_trace
+from leafgrad.tensor.lapack import trace as matrix_trace
 from leafgrad.tensor.tensor import Tensor
 
 

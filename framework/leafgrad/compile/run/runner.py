@@ -66,7 +66,9 @@ class Runner:
                             failure = executor.explain_failure(self.executor, self.graph, inputs, error)
                         if failure is error:
                             raise
-                        raise failure from error
+                        if not isinstance(failure, executor.ExecutorFailure):
+                            raise failure from error
+                        self.replace(failure, error)
                     else:
                         raise
 
@@ -86,7 +88,7 @@ class Runner:
         return arrays
 
     def refuse(self, inputs: Sequence[Any], error: Mismatch) -> None:
-        """What the executor returned is used for nothing: another one runs the program, or it is an error."""
+        """What the executor returned is used for nothing."""
         graph, found = self.graph, self.executor
 
         def attempt(part: Graph) -> None:
@@ -94,9 +96,12 @@ class Runner:
             with rewound(generators(part)):
                 check_run(part, found.compile(part), inputs, right)
 
-        wrong = executor.blame(found, graph, error, attempt)
-        if not (self.name is None and executor.is_preferred(found)):
-            raise wrong from error
-        executor.leave_out(found.name, str(wrong))
+        self.replace(executor.blame(found, graph, error, attempt), error)
+
+    def replace(self, failure: executor.ExecutorFailure, error: Exception) -> None:
+        """Another executor runs the program from now on, or, where somebody asked for this one, it is an error."""
+        if not (self.name is None and executor.is_preferred(self.executor)):
+            raise failure from error
+        executor.leave_out(self.executor.name, str(failure))
         self.kinds = None
         self.build()

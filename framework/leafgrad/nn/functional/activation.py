@@ -6,6 +6,7 @@ from typing import Any
 
 from leafgrad.ops import activation as ops, messages
 from leafgrad.ops.marks import shown_as
+from leafgrad.ops.op import Op
 from leafgrad.ops.select import where
 from leafgrad.tensor import arguments, pointwise, reductions
 from leafgrad.tensor.creation import empty_like, zeros_like
@@ -54,7 +55,7 @@ __all__ = [
 ]
 
 
-def _run(op: Any, input: Tensor, inplace: bool, **params: Any) -> Any:
+def _run(op: Op, input: Tensor, inplace: bool, **params: Any) -> Tensor:
     """``op`` of a floating tensor, or a complex one if it takes them, into its memory if ``inplace``."""
     arguments.expect_differentiable(input, op.name)
     return update(input, op, **params) if inplace else op(input, **params)
@@ -65,8 +66,7 @@ def _run(op: Any, input: Tensor, inplace: bool, **params: Any) -> Any:
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(x, 0)."""
-    result: Tensor = update(input, ops.relu) if inplace else ops.relu.function(input)
-    return result
+    return update(input, ops.relu) if inplace else ops.relu.function(input)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
@@ -76,8 +76,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where it is positive, else ``negative_slope`` x."""
-    result: Tensor = _run(ops.leaky_relu, input, inplace, negative_slope=negative_slope)
-    return result
+    return _run(ops.leaky_relu, input, inplace, negative_slope=negative_slope)
 
 
 def rrelu(
@@ -113,8 +112,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
                 f"prelu: weight: expected 1 element or {channels}, one per channel, got size {list(weight.shape)}"
             )
     weight = weight.reshape((-1,) + (1,) * (input.ndim - 2) if input.ndim else ())
-    result: Tensor = ops.prelu_kernel.function(input, weight)
-    return result
+    return ops.prelu_kernel.function(input, weight)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
@@ -129,20 +127,17 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         low, high = (value_for(input, v, f"hardtanh: {n}") for n, v in (("min_val", min_val), ("max_val", max_val)))
         cut = input.clamp(low, high)
         return input.copy_(cut) if inplace else cut
-    result: Tensor = _run(ops.hardtanh, input, inplace, min_val=min_val, max_val=max_val)
-    return result
+    return _run(ops.hardtanh, input, inplace, min_val=min_val, max_val=max_val)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """x / 6 + 1/2, cut off at 0 and 1."""
-    result: Tensor = _run(ops.hardsigmoid, input, inplace)
-    return result
+    return _run(ops.hardsigmoid, input, inplace)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x hardsigmoid(x). Howard et al. (2019)."""
-    result: Tensor = _run(ops.hardswish, input, inplace)
-    return result
+    return _run(ops.hardswish, input, inplace)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
@@ -160,8 +155,7 @@ def _cut(input: Tensor, low: float, value: float, inplace: bool) -> Tensor:
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x where |x| is above ``lambd``, else 0."""
-    result: Tensor = where((input >= -lambd) & (input <= lambd), 0, input)
-    return result
+    return where((input >= -lambd) & (input <= lambd), 0, input)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
@@ -179,26 +173,22 @@ sigmoid, tanh = pointwise.sigmoid, pointwise.tanh
 
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(x)), without overflow."""
-    result: Tensor = _run(ops.logsigmoid, input, False)
-    return result
+    return _run(ops.logsigmoid, input, False)
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where it is positive, else ``alpha`` (exp(x) - 1). Clevert et al. (2016)."""
-    result: Tensor = _run(ops.elu, input, inplace, alpha=alpha)
-    return result
+    return _run(ops.elu, input, inplace, alpha=alpha)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """elu scaled so that layers keep mean 0 and variance 1. Klambauer et al. (2017)."""
-    result: Tensor = update(input, pointwise.selu) if inplace else pointwise.selu(input)
-    return result
+    return update(input, pointwise.selu) if inplace else pointwise.selu(input)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where it is positive, else ``alpha`` (exp(x / alpha) - 1). Barron (2017)."""
-    result: Tensor = update(input, pointwise.celu, alpha=alpha) if inplace else pointwise.celu(input, alpha)
-    return result
+    return update(input, pointwise.celu, alpha=alpha) if inplace else pointwise.celu(input, alpha)
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
@@ -212,26 +202,22 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """
     if approximate not in ("none", "tanh"):
         raise RuntimeError(f"approximate argument must be either none or tanh, got {approximate!r}")
-    result: Tensor = _run(ops.gelu if approximate == "none" else ops.gelu_tanh, input, False)
-    return result
+    return _run(ops.gelu if approximate == "none" else ops.gelu_tanh, input, False)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x sigmoid(x), also called swish."""
-    result: Tensor = _run(ops.silu, input, inplace)
-    return result
+    return _run(ops.silu, input, inplace)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """x tanh(softplus(x)). Misra (2019)."""
-    result: Tensor = _run(ops.mish, input, inplace)
-    return result
+    return _run(ops.mish, input, inplace)
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta x)) / beta; x where beta x is above ``threshold``."""
-    result: Tensor = _run(ops.softplus, input, False, beta=beta, threshold=threshold)
-    return result
+    return _run(ops.softplus, input, False, beta=beta, threshold=threshold)
 
 
 def softsign(input: Tensor) -> Tensor:

@@ -91,7 +91,7 @@ def cross_entropy(
     dim = 0 if len(shape) == 1 else 1
     if not probabilities and weight is None and not label_smoothing and reduction == "mean" and len(shape) > 1:
         try:
-            mean: Tensor = classes.cross_entropy.function(input, target, dim=dim, ignore=ignore_index)
+            mean = classes.cross_entropy.function(input, target, dim=dim, ignore=ignore_index)
         except IndexError:
             raise _no_class(input, target, dim, ignore_index) from None
         return mean

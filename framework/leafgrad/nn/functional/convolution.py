@@ -150,7 +150,7 @@ def _convolved(
         _check(x, weight, bias, groups, function, transposed=False)
         raise
     _check(x, weight, bias, groups, function, transposed=False)
-    out: Tensor = ops.convolution.function(x, weight, *_given(bias), windows=windows, groups=groups)
+    out = ops.convolution.function(x, weight, *_given(bias), windows=windows, groups=groups)
     return out if had_batch else out.squeeze(0)
 
 
@@ -215,7 +215,7 @@ def _transposed(
             f"({_by(length)}). Output size is too small"
         )
     windows = Windows(length, kernel, step, before, apart, size)
-    out: Tensor = ops.convolution_input(x, weight, *_given(bias), windows=windows, groups=groups)
+    out = ops.convolution_input(x, weight, *_given(bias), windows=windows, groups=groups)
     return out if had_batch else out.squeeze(0)
 
 

@@ -47,7 +47,7 @@ def embedding(
     with _within(weight, input):
         if max_norm is not None:
             _shorten(weight, at, max_norm, norm_type)
-        rows: Tensor = weight[at]
+        rows = weight[at]
     if scale_grad_by_freq:
         flat = at.reshape(-1)
         times = zeros(weight.shape[0], dtype=weight.dtype, device=weight.device).index_add(
@@ -166,8 +166,7 @@ def _pooled(rows: Tensor, counts: Tensor, bag: Tensor, bags: int, mode: str) -> 
         return empty.index_add(0, bag, rows) / sizes.clamp(min=1)
     place = bag.unsqueeze(-1).expand(rows.shape)
     largest = (empty - math.inf).scatter_reduce(0, place, rows, "amax")
-    result: Tensor = where(sizes > 0, largest, 0.0)
-    return result
+    return where(sizes > 0, largest, 0.0)
 
 
 def _check_bag(at: Tensor, offsets: Tensor | None, mode: str, per_sample_weights: Tensor | None) -> None:

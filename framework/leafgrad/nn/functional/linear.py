@@ -15,8 +15,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input weight^T + bias. (..., in), (out, in), (out,) -> (..., out); (..., in), (in,), () -> (...)"""
     if isinstance(weight, Tensor) and len(weight._data.shape) == 1:
         return input @ weight if bias is None else input @ weight + bias
-    result: Tensor = _linear(input, weight, bias)
-    return result
+    return _linear(input, weight, bias)
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

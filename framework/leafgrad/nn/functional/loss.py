@@ -201,7 +201,7 @@ def binary_cross_entropy(
         if p.device.type == "cpu":  # another device would be waited for
             outside = f"all elements of {name} should be between 0 and 1; apply sigmoid to logits"
             refuse(((p >= 0) & (p <= 1)).logical_not(), error=RuntimeError, message=outside)
-    loss: Tensor = binary_entropy(input, target)
+    loss = binary_entropy(input, target)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
@@ -242,7 +242,7 @@ def soft_margin_loss(
     """log(1 + exp(-target input)), for a target of 1 or -1. Shapes: the same for both."""
     reduction = chosen(size_average, reduce, reduction, "soft_margin_loss")
     expect_tensor(input, "input", "soft_margin_loss")
-    loss: Tensor = -logsigmoid(expect_tensor(target, "target", "soft_margin_loss") * input)
+    loss = -logsigmoid(expect_tensor(target, "target", "soft_margin_loss") * input)
     return reduced(loss, reduction)
 
 

@@ -11,8 +11,8 @@ from leafgrad.nn.functional.reduction import Flag, chosen, reduced
 from leafgrad.ops.activation import logsigmoid
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_real, expect_tensor
+from leafgrad.tensor.comparison import minimum
 from leafgrad.tensor.creation import arange
-from leafgrad.tensor.pointwise import minimum
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
@@ -293,7 +293,7 @@ def multilabel_soft_margin_loss(
     _expect_tensors("multilabel_soft_margin_loss", input=input, target=target)
     if not input.ndim:
         raise RuntimeError("multilabel_soft_margin_loss: input: expected at least 1 dimension (the classes), got 0")
-    loss: Tensor = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     if weight is not None:
         loss = loss * weight
     return reduced(loss.sum(-1) / input.shape[-1], reduction)

@@ -26,8 +26,7 @@ __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_res
 def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     if weight is None:
         return x if bias is None else x + bias
-    result: Tensor = x * weight if bias is None else affine.function(x, weight, bias)
-    return result
+    return x * weight if bias is None else affine.function(x, weight, bias)
 
 
 def _affine_channels(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
@@ -233,11 +232,10 @@ def layer_norm(
     """
     expect_floating(input, "layer_norm", NotImplementedError)
     dims = _check_last(input, normalized_shape, weight, bias)
-    out: Tensor = mark(
+    return mark(
         _affine(standardize.function(input, dim=dims, eps=eps), weight, bias),
         *("NativeLayerNormBackward0", input, weight, bias),
     )
-    return out
 
 
 def rms_norm(

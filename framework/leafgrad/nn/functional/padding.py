@@ -106,5 +106,4 @@ def _part(input: Tensor, d: int, start: int, stop: int) -> Tensor:
         return input
     if start > stop:
         raise RuntimeError(f"pad: expected to cut off at most the {input.shape[d]} elements of dimension {d}")
-    part: Tensor = ops.part(input, at=(*((0, m, 1) for m in input.shape[:d]), (start, stop, 1)))
-    return part
+    return ops.part(input, at=(*((0, m, 1) for m in input.shape[:d]), (start, stop, 1)))

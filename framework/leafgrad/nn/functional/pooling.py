@@ -26,7 +26,7 @@ from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import arange, zeros
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.formats import keeps_channels_last
-from leafgrad.tensor.gathering import scatter
+from leafgrad.tensor.scattering import scatter
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
@@ -248,7 +248,7 @@ def _unpooled(
     planes, elements = math.prod(input.shape[:-n]), math.prod(length)
     empty = zeros(planes, elements, dtype=input.dtype, device=input.device)
     try:
-        out: Tensor = scatter(empty, 1, indices.reshape(planes, -1), input.reshape(planes, -1))
+        out = scatter(empty, 1, indices.reshape(planes, -1), input.reshape(planes, -1))
     except RuntimeError as error:
         expected = f"expected places from 0 to {elements - 1} in outputs of size {list(length)}"
         raise RuntimeError(f"{function}: indices: found an invalid max index; {expected}") from error

@@ -217,8 +217,7 @@ def _weighted(input: Any, dim: int, taps: Any) -> Tensor:
 
 def _picked(input: Tensor, dim: int, places: list[int]) -> Tensor:
     """The elements at ascending ``places`` along ``dim``."""
-    picked: Tensor = range_sum(input, ranges=tuple((i, i + 1) for i in places), dim=dim)
-    return picked
+    return range_sum(input, ranges=tuple((i, i + 1) for i in places), dim=dim)
 
 
 # ---- channels for resolution ----------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from leafgrad import modes
 from leafgrad.nn.module import Module
 from leafgrad.nn.utils.parametrize import register_parametrization
 from leafgrad.tensor.creation import arange, eye, zeros
-from leafgrad.tensor.factorizations import qr
+from leafgrad.tensor.decompositions import qr
 from leafgrad.tensor.joining import cat, stack
 from leafgrad.tensor.linalg import matrix_exp, solve
 from leafgrad.tensor.random import randn

@@ -58,7 +58,7 @@ class PackedSequence(_Fields):
         unsorted_indices: Tensor | None = None,
     ) -> Self:
         expect_tensor(data, "data", "PackedSequence")
-        sizes: Tensor = expect_tensor(batch_sizes, "batch_sizes", "PackedSequence")
+        sizes = expect_tensor(batch_sizes, "batch_sizes", "PackedSequence")
         if sizes.device.type != "cpu":
             raise ValueError(
                 f"batch_sizes should always be on CPU. Instances of PackedSequence should be made by functions like "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -44,8 +44,14 @@ def code_of(function: Any) -> CodeType | None:
     return code
 
 
+def author_of(op: Any) -> Any:
+    """The op that a function of pairs of real numbers stands for; else what it is."""
+    return inspect.unwrap(op, stop=lambda f: isinstance(f, Op))
+
+
 def declarations(op: Any) -> Iterator[Declaration]:
     """What is declared of an op itself, not what follows from a trait; of a function, itself."""
+    op = author_of(op)
     if not isinstance(op, Op):
         yield Declaration("forward", op)
         return
@@ -56,24 +62,27 @@ def declarations(op: Any) -> Iterator[Declaration]:
     found |= {"shape": op.shaping, "chunk": op.chunking, "batched": op.batching, "summed": op.summing}
     found |= {"jet": None if op.expanding is None else op.expanding[0]}
     found |= {f"rewrite {i}": rule for i, rule in enumerate(op.rewriting, 1)}
-    found |= {f"lower {executor}": rule for executor, rule in op.lowering.items() if executor not in FILES}
+    found |= {f"lower {executor}": rule for executor, rule in op.lowering.items()}
     for what, rule in found.items():
         if rule is not None and not op.origins.get(what, "trait ").startswith(("trait ", "transpose of ")):
             yield Declaration(what, rule)
 
 
 def named(op: Any, *kinds: str) -> str:
-    """The declarations of these kinds in words, each with its place."""
-    chosen = [str(d) for d in declarations(op) if d.what.partition(" ")[0] in kinds or d.what in kinds]
-    if "c" in kinds and getattr(op, "c", None) is not None:
-        chosen.append(f"c={op.c!r} ({place(op.forward)})")
-    if "ufunc" in kinds and getattr(op, "ufunc", None) is not None:
-        chosen.append(f"ufunc={op.ufunc!r} ({place(op.forward)})")
+    """The declarations of these kinds, or all, in words, each with its place."""
+    op = author_of(op)
+    chosen = [str(d) for d in declarations(op) if not kinds or d.what.partition(" ")[0] in kinds or d.what in kinds]
+    for word in ("c", "ufunc"):
+        if (not kinds or word in kinds) and getattr(op, word, None) is not None:
+            chosen.append(f"{word}={getattr(op, word)!r} ({place(op.forward)})")
     return ", ".join(chosen)
 
 
 def raised_in(op: Any, error: BaseException | None) -> str:
-    """Where an error, or what led to it, was raised: in which declaration, else in which line outside leafgrad."""
+    """Where an error, or what led to it, was raised: in which declaration.
+
+    If in none, in which line outside leafgrad, and where all declarations are, one of which has led to it.
+    """
     known = {code: d for d in declarations(op) for code in codes(code_of(d.function))}
     found, line = None, ""
     while error is not None:
@@ -85,7 +94,9 @@ def raised_in(op: Any, error: BaseException | None) -> str:
                 line = f"{code.co_filename}:{trace.tb_lineno}"
             trace = trace.tb_next
         error = error.__cause__ or error.__context__
-    return f", in {found}" if found is not None else f", at {line}" if line else ""
+    if found is not None:
+        return f", in {found}"
+    return (f", at {line}" if line else "") + f". Declared: {named(op)}"
 
 
 def codes(code: CodeType | None) -> Iterator[CodeType]:
@@ -104,13 +115,15 @@ class DeclarationWatch:
 
     Args:
         active: whether it is to note any.
+        files: names of those that write files, and try the rules for them.
 
     Attributes:
         left: for each code object its lines that have not run.
     """
 
-    def __init__(self, op: Any, active: bool) -> None:
-        self.declared = list(declarations(op))
+    def __init__(self, op: Any, active: bool, files: Container[str] = ()) -> None:
+        left_out = {f"lower {name}" for name in FILES if name not in files}
+        self.declared = [d for d in declarations(op) if d.what not in left_out]
         self.left: dict[CodeType, set[int]] = {}
         for d in self.declared:
             for code in codes(code_of(d.function)):

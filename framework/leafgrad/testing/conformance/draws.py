@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,10 @@ from leafgrad.testing.conformance.report import Skip
 from leafgrad.testing.conformance.subject import Sample, Subject, host, outputs, tensor
 
 NUMBERS, FEWER = 40000, 6000  # drawn of each kind, and under vmap, which takes longer
-LIMIT = 2.75  # of the distance between two distributions, times the root of their number: one in two million
+LEVELS = np.linspace(0.02, 0.98, 25)  # quantiles at which distributions are compared
+LIMIT = 6.0  # standard errors
+NEAR = 40  # how far apart numbers of a call are that are compared with each other
+NEIGHBOURS = "of the differences between numbers of one call, "
 REMEDY = "draw all random numbers from generator, and from it alone"
 
 
@@ -28,8 +32,9 @@ def draws(subject: Subject) -> None:
             continue
         again(subject, sample)
         plain = numbers(partial(called, subject, sample))
-        for what, way in ways(subject, sample):
-            compare(subject, sample, numbers(way, FEWER), plain, what)
+        for what, way, count in ways(subject, sample):
+            several = plain[: len(plain) // count * count].reshape(-1, count * plain.shape[1])
+            compare(subject, sample, numbers(way, FEWER), several, what)
         if (reference := subject.reference) is not None:
             given = sample.params | {"generator": np.random.default_rng(0)}
             wanted = numbers(partial(reference, *sample.args, **given))
@@ -67,21 +72,22 @@ def numbers(call: Callable[[], Any], most: int = NUMBERS) -> Any:
     return np.stack([first, *(flat(call()) for _ in range(count - 1))])
 
 
-def ways(subject: Subject, sample: Sample) -> list[tuple[str, Callable[[], Any]]]:
-    """Other ways to draw the same."""
-    found: list[tuple[str, Callable[[], Any]]] = []
+def ways(subject: Subject, sample: Sample) -> list[tuple[str, Callable[[], Any], int]]:
+    """Other ways to draw the same, and for how many calls each stands."""
+    found: list[tuple[str, Callable[[], Any], int]] = []
     op, params = subject.op, sample.params
     if sample.floats and "float32" in subject.dtypes:
-        found.append(("in float32", partial(called, subject, sample.of("float32"))))
+        found.append(("in float32", partial(called, subject, sample.of("float32")), 1))
     if sample.arrays:
         dims = tuple(0 if i in sample.arrays else None for i in range(len(sample.args)))
         stacked = [tensor(np.stack([a] * 2), subject.device) if isinstance(a, np.ndarray) else a for a in sample.args]
 
         def batched() -> Any:
             mapped = leafgrad.func.vmap(lambda *each: op(*each, **params), in_dims=dims, randomness="different")
-            return [r[1] for r in outputs(mapped(*stacked))]
+            results = outputs(mapped(*stacked))
+            return [r[k] for k in (0, 1) for r in results]
 
-        found.append(("under vmap", batched))
+        found.append(("under vmap", batched, 2))
     return found
 
 
@@ -89,25 +95,47 @@ def compare(subject: Subject, sample: Sample, got: Any, want: Any, what: str) ->
     """A Fault if two tables of draws do not come from one distribution."""
     if got.shape[1] != want.shape[1]:
         raise subject.fault(sample, f"{want.shape[1]} numbers", f"{got.shape[1]}", REMEDY, what)
-    a, b = np.sort(got.ravel()), np.sort(want.ravel())
-    whole = np.concatenate([a, b])
-    parts = [np.searchsorted(x, whole, "right") / len(x) for x in (a, b)]
-    distance = float(np.abs(parts[0] - parts[1]).max())
-    if distance > LIMIT * math.sqrt(1 / len(a) + 1 / len(b)):
-        remedy = "let the forward draw from one distribution, whatever runs it"
-        raise subject.fault(
-            sample, f"the distribution of mean {b.mean():.4g} and standard deviation {b.std():.4g}",
-            f"one of {a.mean():.4g} and {a.std():.4g}, {distance:.3f} apart", remedy, what, "batched,vjp",
-        )  # fmt: skip
+    for of, a, b in [("", got, want), *zip(repeat(NEIGHBOURS), apart_in(got), apart_in(want))]:
+        apart = distance(a, b)
+        if apart > LIMIT:
+            raise subject.fault(
+                sample, f"{of}the distribution of mean {b.mean():.4g} and standard deviation {b.std():.4g}",
+                f"one of {a.mean():.4g} and {a.std():.4g}, {apart:.0f} standard errors apart",
+                "let the forward draw from one distribution, whatever runs it", what, "batched,vjp",
+            )  # fmt: skip
     with np.errstate(all="ignore"):
         error = np.sqrt(got.var(0) / len(got) + want.var(0) / len(want))
         apart = np.abs(got.mean(0) - want.mean(0)) / error
-    if np.any(apart[np.isfinite(apart)] > 6):
+    if np.any(apart[np.isfinite(apart)] > LIMIT):
         k = int(np.nanargmax(np.where(np.isfinite(apart), apart, 0)))
         raise subject.fault(
             sample, f"mean {want.mean(0)[k]:.4g} of number {k}", f"{got.mean(0)[k]:.4g}",
             "let each number have its own distribution, whatever runs the op", what, "batched",
         )  # fmt: skip
+
+
+def apart_in(table: Any) -> list[Any]:
+    """Differences of neighbours among the numbers of each call, along all dimensions: whether one goes with another."""
+    count = table.shape[1]
+    return [table[:, n:] - table[:, :-n] for n in range(1, count) if count % n == 0 and (n < NEAR or 2 * n == count)]
+
+
+def distance(a: Any, b: Any) -> float:
+    """How far two tables are apart in how many numbers lie below some levels, in standard errors.
+
+    Those of calls, since the numbers of one call may depend on each other.
+    """
+    if not a.size or not b.size:
+        return 0.0
+    most, both = 0.0, np.concatenate([a.ravel(), b.ravel()])
+    rounding = 1e-5 * float(np.abs(both[np.isfinite(both)]).max(initial=0.0))
+    for level in np.quantile(both, LEVELS, method="inverted_cdf") + rounding:
+        below = [(table <= level).mean(1) for table in (a, b)]
+        step = abs(float(below[0].mean() - below[1].mean()))
+        error = math.sqrt(np.concatenate([part - part.mean() for part in below]).var() * (1 / len(a) + 1 / len(b)))
+        if step > 1e-9:
+            most = max(most, step / error if error > 1e-9 else math.inf)
+    return most
 
 
 def compiled(subject: Subject) -> None:

@@ -22,7 +22,7 @@ from leafgrad.testing.conformance.programs import OF, declines, given_to, names_
 from leafgrad.testing.conformance.report import Skip
 from leafgrad.testing.conformance.subject import Sample, Subject, host, tensor
 
-SIZES = (1, 3, 64, 65, 1000)
+SIZES: tuple[tuple[int, ...], ...] = ((1,), (3,), (4, 4, 4), (65,), (1000,))
 CASES = 6  # combinations of parameters
 
 
@@ -124,7 +124,7 @@ def first_sign(compute: Callable[..., Any], args: list[Any], ours: Any) -> tuple
 
 
 def sizes(subject: Subject) -> None:
-    """Arrays of 1, 3, 64, 65 and 1000 elements give for each element, and its gradient, what it gives among few."""
+    """Arrays of 1, 3, 4x4x4, 65 and 1000 elements give for each, and its gradient, what it gives among few."""
     rng = np.random.default_rng(0)
     done = False
     for sample in subject.samples:
@@ -135,9 +135,9 @@ def sizes(subject: Subject) -> None:
         done = True
         flat = [np.broadcast_to(sample.args[i], shape).ravel() for i in sample.arrays]
         few = computed(subject, with_arrays(sample, [a[:, None] for a in flat], "its elements one in a row"))
-        for n in SIZES:
-            at = rng.integers(0, count, n)
-            many = with_arrays(sample, [a[at] for a in flat], f"with {n} of its elements")
+        for size in SIZES:
+            at = rng.integers(0, count, size)
+            many = with_arrays(sample, [a[at] for a in flat], f"with {at.size} of its elements")
             for what, got, want in zip(
                 ("result", *gradients(subject, sample)), computed(subject, many), few, strict=True
             ):

@@ -240,3 +240,34 @@ def backward(subject: Subject) -> None:
                 wrong = difference(host(h.detach()), host(g), TOLERANCES.get(dtype, max(subject.rtol, 1e-12)))
                 if wrong is not None:
                     raise subject.fault(sample, *wrong, remedy, what + ", recorded", "vjp")
+        if dtype in TOLERANCES:
+            precise(
+                subject,
+                dtype,
+                sample,
+                places,
+                [host(s) for s in seeds],
+                [None if g is None else host(g) for g in plain],
+            )
+
+
+def precise(subject: Subject, dtype: str, sample: Sample, places: list[int], seeds: Arrays, got: Arrays) -> None:
+    """A Fault unless gradients of a lower precision are those of float64, but for what rounding may leave."""
+    given = subject.tensors(sample.of("float64"), places)
+    found = [r for r in subject.run(sample, given) if r.requires_grad]
+    high = [tensor(s.astype("float64"), subject.device) for s in seeds]
+    if [r.dtype.name for r in found] != ["float64"] * len(high):
+        return  # of a parameter, not of the arguments
+    wanted = grad(found, [given[i] for i in places], high, allow_unused=True)
+    for i, g, r in zip(places, got, wanted, strict=True):
+        if g is None or r is None:
+            continue
+        w = host(r)
+        finite = np.isfinite(g) & np.isfinite(w)
+        scale = max(1.0, float(np.abs(w[finite]).max(initial=0.0)))
+        wrong = difference(
+            np.where(finite, g, 0).astype("float64"), np.where(finite, w, 0), 10 * TOLERANCES[dtype] * scale
+        )
+        if wrong is not None:
+            remedy = f"let the vjp rule for {subject.argument(i)!r} hold in each precision"
+            raise subject.fault(sample, *wrong, remedy, f"gradient for {subject.argument(i)!r}", "vjp")

@@ -12,6 +12,7 @@ from leafgrad.ops.op import Op
 from leafgrad.testing import fake
 from leafgrad.testing.conformance.declared import Declaration
 from leafgrad.testing.conformance.edges import with_arrays
+from leafgrad.testing.conformance.memory import COPY, shared
 from leafgrad.testing.conformance.report import Skip
 from leafgrad.testing.conformance.subject import Sample, Subject, host, outputs
 
@@ -49,8 +50,9 @@ def elsewhere(subject: Subject, kernel: Declaration) -> None:
             want = [host(r.detach()) for r in subject.run(sample, subject.tensors(sample, device="cpu"))]
         args = [backend.from_host(a) if isinstance(a, np.ndarray) else a for a in sample.args]
         try:
-            made = kernel.function(backend.xp, *args, **subject.op.signature.bind(sample.params))
-            got = [host(r) for r in outputs(made)]
+            made = outputs(kernel.function(backend.xp, *args, **subject.op.signature.bind(sample.params)))
+            kinds = sorted({type(r).__name__ for r in made if not hasattr(r, "dtype")})
+            got = [host(r) for r in made]
         except ImportError as error:
             subject.untried.append(f"{kernel}: not run: {name} kernel ({error})")
             return
@@ -60,6 +62,23 @@ def elsewhere(subject: Subject, kernel: Declaration) -> None:
                 return
             text = f"{type(error).__name__}: {error}"
             raise subject.fault(sample, "a result", text, "call what the library has", where, kernel.what) from error
+        if kinds or len(made) != len(want):
+            found = ", ".join(kinds) or f"{len(made)}"
+            expected = "arrays" if kinds else f"{len(want)} results"
+            raise subject.fault(sample, expected, found, "give what the forward does", where, kernel.what)
+        for i in sample.arrays:
+            what = f"argument {subject.argument(i)!r}, {where}"
+            subject.compare(sample, host(args[i]), sample.args[i], 0.0, COPY, what, kernel.what)
+            for r in made if "view" not in subject.traits else ():
+                if host(r).size and shared(r, args[i]):
+                    raise subject.fault(
+                        sample,
+                        "memory of its own",
+                        f"that of argument {subject.argument(i)!r}",
+                        COPY,
+                        where,
+                        kernel.what,
+                    )
         for g, w in zip(got, want, strict=True):
             low = {"float32": 1e-5, "float16": 1e-2}.get(w.dtype.name, 1e-9)
             subject.compare(sample, g, w, max(low, subject.rtol), "mend the kernel, or the forward", where, kernel.what)

@@ -77,15 +77,14 @@ def aliases(subject: Subject) -> None:
             seen += [(f"result {j}", results[j]) for j in range(k)]
             seen += [("the result of another call", other) for other in others]
             for what, other in seen:
-                if r.numel() and together(r, other):
+                if r.numel() and shared(dispatch.raw(r), dispatch.raw(other)):
                     raise subject.fault(sample, "memory of its own", f"that of {what}", remedy)
             if r.numel() and any(n > 1 and not step for n, step in zip(r.shape, r.stride(), strict=True)):
                 raise subject.fault(sample, "a place for each element", f"strides {r.stride()}", "return a copy")
 
 
-def together(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors show memory that one array owns."""
-    x, y = dispatch.raw(a), dispatch.raw(b)
+def shared(x: Any, y: Any) -> bool:
+    """Whether two raw arrays show memory that one array owns."""
     if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
         return bool(np.shares_memory(x, y))
     return dispatch.memory_of(x) is dispatch.memory_of(y)

@@ -1,11 +1,13 @@
-"""Complex numbers as pairs of real ones, so that every check of an op holds for them as it stands.
+"""Complex numbers as pairs of real ones, so that checks of an op hold for them as they stand.
 
 Its gradients are then those by real and imaginary parts, which is what gradients by complex numbers are made of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,51 +15,106 @@ import numpy as np
 from leafgrad.ops.complex import join, view_as_real
 from leafgrad.ops.conjugate import is_complex
 from leafgrad.ops.convert import clone
-from leafgrad.testing.conformance.subject import Samples, outputs, tensor
+from leafgrad.ops.op import Op
+from leafgrad.testing.conformance.subject import Sample, Samples, Subject, outputs, tensor
 
 Function = Callable[..., Any]
 
+ANGLE = 0.6  # the largest by which the kit turns real numbers, so that powers and roots stay away from branch cuts
 
-def of_reals(
-    op: Any, samples: Samples, reference: Function | None, dtypes: tuple[str, ...]
-) -> tuple[Any, Samples, Function | None, tuple[str, ...]]:
-    """What ``check_op`` is given, in terms of real numbers; as it is where none are complex.
 
-    Raises:
-        ValueError: complex arrays in other places of some samples than of others.
+def places(sample: Sample) -> tuple[int, ...]:
+    """Which arguments are complex arrays."""
+    return tuple([i for i in sample.arrays if sample.args[i].dtype.kind == "c"])
+
+
+def arranged(subject: Subject) -> Subject:
+    """What is checked, in terms of real numbers alone: an op of complex ones as a function of their parts.
+
+    Samples with complex arrays in other places are a subject of their own each. An op that takes complex numbers is
+    given some even where no sample has any.
     """
-    places = {tuple([i for i in s.arrays if s.args[i].dtype.kind == "c"]) for s in samples}
-    if len(places) > 1:
-        raise ValueError(f"check_op: samples: expected complex arrays in the same places of all, got {sorted(places)}")
-    (where,) = places or {()}
-    if not where and not any(map(is_complex, first_results(op, samples))):
-        return op, samples, reference, dtypes
+    op, groups = subject.op, dict[tuple[int, ...], list[Sample]]()
+    real = isinstance(op, Op) and op.takes_complex and not any(map(places, subject.samples))
+    for sample in [*subject.samples, *(turned(op, subject.samples) if real else ())]:
+        groups.setdefault(places(sample), []).append(sample)
+    main, *others = (of_reals(subject, Samples(groups[where]), where) for where in sorted(groups))
+    return replace(main, complex=tuple(others))
+
+
+def turned(op: Op, samples: Samples) -> list[Sample]:
+    """Samples turned in the complex plane: all arguments, else the first; none of an op that makes complex of real."""
+    floating = [] if gives_complex(op, samples) else [s for s in samples if s.floats]
+    for most in (None, 1):
+        made = [
+            replace(s.mapped(s.floats[:most], functools.partial(turn, np.random.default_rng(s.number))), made="turned")
+            for s in floating
+        ]
+        if all(takes(op, s) for s in made):
+            return made
+    return []
+
+
+def turn(rng: Any, a: Any) -> Any:
+    angles = rng.uniform(-ANGLE, ANGLE, a.shape)
+    return np.asarray(a * np.exp(1j * angles), "complex64" if a.dtype.itemsize < 8 else "complex128")
+
+
+def takes(op: Op, sample: Sample) -> bool:
+    """Whether the op runs, and gives what can be differentiated."""
+    try:
+        with np.errstate(all="ignore"):
+            return all(r.dtype.kind in "fc" for r in outputs(op(*sample.args, **sample.params)))
+    except Exception:  # the op's own, of any kind: it is only tried
+        return False
+
+
+def of_reals(subject: Subject, samples: Samples, where: tuple[int, ...]) -> Subject:
+    """What is checked at these samples, of which the arrays at some places are complex, in terms of real numbers."""
+    op, reference = subject.op, subject.reference
+    if not where and not gives_complex(op, samples):
+        return replace(subject, samples=samples)
 
     def parts(z: Any) -> Any:
         return clone(view_as_real(z))  # of a view, too, whose memory is not the function's
 
+    def numbers(args: Iterable[Any], join: Function) -> list[Any]:
+        return [join(a[..., 0], a[..., 1]) if i in where else a for i, a in enumerate(args)]
+
+    @functools.wraps(op, updated=())
     def pairs(*args: Any, **params: Any) -> Any:
-        return each(op(*[join(a[..., 0], a[..., 1]) if i in where else a for i, a in enumerate(args)], **params), parts)
+        return each(op(*numbers(args, join), **params), parts)
 
     def theirs(*args: Any, **params: Any) -> Any:
-        numbers = [a[..., 0] + 1j * a[..., 1] if i in where else a for i, a in enumerate(args)]
         assert reference is not None
-        return each(reference(*numbers, **params), lambda z: np.stack([z.real, z.imag], -1))
+        return each(reference(*numbers(args, whole), **params), lambda z: np.stack([z.real, z.imag], -1))
 
-    pairs.__name__ = getattr(op, "name", None) or op.__name__
     flat = Samples([s.mapped(where, lambda a: np.stack([a.real, a.imag], -1)) for s in samples])
-    return pairs, flat, reference and theirs, tuple([d for d in dtypes if d != "float16"])
+    kinds = tuple([d for d in subject.dtypes if d != "float16"])
+    return replace(
+        subject,
+        op=pairs,
+        samples=flat,
+        reference=reference and theirs,
+        dtypes=kinds,
+        paired=lambda args: numbers(args, whole),
+    )
 
 
-def first_results(op: Any, samples: Samples) -> tuple[Any, ...]:
-    """The results of the first sample; none where the op fails, of which a check will tell."""
+def whole(real: Any, imaginary: Any) -> Any:
+    """Complex numbers of their parts."""
+    return real + 1j * imaginary
+
+
+def gives_complex(op: Any, samples: Samples) -> bool:
+    """Whether the first sample gives complex numbers; not where the op fails, of which a check will tell."""
     for sample in samples:
         args = [tensor(a, "cpu") if i in sample.arrays else a for i, a in enumerate(sample.args)]
         try:
-            return outputs(op(*args, **sample.params))
+            return any(map(is_complex, outputs(op(*args, **sample.params))))
         except Exception:  # the op's own, of any kind
-            return ()
-    return ()
+            return False
+    return False
 
 
 def each(results: Any, function: Function) -> Any:

@@ -14,7 +14,7 @@ from leafgrad.ops import dispatch, messages, promotion
 from leafgrad.ops.op import Op
 from leafgrad.tensor.random import manual_seed
 from leafgrad.tensor.tensor import Tensor
-from leafgrad.testing.conformance.declared import named
+from leafgrad.testing.conformance.declared import author_of, named, raised_in
 from leafgrad.testing.conformance.report import Fault
 
 TOLERANCES = {"float32": 2e-5, "float16": 1e-2}
@@ -87,6 +87,8 @@ class Subject:
         untried: what could not be tried, and why.
         seed: what the default generators start from before each call of a random op; None to let them go on.
         pristine: what its functions refer to, as it was before all calls.
+        paired: the arguments as users see them, where ``op`` takes pairs of real numbers for complex ones.
+        complex: the same op with complex arrays, as such pairs, for each of the places that they have in samples.
     """
 
     op: Any
@@ -100,11 +102,18 @@ class Subject:
     untried: list[str] = field(default_factory=list)
     seed: int | None = None
     pristine: list[Any] = field(default_factory=list)
+    paired: Callable[[Sequence[Any]], Sequence[Any]] = tuple
+    complex: tuple[Subject, ...] = ()
 
     @cached_property
     def name(self) -> str:
         """The name of the op, or of the function."""
         return str(getattr(self.op, "name", None) or getattr(self.op, "__name__", repr(self.op)))
+
+    @cached_property
+    def declared(self) -> Any:
+        """The op as its author declares it, whether or not it is checked as a function of pairs."""
+        return author_of(self.op)
 
     @property
     def traits(self) -> frozenset[str]:
@@ -113,24 +122,29 @@ class Subject:
 
     def argument(self, i: int) -> str:
         """The name of the i-th argument."""
-        if not isinstance(self.op, Op):
-            return str(i)
-        return self.op.signature.arguments[self.op.signature.slot(i)] + messages.position(self.op, i)
+        op = self.declared
+        return op.signature.arguments[op.signature.slot(i)] + messages.position(op, i) if isinstance(op, Op) else str(i)
 
     def differentiable(self, sample: Sample) -> list[int]:
         """The floating-point arguments that have a gradient rule."""
-        if not isinstance(self.op, Op):
+        op = self.declared
+        if not isinstance(op, Op):
             return sample.floats
-        names = self.op.signature.arguments
-        return [i for i in sample.floats if names[self.op.signature.slot(i)] in self.op.calls]
+        return [i for i in sample.floats if op.signature.arguments[op.signature.slot(i)] in op.calls]
 
     def call(self, sample: Sample) -> str:
         """``sample 2, mul(x: float32 (3,), y: 2.0)``, for errors."""
-        if isinstance(self.op, Op):
-            return f"{sample}, {messages.call(self.op, sample.args, sample.params)}"
-        parts = [messages.describe(a) for a in sample.args]
+        args = tuple(self.paired(sample.args))
+        if isinstance(self.declared, Op):
+            return f"{sample}, {messages.call(self.declared, args, sample.params)}"
+        parts = [messages.describe(a) for a in args]
         parts += [f"{k}={messages.describe(v)}" for k, v in sample.params.items()]
         return f"{sample}, {self.name}({', '.join(parts)})"
+
+    def words(self, error: Exception) -> str:
+        """What to say of an exception: at which sample, and in which rule."""
+        where = "" if self.samples.current is None else f"{self.call(self.samples.current)}: "
+        return f"{where}{type(error).__name__}: {error}{raised_in(self.op, error)}"
 
     def run(self, sample: Sample, args: Sequence[Any] | None = None) -> tuple[Any, ...]:
         """The results for other arguments, or for those of the sample as tensors, always as a tuple."""

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from leafgrad import dtypes
-from leafgrad.testing.conformance.memory import together
+from leafgrad.ops import dispatch
+from leafgrad.testing.conformance.memory import shared
 from leafgrad.testing.conformance.report import Skip
 from leafgrad.testing.conformance.subject import Sample, Subject, host
 
@@ -150,7 +151,7 @@ def view(subject: Subject) -> None:
     for sample in subject.samples:
         given = subject.tensors(sample)
         for r in subject.run(sample, given):
-            if r.numel() and not together(r, given[0]):
+            if r.numel() and not shared(dispatch.raw(r), dispatch.raw(given[0])):
                 raise subject.fault(
                     sample, f"the memory of {subject.argument(0)!r}", "a copy", "leave out the trait 'view'"
                 )

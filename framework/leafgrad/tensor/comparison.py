@@ -1,35 +1,130 @@
-"""Order and search: sort, topk, kthvalue; nonzero, searchsorted, bucketize."""
+"""Comparisons: equal or nearly so, order, sort and search."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from leafgrad import dtypes, return_types
-from leafgrad.ops import dispatch, promotion, sort as ops
-from leafgrad.ops.index import argwhere as argwhere_op, gather
+from leafgrad.ops import compare, promotion, reduce, select, sort as ops
+from leafgrad.ops.index import gather
 from leafgrad.ops.marks import shown_as
-from leafgrad.ops.shape import part
 from leafgrad.tensor import arguments
+from leafgrad.tensor.arguments import expect_tensor, number
+from leafgrad.tensor.complex_numbers import imag
+from leafgrad.tensor.creation import inferred
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.joining import piece
-from leafgrad.tensor.methods import method
+from leafgrad.tensor.pointwise import clamp
+from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import reshaped
+from leafgrad.tensor.signatures import binary, unary
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["argsort", "argwhere", "bucketize", "kthvalue", "msort", "nonzero", "searchsorted", "sort", "topk"]
+fmax = binary(select.fmax, out="cast")
+fmin = binary(select.fmin, out="cast")
+maximum = binary(select.maximum, out="cast")
+minimum = binary(select.minimum, out="cast")
+eq = binary(compare.eq, out="cast", inplace=True)
+ge = binary(compare.ge, also="greater_equal", out="cast", inplace=True)
+gt = binary(compare.gt, also="greater", out="cast", inplace=True)
+le = binary(compare.le, also="less_equal", out="cast", inplace=True)
+lt = binary(compare.lt, also="less", out="cast", inplace=True)
+ne = binary(compare.ne, also="not_equal", out="cast", inplace=True)
+isfinite = unary(compare.isfinite)
+isinf = unary(compare.isinf)
+isnan = unary(compare.isnan)
 
 
-@method
+@public
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether ``abs(input - other) <= atol + rtol * abs(other)``. (...), (...) -> (...) bool
+
+    Raises:
+        RuntimeError: the dtypes differ, or a tolerance is negative.
+    """
+    if expect_tensor(input, "input", "isclose").dtype is not expect_tensor(other, "other", "isclose").dtype:
+        raise RuntimeError(f"isclose: {input.dtype} did not match {other.dtype}; convert one with .to(dtype)")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if tolerance < 0:
+            raise RuntimeError(f"isclose: {name}: expected a tolerance of at least 0, got {tolerance}")
+    return compare.isclose(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
+
+
+@public
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether ``isclose`` holds for all elements, as a Python bool."""
+    return _holds(isclose(input, other, rtol, atol, equal_nan))
+
+
+def _holds(condition: Tensor) -> bool:
+    return bool(reduce.all(condition, dim=tuple(range(condition.ndim))))
+
+
+@public
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether both have the same size and elements, as a Python bool. nan is not equal to nan."""
+    if expect_tensor(input, "input", "equal").shape != expect_tensor(other, "other", "equal").shape:
+        return False
+    return _holds(compare.eq(input, other))
+
+
+@public(out="exact")
+def isposinf(input: Tensor) -> Tensor:
+    """Whether elements are +inf. (...) -> (...) bool"""
+    return isinf(expect_tensor(input, "input", "isposinf")) & (input > 0)
+
+
+@public(out="exact")
+def isneginf(input: Tensor) -> Tensor:
+    """Whether elements are -inf. (...) -> (...) bool"""
+    return isinf(expect_tensor(input, "input", "isneginf")) & (input < 0)
+
+
+@public
+def isreal(input: Tensor) -> Tensor:
+    """Whether the imaginary part is 0. (...) -> (...) bool"""
+    if expect_tensor(input, "input", "isreal").dtype.is_complex:
+        return imag(input) == 0
+    return (expect_tensor(input, "input", "isreal") == input) | (input != input)
+
+
+@public(only="leafgrad", out="exact")
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each of ``elements`` is among ``test_elements``; not, with ``invert``. One of the two may be a number.
+
+    Args:
+        assume_unique: accepted; the result does not depend on it.
+    """
+    one = elements if isinstance(elements, Tensor) else expect_tensor(test_elements, "test_elements", "isin")
+    x, among = (
+        t if isinstance(t, Tensor) else one.new_full((), number(t, name, "isin"), dtype=inferred(t))
+        for name, t in (("elements", elements), ("test_elements", test_elements))
+    )
+    if not among.numel():
+        return x.new_full(x.shape, invert, dtype=dtypes.bool_)
+    ordered = sort(among.reshape(-1)).values
+    found: Tensor = ordered[clamp(searchsorted(ordered, x), max=ordered.shape[0] - 1)] == x
+    return ~found if invert else found
+
+
+@public
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same size."""
+    return bool(
+        expect_tensor(input, "input", "is_same_size").shape == expect_tensor(other, "other", "is_same_size").shape
+    )
+
+
+@public
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """Indices that sort along ``dim``; equal elements stay in order, with or without ``stable``. int64"""
     d = arguments.one_dim(arguments.expect_tensor(input, "input", "argsort"), dim, "argsort")
     if not input._data.ndim:
         return reshaped(argsort(reshaped(input, (1,))), ())
-    out: Tensor = ops.argsort(input, dim=d, descending=bool(descending))
-    return out
+    return ops.argsort(input, dim=d, descending=bool(descending))
 
 
-@method
+@public(out="cast")
 @shown_as("SortBackward0")
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> return_types.sort:
     """Values sorted along ``dim``, and the indices they had; equal elements stay in order. nan is the largest."""
@@ -41,17 +136,16 @@ def _taken(input: Tensor, order: Tensor, dim: int) -> Tensor:
     """The values at ``order`` along ``dim``."""
     if not input._data.ndim:
         return input.clone()
-    out: Tensor = gather(input, order, dim=arguments.one_dim(input, dim), inside=True)
-    return out
+    return gather(input, order, dim=arguments.one_dim(input, dim), inside=True)
 
 
-@method
+@public(out="exact")
 def msort(input: Tensor) -> Tensor:
     """Values sorted along the first dimension."""
     return sort(input, 0).values
 
 
-@method
+@public(out="cast")
 @shown_as("TopkBackward0")
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> return_types.topk:
     """The k largest (or smallest) along ``dim``, in order, and their indices.
@@ -70,7 +164,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     return return_types.topk(_taken(input, best, d), best)
 
 
-@method
+@public(out="cast")
 @shown_as("KthvalueBackward0")
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> return_types.kthvalue:
     """The k-th smallest along ``dim``, counted from 1, and its index.
@@ -92,29 +186,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ret
     return return_types.kthvalue(values.squeeze(d), indices.squeeze(d))
 
 
-# ---- search -------------------------------------------------------------------------------------------------------
-
-
-@method
-def argwhere(input: Tensor) -> Tensor:
-    """Indices of the elements that are not zero, in order. (how many, input.ndim), int64
-
-    How many depends on values: the host waits for the device, and a compiled step is cut in two here.
-    """
-    out: Tensor = dispatch.computed(argwhere_op, arguments.expect_tensor(input, "input", "nonzero"))
-    return out
-
-
-@method
-def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """Like ``argwhere``; with ``as_tuple`` one tensor (how many,) for each dimension, which can index ``input``."""
-    found = argwhere(input if not as_tuple or input.ndim else reshaped(input, (1,)))
-    if not as_tuple:
-        return found
-    every = (0, found.shape[0], 1)
-    return tuple(part(found, at=(every, d)) for d in range(found.shape[1]))
-
-
+@public(only="leafgrad", out="exact")
 def searchsorted(
     sorted_sequence: Tensor,
     input: Any,
@@ -135,7 +207,8 @@ def searchsorted(
     Returns:
         Positions from 0 to n, of the shape of ``input``; int64, or int32 with ``out_int32``.
     """
-    arguments.expect_tensor(sorted_sequence, "sorted_sequence", "searchsorted")
+    if arguments.expect_tensor(sorted_sequence, "sorted_sequence", "searchsorted").ndim == 0:
+        raise RuntimeError("searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
     if side not in (None, "left", "right"):
         raise RuntimeError(f"searchsorted(): side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
@@ -158,10 +231,11 @@ def searchsorted(
             f"and input value tensor must match, but we got boundaries tensor {list(edges.shape)} and input value "
             f"tensor {list(x.shape)}"
         )
-    found: Tensor = ops.searchsorted(edges, x, right=right or side == "right")
+    found = ops.searchsorted(edges, x, right=right or side == "right")
     return arguments.cast(found, dtypes.int32 if out_int32 else dtypes.int64)
 
 
+@public(only="leafgrad", out="exact")
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The number of the interval between ascending ``boundaries`` (n,) that each element lies in, from 0 to n."""
     if arguments.expect_tensor(boundaries, "boundaries", "bucketize").ndim != 1:

@@ -14,14 +14,8 @@ from leafgrad.ops.matmul import rows, swap
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import reshape
 from leafgrad.tensor.arguments import cast, expect_tensor
-from leafgrad.tensor.inplace import in_place
-from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = [
-    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "chain_matmul", "dot", "ger", "inner", "kron", "matmul",
-    "mm", "mv", "outer", "vdot",
-]  # fmt: skip
 
 
 def check_ndim(function: str, name: str, value: Any, ndim: int) -> None:
@@ -33,7 +27,7 @@ def check_ndim(function: str, name: str, value: Any, ndim: int) -> None:
         raise RuntimeError(f"{function}: {name} must be {what}, got {value.ndim}D of size {list(value.shape)}")
 
 
-@method
+@public(also="linalg.matmul", out="exact")
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Matrix product, also ``input @ other``.
 
@@ -50,20 +44,18 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     if not isinstance(input, Tensor) or not isinstance(other, Tensor):
         expect_tensor(input, "input", "matmul")
         expect_tensor(other, "other", "matmul")
-    result: Tensor = products.matmul(input, other)
-    return result
+    return products.matmul(input, other)
 
 
-@method
+@public(out="exact")
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Product of two matrices. (n, k), (k, m) -> (n, m)"""
     check_ndim("mm", "input", input, 2)
     check_ndim("mm", "mat2", mat2, 2)
-    result: Tensor = products.matmul(input, mat2)
-    return result
+    return products.matmul(input, mat2)
 
 
-@method
+@public(out="exact")
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Products of matrices, pair by pair; nothing broadcasts. (b, n, k), (b, k, m) -> (b, n, m)"""
     return _bmm("bmm", input, mat2, "input", "mat2")
@@ -77,26 +69,24 @@ def _bmm(function: str, x: Tensor, y: Tensor, x_name: str, y_name: str) -> Tenso
         raise RuntimeError(
             f"{function}: Expected size for first two dimensions of {y_name} to be: {expected} but got: {got}."
         )
-    result: Tensor = products.matmul(x, y)
-    return result
+    return products.matmul(x, y)
 
 
-@method
+@public(out="exact")
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """Product of a matrix and a vector. (n, k), (k) -> (n)"""
     check_ndim("mv", "input", input, 2)
     check_ndim("mv", "vec", vec, 1)
-    result: Tensor = products.matmul(input, vec)
-    return result
+    return products.matmul(input, vec)
 
 
-@method
+@public(out="exact")
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """Inner product of two vectors. (n), (n) -> ()"""
     return _dot("dot", input, tensor, "tensor")
 
 
-@method
+@public(out="exact")
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """Inner product of two vectors, the first conjugated. (n), (n) -> ()"""
     if isinstance(input, Tensor) and input.dtype.is_complex:
@@ -114,25 +104,19 @@ def _dot(function: str, x: Tensor, y: Tensor, y_name: str) -> Tensor:
             f"{function}: inconsistent tensor size, expected tensor [{x.shape[0]}] and {y_name} [{y.shape[0]}] to have "
             "the same number of elements"
         )
-    result: Tensor = products.matmul(x, y)
-    return result
+    return products.matmul(x, y)
 
 
-@method
+@public(also="ger", out="cast")
 @shown_as("MulBackward0", "input", "vec2")
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Every element of one vector times every element of another. (n), (m) -> (n, m)"""
     check_ndim("outer", "input", input, 1)
     check_ndim("outer", "vec2", vec2, 1)
-    result: Tensor = mul(reshape(input, shape=(input.shape[0], 1)), vec2)
-    return result
+    return mul(reshape(input, shape=(input.shape[0], 1)), vec2)
 
 
-ger = outer
-attach("ger", ger)
-
-
-@method
+@public(out="cast")
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """Inner products over the last dimensions. (..., k), (+++, k) -> (..., +++); a 0-d tensor multiplies.
 
@@ -142,8 +126,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     expect_tensor(input, "input", "inner")
     expect_tensor(other, "other", "inner")
     if not input.ndim or not other.ndim:
-        result: Tensor = mul(input, other)
-        return result
+        return mul(input, other)
     if input.shape[-1] != other.shape[-1]:
         raise RuntimeError(
             "inner() the last dimension must match on both input tensors but got shapes "
@@ -154,8 +137,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 
 def _shaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    result: Tensor = x if tuple(x.shape) == shape else reshape(x, shape=shape)
-    return result
+    return x if tuple(x.shape) == shape else reshape(x, shape=shape)
 
 
 # ---- a matrix plus a product --------------------------------------------------------------------------------------
@@ -179,13 +161,13 @@ def _plus(function: str, input: Tensor, product: Tensor, beta: float, alpha: flo
                 )
     if input.shape != product.shape:
         input = input.expand(tuple(product.shape))
-    scaled: Tensor = product if alpha == 1 else product * alpha
+    scaled = product if alpha == 1 else product * alpha
     if beta == 0:
         return scaled
     return (input if beta == 1 else input * beta) + scaled
 
 
-@method
+@public(out="exact", inplace=True)
 @shown_as("AddmmBackward0", "input", "mat1", "mat2")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``. input broadcasts to (n, m); (n, k), (k, m) -> (n, m)"""
@@ -194,7 +176,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     return _plus("addmm", input, products.matmul(mat1, mat2), beta, alpha)
 
 
-@method
+@public(out="exact", inplace=True)
 @shown_as("AddmvBackward0", "input", "mat", "vec")
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * (mat @ vec)``. input broadcasts to (n); (n, k), (k) -> (n)"""
@@ -203,20 +185,20 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: fl
     return _plus("addmv", input, products.matmul(mat, vec), beta, alpha)
 
 
-@method
+@public(out="cast", inplace=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``. input broadcasts to (n, m); (n), (m) -> (n, m)"""
     return _plus("addr", input, outer(vec1, vec2), beta, alpha)
 
 
-@method
+@public(out="exact", inplace=True)
 @shown_as("BaddbmmBackward0", "input", "batch1", "batch2")
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)``. (b, n, k), (b, k, m) -> (b, n, m)"""
     return _plus("baddbmm", input, _bmm("baddbmm", batch1, batch2, "batch1", "batch2"), beta, alpha)
 
 
-@method
+@public(out="exact", inplace=True)
 @shown_as("AddbmmBackward0", "input", "batch1", "batch2")
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * sum(batch1 @ batch2)`` over the batch. (b, n, k), (b, k, m) -> (n, m)"""
@@ -224,13 +206,10 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, al
     return _plus("addbmm", input, product, beta, alpha)
 
 
-for _function in (addmm, addmv, addr, baddbmm, addbmm):
-    attach(_function.__name__ + "_", in_place(_function, _function.__name__ + "_"))
-
-
 # ---- several matrices ---------------------------------------------------------------------------------------------
 
 
+@public(name="linalg.multi_dot", out="exact")
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of two or more matrices, multiplied in the order that takes the fewest operations.
 
@@ -263,8 +242,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     def product(i: int, j: int) -> Tensor:
         if i == j:
             return chain[i]
-        result: Tensor = products.matmul(product(i, split[i, j]), product(split[i, j] + 1, j))
-        return result
+        return products.matmul(product(i, split[i, j]), product(split[i, j] + 1, j))
 
     return product(0, len(chain) - 1)
 
@@ -282,6 +260,7 @@ def _best_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
     return split
 
 
+@public(only="leafgrad", out="exact")
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices. Deprecated, as in PyTorch: use ``linalg.multi_dot``."""
     messages.warn("chain_matmul is deprecated; use leafgrad.linalg.multi_dot, which takes a list of matrices")
@@ -290,7 +269,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
 
 
-@method
+@public(out="cast")
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """Kronecker product: blocks of ``other``, each times one element of ``input``. (n, m), (p, q) -> (n p, m q)"""
     expect_tensor(input, "input", "kron")
@@ -302,5 +281,4 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
         reshape(input, shape=tuple(size for pair in zip(a, (1,) * n, strict=True) for size in pair)),
         reshape(other, shape=tuple(size for pair in zip((1,) * n, b, strict=True) for size in pair)),
     )
-    result: Tensor = reshape(product, shape=tuple(map(math.prod, zip(a, b, strict=True))))
-    return result
+    return reshape(product, shape=tuple(map(math.prod, zip(a, b, strict=True))))

@@ -11,16 +11,6 @@ import leafgrad
 from leafgrad import linalg
 from leafgrad.autograd import gradcheck, gradgradcheck
 
-
-def normal(*shapes):
-    rng = np.random.default_rng(0)
-    return [rng.normal(size=s) for s in shapes]
-
-
-def tensors(arrays, device="cpu", dtype=leafgrad.float64):
-    return [leafgrad.tensor(a, dtype=dtype, device=device, requires_grad=True) for a in arrays]
-
-
 CASES = {
     "matmul": (leafgrad.matmul, np.matmul, [(2, 3, 4), (4, 2)]),
     "@": (lambda a, b: a @ b, np.matmul, [(3,), (3, 4)]),
@@ -55,6 +45,8 @@ CASES = {
         lambda a, b: leafgrad.tensordot(a, b, 0), lambda a, b: np.tensordot(a, b, 0), [(2,), (3,)]
     ),
 }  # fmt: skip
+
+
 EQUATIONS = {
     "ij,jk": [(2, 3), (3, 4)],
     "i j , j k -> k i": [(2, 3), (3, 4)],
@@ -80,12 +72,23 @@ EQUATIONS = {
     "ij,k->": [(2, 3), (4,)],
     "ij,jk->ik": [(2, 0), (0, 4)],
 }
+
+
 for equation, sizes in EQUATIONS.items():
     CASES[f"einsum {equation}"] = (
         lambda *x, e=equation: leafgrad.einsum(e, *x),
         lambda *x, e=equation: np.einsum(e, *x),
         sizes,
     )
+
+
+def normal(*shapes):
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=s) for s in shapes]
+
+
+def tensors(arrays, device="cpu", dtype=leafgrad.float64):
+    return [leafgrad.tensor(a, dtype=dtype, device=device, requires_grad=True) for a in arrays]
 
 
 @pytest.fixture(params=CASES)
@@ -157,7 +160,7 @@ def test_chain_matmul_is_deprecated():
 
 def test_multi_dot_multiplies_in_the_cheapest_order():
     sizes = [30, 35, 15, 5, 10, 20, 25]  # the example of Cormen et al.: ((A1 (A2 A3)) ((A4 A5) A6))
-    from leafgrad.tensor.matmul import _best_splits
+    from leafgrad.tensor.blas import _best_splits
 
     split = _best_splits(sizes)
     assert (split[0, 5], split[0, 2], split[3, 5]) == (2, 0, 4)

@@ -1,4 +1,4 @@
-"""Slices combined at an index."""
+"""Elements and slices written at indices."""
 
 from __future__ import annotations
 
@@ -33,3 +33,10 @@ def test_slices_to_combine_that_do_not_fit():
             x.index_reduce(1, index, source, reduce)
     with pytest.raises((IndexError, RuntimeError), match="out of bounds"):
         x.index_reduce(1, leafgrad.tensor([5]), leafgrad.ones(2, 1), "prod")
+
+
+def test_index_reduce_in_place():
+    t = leafgrad.ones(3, 2)
+    out = t.index_reduce_(0, leafgrad.tensor([0, 2, 0]), leafgrad.full((3, 2), 2.0), "prod")
+    assert out is t
+    assert t.tolist() == [[4, 4], [1, 1], [2, 2]]

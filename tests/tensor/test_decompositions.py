@@ -1,4 +1,4 @@
-"""LU factors, what they and Cholesky's solve, factorisations that tell of failure, and singular values at random."""
+"""Matrix decompositions, what they solve, and their failures."""
 
 from __future__ import annotations
 

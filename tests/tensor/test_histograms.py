@@ -1,4 +1,4 @@
-"""Counts, runs, choices, and running logarithms of sums: values by hand, and PyTorch's where it is installed."""
+"""How often values occur."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import parity
 import pytest
 
 import leafgrad
-from leafgrad.autograd import gradcheck, gradgradcheck
 
 nan, inf = math.nan, math.inf
 
@@ -46,68 +45,6 @@ def test_histc(device):
         leafgrad.histc(x, 2, -1e308, 1e308)
     with pytest.raises(RuntimeError, match="max must be larger"):
         leafgrad.histc(leafgrad.full((2,), 3e38, device=device), 2)
-
-
-def test_unique_consecutive(device):
-    x = leafgrad.tensor([1, 1, 2, 2, 2, 1], device=device)
-    values, inverse, counts = x.unique_consecutive(return_inverse=True, return_counts=True)
-    assert (values.tolist(), inverse.tolist(), counts.tolist()) == ([1, 2, 1], [0, 0, 1, 1, 1, 2], [2, 3, 1])
-    rows, counts = leafgrad.unique_consecutive(leafgrad.tensor([[1, 1, 2], [3, 3, 3]]), return_counts=True, dim=1)
-    assert (rows.tolist(), counts.tolist()) == ([[1, 2], [3, 3]], [2, 1])
-    assert leafgrad.unique_consecutive(x[:0]).tolist() == []
-    square = leafgrad.unique_consecutive(x.reshape(2, 3), return_inverse=True)[1]
-    assert square.tolist() == [[0, 0, 1], [1, 1, 2]]
-
-
-def test_combinations():
-    x = leafgrad.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    assert leafgrad.combinations(x).tolist() == [[1, 2], [1, 3], [2, 3]]
-    assert leafgrad.combinations(x[:2], with_replacement=True).tolist() == [[1, 1], [1, 2], [2, 2]]
-    assert leafgrad.combinations(x, 4).shape == (0, 4)
-    assert leafgrad.combinations(x, 0).numel() == 0
-    leafgrad.combinations(x).sum().backward()
-    assert x.grad.tolist() == [2, 2, 2]
-
-
-def test_unravel_index(device):
-    at = leafgrad.tensor([[0, 7], [-1, 11]], device=device)
-    found = leafgrad.unravel_index(at, (3, 4))
-    assert [t.tolist() for t in found] == [[[0, 1], [2, 2]], [[0, 3], [3, 3]]]
-    assert leafgrad.unravel_index(at[:1], 8)[0].tolist() == [[0, 7]]
-    with pytest.raises(ValueError, match="expected indices below 6"):
-        leafgrad.unravel_index(at, (2, 3))
-
-
-def test_running_logarithms_of_sums(device):
-    x = leafgrad.tensor([[1000.0, 1000.0, -1000.0], [-inf, 0.0, inf]], device=device)
-    expected = [[1000, 1000 + math.log(2), 1000 + math.log(2)], [-inf, 0, inf]]
-    assert x.logcumsumexp(1).tolist() == [pytest.approx(row) for row in expected]
-    y = leafgrad.tensor(np.random.default_rng(0).uniform(-30, 30, (3, 5)), requires_grad=True)
-    for dim in (0, 1):
-        assert gradcheck(lambda y, dim=dim: y.logcumsumexp(dim), (y,))
-        assert gradgradcheck(lambda y, dim=dim: y.logcumsumexp(dim), (y,))
-
-
-def test_medians_of_what_is_not_nan(device):
-    x = leafgrad.tensor([[nan, 3.0, 1.0], [nan, nan, nan], [2.0, 4.0, 3.0]], device=device)
-    values, indices = x.nanmedian(1)
-    np.testing.assert_array_equal(values.cpu().numpy(), [1, nan, 3])
-    assert indices.tolist()[0::2] == [2, 2]
-    assert leafgrad.nanmedian(x).item() == 3
-    assert x.nanmedian(1, keepdim=True).values.shape == (3, 1)
-
-
-def test_real_tensors_are_their_own_conjugates():
-    x = leafgrad.tensor([1.0, -2.0], requires_grad=True)
-    assert x.real is x
-    assert x.conj() is x
-    assert leafgrad.real(x) is x
-    assert x is leafgrad.conj_physical(x) is x.resolve_conj()
-    assert not x.is_conj()
-    with pytest.raises(RuntimeError, match="imag is not implemented for tensors with non-complex dtypes"):
-        leafgrad.imag(x)
-    with pytest.raises(RuntimeError, match="imag is not implemented for tensors with non-complex dtypes"):
-        _ = x.imag
 
 
 CALLS = {
@@ -147,3 +84,34 @@ def test_histc_of_ends_whose_distance_is_beyond_the_dtype(ends, bins):
 def test_histc_of_ends_whose_distance_is_no_number():
     x = leafgrad.tensor([1.0, -1.6e308, 1.6e308], dtype=leafgrad.float64)
     assert leafgrad.histc(x, 4, -1.7e308, 1.7e308).tolist() == [1, 0, 1, 1]
+
+
+x = leafgrad.randn(4, 5, dtype=leafgrad.float64, generator=leafgrad.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("density", [False, True])
+@pytest.mark.parametrize("bins", [1, 4, [-1.0, 0.0, 0.5, 2.0]], ids=str)
+def test_histogram(bins, density):
+    edges = leafgrad.tensor(bins, dtype=x.dtype) if isinstance(bins, list) else bins
+    weight = x.abs()
+    for options in ({}, {"range": (-1.0, 1.0)}, {"weight": weight}):
+        if isinstance(bins, list) and "range" in options:
+            continue
+        got = leafgrad.histogram(x, edges, density=density, **options)
+        weights = {"weights": weight.numpy()} if "weight" in options else {}
+        where = {"range": options["range"]} if "range" in options else {}
+        want = np.histogram(x.numpy(), bins, density=density, **weights, **where)
+        np.testing.assert_allclose(got.hist, want[0])
+        np.testing.assert_allclose(got.bin_edges, want[1])
+
+
+def test_histogram_of_nothing_and_errors():
+    hist, edges = leafgrad.histogram(leafgrad.tensor([]), 2)
+    assert hist.tolist() == [0, 0]
+    assert edges.tolist() == [0, 0.5, 1]
+    with pytest.raises(RuntimeError, match=r"expected floats, got leafgrad\.int64"):
+        leafgrad.histogram(leafgrad.tensor([1]), 2)
+    with pytest.raises(RuntimeError, match="bins must be > 0, got 0"):
+        leafgrad.histogram(x, 0)
+    with pytest.raises(RuntimeError, match=r"ascending order, got 2\.0, 1\.0"):
+        leafgrad.histogram(x, 2, range=(2, 1))

@@ -1,4 +1,4 @@
-"""Functions made of others, against NumPy, and their gradients."""
+"""Running sums, differences, integrals; and what is put together of a few others."""
 
 from __future__ import annotations
 
@@ -12,9 +12,16 @@ import leafgrad
 from leafgrad.autograd import gradcheck, gradgradcheck
 
 RNG = np.random.default_rng(0)
+
+
 A, B, PROBABILITIES = RNG.standard_normal((3, 5)), RNG.standard_normal((3, 5)), RNG.uniform(0.1, 0.9, (3, 5))
+
+
 X, COUNTS = np.sort(RNG.standard_normal(5)), np.array([1, 2, 3, 2, 7])
+
+
 ODD = np.array([1.0, math.inf, -math.inf, math.nan])
+
 
 CASES = {
     "diff": (lambda a: leafgrad.diff(a), np.diff, [A]),
@@ -119,3 +126,41 @@ def test_weights_of_covariances_that_are_none(weights):
 def test_no_differences_are_the_input_itself():
     x = leafgrad.tensor([1, 2, 4])
     assert x.diff(0, prepend=x, append=x).tolist() == x.tolist()
+
+
+def test_running_logarithms_of_sums(device):
+    x = leafgrad.tensor([[1000.0, 1000.0, -1000.0], [-math.inf, 0.0, math.inf]], device=device)
+    expected = [[1000, 1000 + math.log(2), 1000 + math.log(2)], [-math.inf, 0, math.inf]]
+    assert x.logcumsumexp(1).tolist() == [pytest.approx(row) for row in expected]
+    y = leafgrad.tensor(np.random.default_rng(0).uniform(-30, 30, (3, 5)), requires_grad=True)
+    for dim in (0, 1):
+        assert gradcheck(lambda y, dim=dim: y.logcumsumexp(dim), (y,))
+        assert gradgradcheck(lambda y, dim=dim: y.logcumsumexp(dim), (y,))
+
+
+x = leafgrad.randn(4, 5, dtype=leafgrad.float64, generator=leafgrad.Generator().manual_seed(0))
+
+
+UNEVEN = [0.0, 1.0, 3.0, 4.0, 9.0]
+
+
+@pytest.mark.parametrize("edge_order", [1, 2])
+def test_gradient(edge_order):
+    for got, want in zip(
+        leafgrad.gradient(x, edge_order=edge_order), np.gradient(x.numpy(), edge_order=edge_order), strict=True
+    ):
+        np.testing.assert_allclose(got, want, atol=1e-14)
+    (got,) = leafgrad.gradient(x, spacing=[leafgrad.tensor(UNEVEN)], dim=1, edge_order=edge_order)
+    np.testing.assert_allclose(got, np.gradient(x.numpy(), UNEVEN, axis=1, edge_order=edge_order), atol=1e-14)
+    (got,) = leafgrad.gradient(x, spacing=0.5, dim=-2, edge_order=edge_order)
+    np.testing.assert_allclose(got, np.gradient(x.numpy(), 0.5, axis=0, edge_order=edge_order), atol=1e-14)
+    assert gradcheck(lambda x: leafgrad.gradient(x, edge_order=edge_order), x.clone().requires_grad_())
+
+
+def test_gradient_errors():
+    with pytest.raises(RuntimeError, match=r"size must be at least edge_order\+1 = 3, got 2"):
+        leafgrad.gradient(x[:2], edge_order=2)
+    with pytest.raises(RuntimeError, match="one for each of 2 dimensions, got 3"):
+        leafgrad.gradient(x, spacing=[1, 2, 3])
+    with pytest.raises(RuntimeError, match="expected 1 or 2, got 3"):
+        leafgrad.gradient(x, edge_order=3)

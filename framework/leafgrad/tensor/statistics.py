@@ -1,37 +1,25 @@
-"""The largest, the smallest, the middle, the commonest: along a dimension, over all, or so far; distinct elements."""
+"""Order statistics (max, median, quantile, …), distinct elements, and covariance."""
 
 from __future__ import annotations
 
 from typing import Any, TypeVar, overload
 
 from leafgrad import dtypes, return_types
-from leafgrad.ops import compare, cumulative, dispatch, extremes, index, reduce as ops, rounding, select
+from leafgrad.ops import compare, dispatch, extremes, index, reduce as ops, rounding, select
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.elementwise import lerp
 from leafgrad.ops.marks import mark, shown_as
+from leafgrad.ops.op import Op
+from leafgrad.ops.refuse import refuse
 from leafgrad.ops.shape import expand, permute, reshape
 from leafgrad.ops.sort import argsort
 from leafgrad.return_types import Found
-from leafgrad.tensor.arguments import (
-    Dim,
-    cast,
-    dims,
-    expect_differentiable,
-    expect_tensor,
-    flag,
-    number,
-    one_dim,
-    widened,
-)
-from leafgrad.tensor.inplace import update
-from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.arguments import Dim, cast, dims, expect_tensor, flag, integer, number, one_dim
+from leafgrad.tensor.complex_numbers import complex, conj
+from leafgrad.tensor.pointwise import clamp
+from leafgrad.tensor.public import public
+from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = [
-    "amax", "amin", "aminmax", "argmax", "argmin", "cummax", "cummin", "cumprod", "cumsum", "logcumsumexp", "max",
-    "median", "min", "mode", "nanmedian", "nanquantile", "quantile", "unique",
-]  # fmt: skip
-
 
 R = TypeVar("R", bound=Found)
 
@@ -45,25 +33,23 @@ def _nonempty(input: Tensor, over: tuple[int, ...], function: str) -> None:
             raise IndexError(f"{function}(): Expected reduction dim {d} to have non-zero size.")
 
 
-@method
+@public(out="exact")
 def amax(input: Tensor, dim: Dim = (), keepdim: bool = False) -> Tensor:
     """The largest value over ``dim``. Equal ones share the gradient. IndexError if there is none."""
     over = dims(expect_tensor(input, "input", "amax"), dim, "amax")
     _nonempty(input, over, "amax")
-    result: Tensor = ops.amax(input, dim=over, keepdim=flag(keepdim, "amax"))
-    return result
+    return ops.amax(input, dim=over, keepdim=flag(keepdim, "amax"))
 
 
-@method
+@public(out="exact")
 def amin(input: Tensor, dim: Dim = (), keepdim: bool = False) -> Tensor:
     """The smallest value over ``dim``. Equal ones share the gradient. IndexError if there is none."""
     over = dims(expect_tensor(input, "input", "amin"), dim, "amin")
     _nonempty(input, over, "amin")
-    result: Tensor = ops.amin(input, dim=over, keepdim=flag(keepdim, "amin"))
-    return result
+    return ops.amin(input, dim=over, keepdim=flag(keepdim, "amin"))
 
 
-@method
+@public(out="cast")
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> return_types.aminmax:
     """``amin`` and ``amax`` over one dimension or all, named ``min`` and ``max``."""
     over = dims(expect_tensor(input, "input", "aminmax"), dim, "aminmax")
@@ -72,30 +58,29 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
     return return_types.aminmax(ops.amin(input, dim=over, keepdim=keepdim), ops.amax(input, dim=over, keepdim=keepdim))
 
 
-@method
+@public(out="exact")
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Index of the largest element along ``dim``, or in the flattened tensor. int64"""
     return _arg(extremes.argmax, input, dim, keepdim)
 
 
-@method
+@public(out="exact")
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Index of the smallest element along ``dim``, or in the flattened tensor. int64"""
     return _arg(extremes.argmin, input, dim, keepdim)
 
 
-def _arg(op: Any, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+def _arg(op: Op, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     expect_tensor(input, "input", op.name)
     if dim is not None:
         dim = one_dim(input, dim, op.name)
         _nonempty(input, (dim,) if input.ndim else (), op.name)
     elif not input._data.size:
         raise IndexError(f"{op.name}(): Expected reduction dim to be specified for input.numel() == 0.")
-    result: Tensor = op(input, dim=dim, keepdim=flag(keepdim, op.name))
-    return result
+    return op(input, dim=dim, keepdim=flag(keepdim, op.name))
 
 
-def _found(kind: type[R], indices: Tensor, input: Tensor, dim: int, keepdim: bool) -> R:
+def found_at(kind: type[R], indices: Tensor, input: Tensor, dim: int, keepdim: bool) -> R:
     """The elements of ``input`` at ``indices``, whose ``dim`` has size 1, and the indices."""
     values = index.gather(input, indices, dim=dim, inside=True)
     if not keepdim and input.ndim:
@@ -120,19 +105,27 @@ def _extreme(kind: type[Found], whole: Any, pairwise: Any, indices: Any, input: 
         return whole.function(input)
     d = one_dim(input, dim, name)
     _nonempty(input, (d,) if input.ndim else (), name)
-    found = _found(kind, indices(input, dim=d, keepdim=True), input, d, keepdim)
+    found = found_at(kind, indices(input, dim=d, keepdim=True), input, d, keepdim)
     return mark(found, f"{name.capitalize()}Backward0", input)
 
 
 @overload
 def max(input: Tensor) -> Tensor: ...
+
+
 @overload
 def max(input: Tensor, dim: int, keepdim: bool = False) -> return_types.max: ...
+
+
 @overload
 def max(input: Tensor, other: Tensor, /) -> Tensor: ...
+
+
 @overload
 def max(input: Tensor, *, other: Tensor) -> Tensor: ...
-@method
+
+
+@public(out="cast")
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The largest value; with ``dim``, (values, indices) along it; with a tensor, ``maximum(input, other)``.
 
@@ -147,13 +140,21 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
 
 @overload
 def min(input: Tensor) -> Tensor: ...
+
+
 @overload
 def min(input: Tensor, dim: int, keepdim: bool = False) -> return_types.min: ...
+
+
 @overload
 def min(input: Tensor, other: Tensor, /) -> Tensor: ...
+
+
 @overload
 def min(input: Tensor, *, other: Tensor) -> Tensor: ...
-@method
+
+
+@public(out="cast")
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The smallest value; with ``dim``, (values, indices) along it; with a tensor, ``minimum(input, other)``."""
     dim = other if other is not None else dim
@@ -162,9 +163,13 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
 
 @overload
 def median(input: Tensor) -> Tensor: ...
+
+
 @overload
 def median(input: Tensor, dim: int, keepdim: bool = False) -> return_types.median: ...
-@method
+
+
+@public(out="cast")
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower median, nan if there is one; with ``dim``, (values, indices) along it.
 
@@ -175,16 +180,20 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         d = one_dim(input, dim, "median")
         _nonempty(input, (d,) if input.ndim else (), "median")
         at = extremes.argmedian(input, dim=d)
-        found = _found(return_types.median, at, input, d, flag(keepdim, "median"))
+        found = found_at(return_types.median, at, input, d, flag(keepdim, "median"))
         return mark(found, "MedianBackward1", input)
     return extremes.median(input)
 
 
 @overload
 def nanmedian(input: Tensor) -> Tensor: ...
+
+
 @overload
 def nanmedian(input: Tensor, dim: int, keepdim: bool = False) -> return_types.nanmedian: ...
-@method
+
+
+@public(out="cast")
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower median of what is not nan, nan if nothing is; with ``dim``, (values, indices) along it."""
     expect_tensor(input, "input", "nanmedian")
@@ -193,19 +202,19 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     d = one_dim(input, dim, "nanmedian")
     _nonempty(input, (d,) if input.ndim else (), "nanmedian")
     at = extremes.argmedian(input, dim=d, skips_nan=True)
-    return _found(return_types.nanmedian, at, input, d, flag(keepdim, "nanmedian"))
+    return found_at(return_types.nanmedian, at, input, d, flag(keepdim, "nanmedian"))
 
 
-@method
+@public(out="cast")
 @shown_as("ModeBackward0")
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mode:
     """(values, indices) of the commonest value along ``dim``: the smallest of equally common, its last index."""
     d = one_dim(expect_tensor(input, "input", "mode"), dim, "mode")
     _nonempty(input, (d,) if input.ndim else (), "mode")
-    return _found(return_types.mode, extremes.argmode(input, dim=d), input, d, flag(keepdim, "mode"))
+    return found_at(return_types.mode, extremes.argmode(input, dim=d), input, d, flag(keepdim, "mode"))
 
 
-@method
+@public
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -229,7 +238,7 @@ def unique(
     return (values, *extra) if extra else values
 
 
-@method
+@public(out="exact")
 def quantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -245,7 +254,7 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation)
 
 
-@method
+@public(out="exact")
 def nanquantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -282,8 +291,7 @@ def _quantile(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, 
     found = low if interpolation in _PICKING else lerp(low, high, rank - below)  # (..., levels)
     found = permute(found, dims=(last, *range(last)))
     kept = tuple(1 if dim is None or i == d else m for i, m in enumerate(input.shape)) if keepdim else found.shape[1:]
-    result: Tensor = reshape(found, shape=(() if scalar else (at.shape[0],)) + tuple(kept))
-    return result
+    return reshape(found, shape=(() if scalar else (at.shape[0],)) + tuple(kept))
 
 
 _ROUNDINGS: dict[str, Any] = {
@@ -313,52 +321,95 @@ def _levels(name: str, input: Tensor, q: Any) -> tuple[Tensor, bool]:
         return reshape(q, shape=(-1,)), not q.ndim
     if not 0 <= number(q, "q", name) <= 1:
         raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
-    at: Tensor = new_full(input, shape=(1,), value=q)
+    at = new_full(input, shape=(1,), value=q)
     return at, True
 
 
-# ---- running ------------------------------------------------------------------------------------------------------
+@public
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The first element, or slice along ``dim``, of each run of equal ones.
+
+    Args:
+        return_inverse: give also, for each element (slice), the number of its run.
+        return_counts: give also how long each run is.
+
+    Returns:
+        The values, or a tuple with what else was asked for. Their size depends on values, so a device is waited for.
+    """
+    expect_tensor(input, "input", "unique_consecutive")
+    x = input if dim is not None else reshaped(input, (input.numel(),))
+    d = 0 if dim is None else one_dim(input, dim, "unique_consecutive")
+    starts, inverse, counts = dispatch.computed(extremes.runs, x.detach(), dim=d)
+    values = index.index(x, starts, dims=(d,)) if x.ndim else x
+    inverse = reshaped(inverse, tuple(input.shape)) if dim is None else inverse
+    extra = ((inverse,) if return_inverse else ()) + ((counts,) if return_counts else ())
+    return (values, *extra) if extra else values
 
 
-@method
-def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Running sums along ``dim``; integers and bools are added up in int64. (...) -> (...)"""
-    x = widened(expect_tensor(input, "input", "cumsum"), dtype)
-    result: Tensor = cumulative.cumsum(x, dim=one_dim(x, dim, "cumsum"))
-    return cast(result, dtype)
+def as_floating(x: Tensor, other: Tensor | None = None) -> Tensor:
+    """Integers as floats, of the dtype of ``other`` if it has some, of which no sum and no difference wraps around."""
+    if x.dtype.is_differentiable:
+        return x
+    kind = x.dtype if other is None else expect_tensor(other, "x", "trapezoid").dtype
+    return x.to(kind if kind.is_differentiable else dtypes.get_default_dtype())
 
 
-@method
-def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Running products along ``dim``; integers and bools are multiplied in int64. (...) -> (...)"""
-    x = widened(expect_tensor(input, "input", "cumprod"), dtype)
-    result: Tensor = cumulative.cumprod(x, dim=one_dim(x, dim, "cumprod"))
-    return cast(result, dtype)
+# ---- covariance ---------------------------------------------------------------------------------------------------
 
 
-@method
-def logcumsumexp(input: Tensor, dim: int) -> Tensor:
-    """log of the running sums of exp along ``dim``, without overflow. (...) -> (...). NotImplementedError: integers."""
-    x = expect_differentiable(input, "logcumsumexp", NotImplementedError)
-    result: Tensor = cumulative.logcumsumexp(x, dim=one_dim(x, dim, "logcumsumexp"))
-    return result
+@public
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
+    """Covariances of variables (rows) over observations (columns). (n, m) -> (n, n); (m) or (1, m) -> ()
+
+    Args:
+        correction: subtracted from the number of observations.
+        fweights: how often each observation was made, integers. (m,)
+        aweights: how much each observation counts. (m,)
+
+    Raises:
+        RuntimeError: more than two dimensions; weights that do not fit, are negative, or not of such a dtype.
+    """
+    if expect_tensor(input, "input", "cov").ndim > 2:
+        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got {input.ndim}")
+    x = as_floating(input)
+    x = x if x.ndim == 2 else x.reshape(1, -1)
+    taken = integer(correction, "correction", "cov")
+    weights = _weights(x.shape[1], fweights, aweights)
+    if weights is None:
+        centered, free = x - x.mean(1, keepdim=True), x.shape[1] - taken
+        return (centered @ conj(centered.mT) / (free if free > 0 else 0)).squeeze()
+    total = weights.sum()
+    centered = x - (x * weights).sum(1, keepdim=True) / total
+    unit = 1 if aweights is None else (weights * aweights).sum() / total
+    result: Tensor = (centered * weights) @ conj(centered.mT) / clamp(total - taken * unit, min=0)
+    return result.squeeze()
 
 
-@method
-@shown_as("CummaxBackward0")
-def cummax(input: Tensor, dim: int) -> return_types.cummax:
-    """(values, indices) of the largest element so far along ``dim``, the last of equal ones. (...) -> (...)"""
-    d = one_dim(expect_tensor(input, "input", "cummax"), dim, "cummax")
-    return _found(return_types.cummax, cumulative.cummax(input, dim=d), input, d, True)
+def _weights(count: int, fweights: Tensor | None, aweights: Tensor | None) -> Tensor | None:
+    """The product of the weights of ``count`` observations."""
+    for name, weights in (("fweights", fweights), ("aweights", aweights)):
+        if weights is None:
+            continue
+        whole = not expect_tensor(weights, name, "cov").dtype.is_floating_point
+        if weights.ndim > 1 or weights.numel() != count:
+            raise RuntimeError(f"cov(): expected {name} to have {count} elements, got shape {list(weights.shape)}")
+        if whole is not (name == "fweights") or weights.dtype is dtypes.bool_:
+            kind = "integral" if name == "fweights" else "floating point"
+            raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {weights.dtype} dtype")
+        refuse(weights < 0, error=RuntimeError, message=f"cov(): {name} cannot be negative")
+    return fweights if aweights is None else aweights if fweights is None else fweights * aweights
 
 
-@method
-@shown_as("CumminBackward0")
-def cummin(input: Tensor, dim: int) -> return_types.cummin:
-    """(values, indices) of the smallest element so far along ``dim``, the last of equal ones. (...) -> (...)"""
-    d = one_dim(expect_tensor(input, "input", "cummin"), dim, "cummin")
-    return _found(return_types.cummin, cumulative.cummin(input, dim=d), input, d, True)
-
-
-attach("cumsum_", lambda self, dim, *, dtype=None: update(self, cumsum, dim, dtype=dtype))
-attach("cumprod_", lambda self, dim, *, dtype=None: update(self, cumprod, dim, dtype=dtype))
+@public
+def corrcoef(input: Tensor) -> Tensor:
+    """Pearson's correlation of variables (rows) over observations (columns). (n, m) -> (n, n); (m) or (1, m) -> ()"""
+    c = cov(input)
+    if not c.ndim:
+        return c / c
+    deviation = c.diagonal().sqrt()
+    c = c / deviation.reshape(-1, 1) / deviation
+    return complex(clamp(c.real, -1, 1), clamp(c.imag, -1, 1)) if c.dtype.is_complex else clamp(c, -1, 1)

@@ -1,0 +1,151 @@
+"""What a call leaves in containers outside, or in its result, where symbolic numbers and lists are to be real ones."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import sys
+import types
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from leafgrad.batching.pytree import DICTS, containers, flatten, is_tuple
+from leafgrad.compile.guard.environment import Place
+from leafgrad.compile.record.drawn import Drawer
+from leafgrad.compile.record.growing import Append, GrowingList
+from leafgrad.compile.record.symbolic import SymbolicNumber, settled
+
+ALL = object()  # a key: everything in a set, or all items of a dict, of which some keys are numbers
+END = object()  # a key: what is appended to a list
+STANDING = (SymbolicNumber, GrowingList, Drawer)  # which stand for something while a call is recorded
+
+
+class Written(NamedTuple):
+    """A number, a tuple with some, or a tensor that the call finds or leaves in a container; and what was before.
+
+    Or the values that it appends to a list.
+    """
+
+    container: Any
+    key: Any
+    number: Any
+    before: Any = None
+
+    def put(self, value: Any) -> None:
+        """Put a number there, or whatever has some."""
+        if type(self.container) is types.CellType:
+            self.container.cell_contents = value
+        elif type(self.key) is types.MemberDescriptorType:
+            self.key.__set__(self.container, value)
+        elif self.key is ALL:
+            self.container.clear()
+            self.container.update(value)
+        else:
+            self.container[self.key] = value
+
+    def step(self, value: Any) -> Callable[[], None]:
+        """What does so, and may be called twice."""
+        return Append(self.container, value) if self.key is END else functools.partial(self.put, value)
+
+    def held(self) -> Any:
+        """What is there now; None if nothing."""
+        try:
+            if isinstance(self.container, dict):  # a default would be added
+                return self.container.get(self.key)
+            return self.container.cell_contents if type(self.container) is types.CellType else self.container[self.key]
+        except (LookupError, ValueError):
+            return None
+
+    def is_at(self, place: Place) -> bool:
+        """Whether this is that place."""
+        cell = place.kind == "cell"
+        return place.container is self.container and (cell or (place.kind == "item" and place.key == self.key))
+
+
+def settled_parts(tree: Any) -> Any:
+    """A pytree with ordinary numbers; its lists and dicts stay the same objects."""
+    plain = {id(leaf): ordinary(leaf) for leaf in flatten(tree)[0] if type(leaf) in STANDING}
+    for part in containers(tree):
+        for _ in replaced(part, plain):
+            pass
+        if type(part) is list:
+            part[:] = map(ordinary, part)
+    return ordinary(tree)
+
+
+def subtrees(trees: list[Any]) -> list[Any]:
+    """The tuples, lists and dicts in pytrees, each once."""
+    found: dict[int, Any] = {}
+    waiting = list(trees)
+    while waiting:
+        tree = waiting.pop()
+        if (type(tree) in (*DICTS, list) or is_tuple(tree)) and id(tree) not in found:
+            found[id(tree)] = tree
+            waiting += parts_of(tree)
+    return list(found.values())
+
+
+def parts_of(tree: Any) -> list[Any]:
+    """What a tuple, list or dict holds."""
+    return [*tree.values()] if isinstance(tree, dict) else [*tree]
+
+
+def held_elsewhere(held: list[Any], holders: list[Any]) -> bool:
+    """Whether anything but ``held``, which has each once, and ``holders`` holds one of these objects.
+
+    References are counted, since to ask who holds an object is to look through all objects.
+    """
+    once = {id(holder): i for i, holder in enumerate(holders)}.values()
+    known = Counter(map(id, holders))
+    for i in once:
+        known.update(map(id, parts_of(holders[i])))
+    probe = [object()]
+    alone = sys.getrefcount(probe[0])
+    return any(sys.getrefcount(held[i]) > alone + known[id(held[i])] for i in range(len(held)))
+
+
+def ordinary(result: Any) -> Any:
+    """A result whose tuples have ordinary numbers and lists; its lists and dicts stay the same objects."""
+    if not is_tuple(result):
+        return result.real if type(result) in (GrowingList, Drawer) else settled(result)
+    parts = [ordinary(part) for part in result]
+    if all(map(operator.is_, parts, result)):
+        return result
+    return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
+
+
+def replaced(holder: Any, plain: dict[int, Any]) -> Iterator[tuple[Any, Any, Any]]:
+    """Replace what a container holds by ``plain`` values, by id: where in which container, and what was there."""
+    if type(holder) is types.CellType:
+        found: Any = [(None, holder.cell_contents)]
+    elif isinstance(holder, (list, deque)):
+        found = list(enumerate(holder))
+    elif isinstance(holder, set):
+        before = tuple(holder)
+        if any(id(part) in plain for part in before):
+            Written(holder, ALL, None).put([plain.get(id(part), part) for part in before])
+            yield holder, ALL, before
+        return
+    else:
+        for slot, value in slots_of(holder):
+            if id(value) in plain:
+                slot.__set__(holder, plain[id(value)])
+                yield holder, slot, value
+        holder = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
+        found = list(holder.items()) if isinstance(holder, dict) else ()
+        if any(id(key) in plain for key, _ in found):
+            before, found = tuple(found), [(plain.get(id(key), key), value) for key, value in found]
+            Written(holder, ALL, None).put(found)
+            yield holder, ALL, before
+    for key, value in found:
+        if id(value) in plain:
+            Written(holder, key, None).put(plain[id(value)])
+            yield holder, key, value
+
+
+def slots_of(holder: Any) -> list[tuple[Any, Any]]:
+    """The ``__slots__`` of an object, as descriptors, with what they hold."""
+    members = [slot for base in type(holder).__mro__ if "__slots__" in vars(base) for slot in vars(base).values()]
+    slots = [slot for slot in members if type(slot) is types.MemberDescriptorType]
+    return [(slot, slot.__get__(holder)) for slot in slots if hasattr(holder, slot.__name__)]

@@ -1,0 +1,378 @@
+"""The door between a caller and a public function: where a call fails, its annotations say which argument is wrong.
+
+The check runs only after something went wrong, so a good call pays for none of it; and it reads what the function
+declares, so no function repeats it. What this package raises on purpose passes; what Python or an array library
+raised inside is explained. Within the package functions call one another without passing the door.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+import numbers
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from leafgrad import dtypes
+from leafgrad.ops.node import TensorBase
+from leafgrad.tensor.arguments import no_tensor
+
+F = TypeVar("F", bound=Callable[..., Any])
+Arguments = tuple[Any, ...]
+Bound = tuple[Arguments, dict[str, Any]]
+
+NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+# The order in which PyTorch takes numbers and tensors too, with a warning; of methods, the tensor comes first.
+OLD_FORMS = {
+    **dict.fromkeys(("add", "sub", "subtract"), ("input alpha other",)),
+    **dict.fromkeys(("addcmul", "addcdiv"), ("input value tensor1 tensor2",)),
+    **{
+        name: (f"beta input alpha {pair}", f"beta input {pair}")
+        for names, pair in (("addmm", "mat1 mat2"), ("addmv", "mat vec"), ("addr", "vec1 vec2"),
+                            ("addbmm baddbmm", "batch1 batch2"))
+        for name in names.split()
+    },
+}  # fmt: skip
+
+
+def explained(function: F, *, bound: bool = False, name: str = "") -> F:
+    """``function``, which blames the first argument that is not what its annotation says when a call fails.
+
+    Args:
+        bound: whether the first argument is the object whose method this is.
+        name: what errors call it, if not by its own name.
+    """
+    plain = inspect.unwrap(function) if hasattr(function, "__wrapped__") else function
+    unchecked = {"return", plain.__code__.co_varnames[0]} if bound else {"return"}
+    for argument, kind in plain.__annotations__.items():
+        if kind != "Any" and kind is not Any and argument not in unchecked:
+            return typing.cast(F, door(function, bound, name))
+    return function
+
+
+class Door:
+    """What the function in front of ``function``, which is all that callers see, does beyond calling it.
+
+    That function is written at its first call: it has the very parameters of the other, since taking any and passing
+    them on costs as much as a small op. Where ``into`` is given it takes ``out`` as well.
+    """
+
+    def __init__(self, function: Callable[..., Any], bound: bool, name: str, into: Callable[..., Any] | None) -> None:
+        self.function, self.bound, self.name, self.into = function, bound, name, into
+        self.plain = known(function)
+
+    def checked(self, /, *args: Any, **kwargs: Any) -> Any:
+        """The function of arguments of which some may have other names, or be wrong."""
+        try:
+            return self.function(*args, **kwargs)
+        except Exception as error:
+            meant = meant_by(inspect.unwrap(self.function), args, kwargs) if kwargs else None
+            meant = meant or old_form(inspect.unwrap(self.function), args, kwargs, self.bound)
+            wrong = None if meant else self.blame(error, args, kwargs)
+            if wrong is None and meant is None:
+                raise
+        if meant is not None:
+            return self.function(*meant[0], **meant[1])
+        raise typing.cast(Exception, wrong)
+
+    def blame(self, error: Exception, args: Arguments, kwargs: dict[str, Any]) -> TypeError | None:
+        """The error that says which argument is wrong, if that is why there is ``error``."""
+        made = (*args, kwargs.get("self"))[0] if self.function.__name__ == "__init__" else None
+        name = self.name if made is None else type(made).__name__
+        if deliberate(error) and not _of_another(error, name or self.function.__name__):
+            return None
+        return _wrong_argument(self.function, args, kwargs, self.bound, name) or self.misfit(error, name)
+
+    def misfit(self, error: Exception, name: str) -> TypeError | None:
+        """Python's error about a call that does not fit, by the name of the caller's class, with the names it takes."""
+        text, start = str(error), f"{self.function.__qualname__}() "
+        if not isinstance(error, TypeError) or not text.startswith(start):
+            return None
+        takes = ""
+        if "unexpected keyword" in text:
+            takes = f"; it takes {', '.join(list(inspect.signature(self.function).parameters)[self.bound :])}"
+        own = f"{name}.__init__() " if self.function.__name__ == "__init__" else start
+        return TypeError(own + text.removeprefix(start) + takes)
+
+    def written(self, out: Any, args: Arguments, kwargs: dict[str, Any]) -> Any:
+        """``out`` with the result."""
+        assert self.into is not None
+        return self.into(out, self.checked, self.function, self.name or self.function.__name__, args, kwargs)
+
+    def given(self, args: Arguments, kwargs: dict[str, Any], others: dict[str, Any]) -> Bound:
+        """Arguments without those that are their defaults; by name, unless more follow."""
+        code = self.plain.__code__
+        first, count = code.co_posonlyargcount, code.co_argcount
+        defaults, keywords = self.defaults()
+        kwargs = {n: v for n, v in kwargs.items() if v is not keywords[n]} | others
+        if code.co_flags & inspect.CO_VARARGS or len(args) > count:
+            return tuple([a for a in args if a is not MISSING]), kwargs
+        named = zip(code.co_varnames[first:count], args[first:], defaults[first:], strict=True)
+        given = tuple([a for a in args[:first] if a is not MISSING])
+        return given, {n: v for n, v, default in named if v is not default} | kwargs
+
+    def defaults(self) -> tuple[Arguments, dict[str, Any]]:
+        """Of all that may be given by position, and of the others: what is needed may be given under another name."""
+        code, given = self.plain.__code__, self.plain.__defaults__ or ()
+        count, last = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+        keywords = dict.fromkeys(code.co_varnames[count:last], MISSING) | (self.plain.__kwdefaults__ or {})
+        return (*(MISSING,) * (count - len(given)), *given), keywords
+
+    def text(self) -> str:
+        code = self.plain.__code__
+        named, count = code.co_varnames, code.co_argcount
+        first, last = code.co_posonlyargcount, count + code.co_kwonlyargcount
+        stars = [f"*{named[last]}"] if code.co_flags & inspect.CO_VARARGS else []
+        defaults, values = self.defaults()
+        needed = [n for n, default in zip(named, (*defaults, *values.values()), strict=False) if default is MISSING]
+        keywords = [*named[count:last], *(["out"] if self.into else [])]
+        head = [*named[:first], *(["/"] if first else []), *named[first:count], *(stars or ["*_args"])]
+        head += [*keywords, "**_kwargs"]
+        args = "(" + "".join([f"{name}, " for name in (*named[:count], *(stars or ["*_args"]))]) + ")"
+        kwargs = "{" + ", ".join([f"{name!r}: {name}" for name in named[count:last]]) + "}"
+        call = ", ".join([*named[:count], *stars, *[f"{name}={name}" for name in named[count:last]]])
+        amiss = " or ".join(["_kwargs", *([] if stars else ["_args"]), *[f"{name} is MISSING" for name in needed]])
+        out = OUT.format(args, kwargs) if self.into else ""
+        return DOOR.format(head=", ".join(head), args=args, kwargs=kwargs, call=call, out=out, amiss=amiss)
+
+
+MISSING = object()  # no argument's default
+OUT = "if out is not None: return _door.written(out, *_door.given({}, {}, _kwargs))"
+DOOR = """
+def call({head}):
+    {out}
+    if {amiss}:
+        args, kwargs = _door.given({args}, {kwargs}, _kwargs)
+        return _door.checked(*args, **kwargs)
+    try:
+        return _function({call})
+    except Exception as _error:
+        _wrong = _door.blame(_error, *_door.given({args}, {kwargs}, _kwargs))
+        if _wrong is None:
+            raise
+    raise _wrong
+"""
+WRITTEN = f"{__file__} (written)"  # a file without lines, of which tracebacks would show others
+STUB, STUB_OUT = [
+    eval(compile(f"lambda *args, {out}**kwargs: _begin(*args, {given}**kwargs)", WRITTEN, "eval")).__code__
+    for out, given in (("", ""), ("out=None, ", "out=out, "))
+]
+
+
+def door(
+    function: Callable[..., Any], bound: bool = False, name: str = "", into: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """The function in front of ``function``: see ``Door``."""
+    behind = Door(function, bound, name, into)
+    code = behind.plain.__code__
+    if code.co_flags & inspect.CO_VARKEYWORDS or " _" in " " + " ".join(code.co_varnames[: code.co_argcount]):
+
+        def passing(*args: Any, **kwargs: Any) -> Any:
+            out = kwargs.pop("out", None) if into else None
+            return behind.checked(*args, **kwargs) if out is None else behind.written(out, args, kwargs)
+
+        return functools.update_wrapper(passing, function)
+    scope: dict[str, Any] = {"__name__": __name__, "MISSING": MISSING, "_door": behind, "_function": function}
+    made: Any = types.FunctionType(STUB_OUT if into else STUB, scope)
+    made.__kwdefaults__ = {"out": None} if into else None
+
+    def begin(*args: Any, **kwargs: Any) -> Any:
+        made.__defaults__, keywords = behind.defaults()
+        made.__kwdefaults__ = keywords | ({"out": None} if into else {})
+        made.__code__ = next(c for c in compile(behind.text(), WRITTEN, "exec").co_consts if hasattr(c, "co_code"))
+        return made(*args, **kwargs)
+
+    scope["_begin"] = begin
+    return functools.update_wrapper(made, function)
+
+
+def known(function: Any) -> Any:
+    """The function whose parameters ``function`` has: what it wraps, where it passes anything on.
+
+    One with the attribute ``as_given`` shows its arguments to others, who are not to see defaults.
+    """
+    while hasattr(function, "__wrapped__") and not function.__code__.co_kwonlyargcount:
+        if not function.__code__.co_flags & inspect.CO_VARKEYWORDS or "as_given" in vars(function):
+            break
+        function = function.__wrapped__
+    return function
+
+
+def meant_by(function: types.FunctionType, args: Arguments, kwargs: dict[str, Any]) -> Bound | None:
+    """A call that ``function`` does not take as one that it does, or None: other names that PyTorch takes too.
+
+    These are NumPy's, and that of ``*size``, which may be given as one keyword: ``zeros(size=(2, 3))``. Layouts and
+    memory formats that all tensors have are taken everywhere.
+    """
+    code = function.__code__
+    count = code.co_argcount + code.co_kwonlyargcount
+    known = code.co_varnames[:count]
+    asked = {name: value for name, value in kwargs.items() if name in known or not _is_so(name, value)}
+    renamed = {name if name in known else NUMPY_NAMES.get(name, name): value for name, value in asked.items()}
+    changed = renamed.keys() - kwargs.keys()
+    if not changed <= set(known) or len(renamed) != len(asked):
+        return None
+    star = code.co_varnames[count] if code.co_flags & inspect.CO_VARARGS else None
+    if star in renamed and len(args) <= code.co_argcount:
+        return (*args, renamed.pop(star)), renamed
+    return (args, renamed) if changed or len(asked) < len(kwargs) else None
+
+
+def old_form(function: types.FunctionType, args: Arguments, kwargs: dict[str, Any], bound: bool) -> Bound | None:
+    """A call in one of OLD_FORMS as ``function`` takes it, or None."""
+    for form in OLD_FORMS.get(function.__name__, ()):
+        names = form.split()
+        if bound:
+            names.sort(key=lambda name: name != "input")
+        given = dict(zip(names, args, strict=False))
+        numeric = [name for name in names if name in ("alpha", "beta", "value")]
+        right = len(args) == len(names) and not kwargs.keys() & given.keys()
+        if right and all(isinstance(given[n], TensorBase) is not (n in numeric) for n in names):
+            from leafgrad.ops.messages import warn
+
+            warn(
+                f"This overload of {function.__name__} is deprecated; pass {', '.join(numeric)} by keyword, at the end"
+            )
+            numbers_given = {name: given.pop(name) for name in numeric}
+            return tuple(given[name] for name in sorted(given, key=lambda n: n != "input")), {**kwargs, **numbers_given}
+    return None
+
+
+def _is_so(name: str, value: Any) -> bool:
+    """Whether an argument asks for what is so anyway."""
+    match name:
+        case "layout":
+            return value is None or value is dtypes.strided
+        case "memory_format":
+            return value in (None, dtypes.contiguous_format, dtypes.preserve_format)
+        case "pin_memory":
+            return value in (None, False)
+    return False
+
+
+def deliberate(error: BaseException | None) -> bool:
+    """Whether ``raise`` statements made an error and all that led to it, rather than an operation that failed."""
+    while error is not None:
+        if not raised(error):
+            return False
+        error = error.__cause__ or error.__context__
+    return True
+
+
+def raised(error: BaseException) -> bool:
+    """Whether an error comes from a ``raise`` statement."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and dis.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]] == "RAISE_VARARGS"
+
+
+def _wrong_argument(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool, called: str
+) -> TypeError | None:
+    """A TypeError about the first argument that its annotation does not allow, or None."""
+    try:
+        signature = inspect.signature(function, eval_str=True)
+        given = signature.bind(*args, **kwargs).arguments
+    except (TypeError, NameError):
+        return None
+    for position, (name, parameter) in enumerate(list(signature.parameters.items())[bound:], 1):
+        if name not in given:
+            continue
+        value = given[name]
+        star = parameter.kind is inspect.Parameter.VAR_POSITIONAL
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            continue
+        for item in value if star else [value]:
+            if not allows(parameter.annotation, item) and not (item is None and parameter.default is None):
+                return TypeError(
+                    f"{called or function.__name__}(): argument {name!r} (position {position}) must be "
+                    f"{spelled(parameter.annotation)}, not {_got(parameter.annotation, item)}"
+                    + (no_tensor(item) if _is_tensor(parameter.annotation) else "")
+                )
+    return None
+
+
+def _of_another(error: Exception, called: str) -> bool:
+    """Whether an error is about an argument of a function that the one that was called called in turn."""
+    function, about, _ = str(error).partition("(): argument ")
+    return bool(about) and isinstance(error, TypeError) and function.rpartition(".")[2] != called.rpartition(".")[2]
+
+
+def _is_tensor(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, TensorBase)
+
+
+def _got(hint: Any, value: Any) -> str:
+    if isinstance(value, (tuple, list)) and _is_sequence(hint):
+        wrong = [type(item).__name__ for item in value if not _allows_item(hint, item)]
+        return f"{type(value).__name__} with {wrong[0]}" if wrong else type(value).__name__
+    return type(value).__name__
+
+
+def _is_sequence(hint: Any) -> bool:
+    hints = typing.get_args(hint) if _is_union(hint) else (hint,)
+    return any(isinstance(o := typing.get_origin(h), type) and issubclass(o, Iterable) for h in hints)
+
+
+def _is_union(hint: Any) -> bool:
+    return typing.get_origin(hint) in (typing.Union, types.UnionType)
+
+
+def _allows_item(hint: Any, item: Any) -> bool:
+    if _is_union(hint):
+        return any(_is_sequence(h) and _allows_item(h, item) for h in typing.get_args(hint))
+    inner = [a for a in typing.get_args(hint) if a is not Ellipsis]
+    return not inner or any(allows(a, item) for a in inner)
+
+
+def allows(hint: Any, value: Any) -> bool:
+    """Whether ``value`` may be an argument annotated ``hint``. Numbers may be NumPy's."""
+    if hint in (Any, inspect.Parameter.empty, object) or isinstance(hint, TypeVar):
+        return True
+    if _is_union(hint):
+        return any(allows(h, value) for h in typing.get_args(hint))
+    if hint is None or hint is type(None):
+        return value is None
+    if typing.get_origin(hint) is typing.Literal:
+        return isinstance(value, (str, int)) and value in typing.get_args(hint)
+    if hint in (int, float):
+        return _is_number(hint, value)
+    origin = typing.get_origin(hint) or hint
+    if origin is Callable:
+        return callable(value)
+    if not isinstance(origin, type):
+        return True
+    if _is_sequence(hint) and (isinstance(value, (str, Mapping)) or hasattr(value, "ndim")):
+        return isinstance(value, Mapping) and issubclass(origin, Mapping)
+    if not isinstance(value, origin):
+        return origin is tuple and isinstance(value, list) and all(_allows_item(hint, item) for item in value)
+    return not isinstance(value, (tuple, list)) or all(_allows_item(hint, item) for item in value)
+
+
+def _is_number(hint: type, value: Any) -> bool:
+    return isinstance(value, numbers.Integral if hint is int else numbers.Real) and not (
+        hint is int and isinstance(value, bool)
+    )
+
+
+def spelled(hint: Any) -> str:
+    """A type in an error's words: ``int``, ``Tensor or None``, ``tuple of ints``."""
+    if _is_union(hint):
+        return " or ".join(dict.fromkeys(map(spelled, typing.get_args(hint))))
+    if hint is None or hint is type(None):
+        return "None"
+    if typing.get_origin(hint) is typing.Literal:
+        return " or ".join(map(repr, typing.get_args(hint)))
+    origin = typing.get_origin(hint) or hint
+    if origin is Callable:
+        return "a function"
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return "dict"
+    if _is_sequence(hint):
+        inner = list(dict.fromkeys(spelled(a) + "s" for a in typing.get_args(hint) if a not in (Ellipsis, Any)))
+        return "tuple" + (f" of {' or '.join(inner)}" if inner else "")
+    return str(getattr(hint, "__name__", hint))

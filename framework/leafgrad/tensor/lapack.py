@@ -1,0 +1,177 @@
+"""Matrix functions that PyTorch has outside ``linalg`` too, most of them under LAPACK's names."""
+
+from __future__ import annotations
+
+from leafgrad import return_types
+from leafgrad.ops.exponential import log
+from leafgrad.ops.linalg import adjoint
+from leafgrad.ops.matmul import matmul, swap
+from leafgrad.ops.reduce import sum as sum_over
+from leafgrad.ops.shape import diagonal
+from leafgrad.tensor import decompositions, linalg
+from leafgrad.tensor.arguments import expect_tensor, integer, widened
+from leafgrad.tensor.creation import zeros_like
+from leafgrad.tensor.decompositions import (
+    check_matrices,
+    check_pivots,
+    check_square,
+    cholesky as linalg_cholesky,
+    identity,
+)
+from leafgrad.tensor.linalg import lu_solve as linalg_lu_solve, solve_triangular
+from leafgrad.tensor.public import public
+from leafgrad.tensor.random import randn
+from leafgrad.tensor.tensor import Tensor
+
+
+@public(out="exact")
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    """Succeeded by ``linalg.cholesky``. (..., n, n) -> (..., n, n)"""
+    return linalg_cholesky(input, upper=upper)
+
+
+@public(out="cast")
+def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+    """X with A X = ``input``, from L of A = L L^H, or if ``upper`` of A = L^H L. (..., n, k) -> (..., n, k)"""
+    check_square(L, "cholesky_solve", "L")
+    lower, above = (adjoint(L), L) if upper else (L, adjoint(L))
+    return solve_triangular(above, solve_triangular(lower, input, upper=False), upper=True)
+
+
+@public(out="cast")
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
+    """A^-1 from the factor L of A = L L^H, or if ``upper`` of A = L^H L. (..., n, n) -> (..., n, n)"""
+    check_square(L, "cholesky_inverse", "L")
+    return cholesky_solve(identity(L), L, upper)
+
+
+@public(out="exact")
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """X with A X = ``b``, from what ``linalg.lu_factor(A)`` returns. (..., n, k) -> (..., n, k)"""
+    check_square(LU_data, "lu_solve", "LU_data")
+    check_pivots(LU_pivots, LU_data, "lu_solve", "LU_pivots")
+    return linalg_lu_solve(LU_data, LU_pivots, b)
+
+
+@public(out="cast")
+def triangular_solve(
+    b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> return_types.triangular_solve:
+    """X with A X = ``b``, where only one triangle of A counts, and A; succeeded by ``linalg.solve_triangular``."""
+    matrix = swap(A) if transpose else A
+    x = solve_triangular(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
+    return return_types.triangular_solve(x, A.clone())
+
+
+@public(only="leafgrad")
+def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) -> return_types.svd:
+    """U, S and V of the ``q`` largest singular values of A - M, from a random subspace; the last ones are rough.
+
+    Halko, Martinsson and Tropp (2011), "Finding structure with randomness", algorithms 4.4 and 5.1.
+
+    Args:
+        A: (..., m, n).
+        q: how many, a little more than the rank.
+        niter: how often the subspace is improved.
+    """
+    check_matrices(A, "svd_lowrank")
+    difference = A if M is None else A - expect_tensor(M, "M", "svd_lowrank")
+    n = difference.shape[-1]
+    start = randn(n, integer(q, "q", "svd_lowrank"), dtype=difference.dtype, device=difference.device)
+    Q = decompositions.qr(matmul(difference, start)).Q
+    for _ in range(niter):
+        Q = decompositions.qr(matmul(adjoint(difference), Q)).Q
+        Q = decompositions.qr(matmul(difference, Q)).Q
+    U, S, Vh = decompositions.svd(matmul(adjoint(Q), difference), full_matrices=False)
+    return return_types.svd(matmul(Q, U), S, adjoint(Vh))
+
+
+@public(only="leafgrad")
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> return_types.svd:
+    """``svd_lowrank`` of A, by default of min(6, m, n) values, with the mean of each column taken away first.
+
+    V are the principal directions, S**2 / (m - 1) the variances along them. (..., m, n)
+
+    Raises:
+        ValueError: ``q`` or ``niter`` is out of range.
+    """
+    check_matrices(A, "pca_lowrank")
+    m, n = A.shape[-2:]
+    count = min(6, m, n) if q is None else q
+    if not 0 <= count <= min(m, n):
+        raise ValueError(f"q(={count}) must be non-negative integer and not greater than min(m, n)={min(m, n)}")
+    if niter < 0:
+        raise ValueError(f"niter(={niter}) must be non-negative integer")
+    return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, count, niter)
+
+
+@public
+def det(input: Tensor) -> Tensor:
+    """Determinant; see ``linalg.det``. (..., n, n) -> (...)"""
+    return linalg.det(input)
+
+
+@public(out="cast")
+def slogdet(input: Tensor) -> return_types.slogdet:
+    """Sign and logarithm of the magnitude of the determinant; see ``linalg.slogdet``. (..., n, n) -> (...), (...)"""
+    return return_types.slogdet(*linalg.slogdet(input))
+
+
+@public
+def logdet(input: Tensor) -> Tensor:
+    """Logarithm of the determinant: -inf where that is 0, nan where it is negative. (..., n, n) -> (...)"""
+    sign, logabsdet = linalg.slogdet(input)
+    return log(sign if sign.dtype.is_complex else sign.detach()) + logabsdet
+
+
+@public(out="cast")
+def inverse(input: Tensor) -> Tensor:
+    """Inverse; see ``linalg.inv``. (..., n, n) -> (..., n, n)"""
+    return linalg.inv(input)
+
+
+@public
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """Moore-Penrose inverse; see ``linalg.pinv``. (..., m, n) -> (..., n, m)"""
+    return linalg.pinv(input, rcond)
+
+
+@public(out="cast")
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> return_types.svd:
+    """U, S and V with ``input`` = U diag(S) V^H; succeeded by ``linalg.svd``, which gives V^H.
+
+    Args:
+        some: U is (..., m, k) and V (..., n, k) with k = min(m, n), else (..., m, m) and (..., n, n).
+        compute_uv: False gives zeros for U (..., m, m) and V (..., n, n).
+    """
+    U, S, Vh = decompositions.svd(input, full_matrices=not some or not compute_uv)
+    if not compute_uv:
+        return return_types.svd(zeros_like(U.detach()), S, zeros_like(Vh.detach()))
+    return return_types.svd(U, S, adjoint(Vh))
+
+
+@public(out="cast")
+def qr(input: Tensor, some: bool = True) -> return_types.qr:
+    """Q and R with ``input`` = Q R; succeeded by ``linalg.qr``. ``some`` reduces them to min(m, n) columns and rows."""
+    return return_types.qr(*decompositions.qr(input, "reduced" if some else "complete"))
+
+
+@public(out="cast")
+def matrix_power(input: Tensor, n: int) -> Tensor:
+    """The n-th power; see ``linalg.matrix_power``. (..., n, n) -> (..., n, n)"""
+    return linalg.matrix_power(input, n)
+
+
+@public
+def matrix_exp(input: Tensor) -> Tensor:
+    """Matrix exponential; see ``linalg.matrix_exp``. (..., n, n) -> (..., n, n)"""
+    return linalg.matrix_exp(input)
+
+
+@public(only="Tensor")
+def trace(input: Tensor) -> Tensor:
+    """Sum of the diagonal of a matrix. (n, m) -> ()"""
+    expect_tensor(input, "input", "trace")
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+    return sum_over(diagonal(widened(input, None), offset=0, dims=(0, 1)), dim=(0,))

@@ -1,0 +1,20 @@
+"""Norms of slices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leafgrad
+from leafgrad.autograd import gradcheck
+
+x = leafgrad.randn(4, 5, dtype=leafgrad.float64, generator=leafgrad.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("p", [1, 2, 3.5, float("inf")])
+def test_renorm(p):
+    got = leafgrad.renorm(x, p, 1, 1.5)
+    norms = np.linalg.norm(x.numpy(), p, axis=0)
+    np.testing.assert_allclose(got, x.numpy() * np.where(norms > 1.5, 1.5 / (norms + 1e-7), 1), rtol=1e-12)
+    assert (x.clone().renorm_(p, 1, 1.5) == got).all()
+    assert gradcheck(lambda x: x.renorm(p, 1, 1.5), x.clone().requires_grad_())
