@@ -20,10 +20,10 @@ from leafgrad_pinn.errors import Errors
 from leafgrad_pinn.estimate import estimated
 from leafgrad_pinn.field import Field, Surrogate
 from leafgrad_pinn.grids import dataset, paraview, write
-from leafgrad_pinn.linearised import Unfit
 from leafgrad_pinn.reading import read
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.taylor import Unfit
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.unknowns import Unknowns
 from leafgrad_pinn.windows import Piecewise
