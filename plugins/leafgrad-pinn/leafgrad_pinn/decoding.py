@@ -19,6 +19,7 @@ from leafgrad import Tensor, plugins
 from leafgrad_pinn import layers, networks, schema, shapes
 from leafgrad_pinn.codec import CONSTANTS, RECIPES, Program, unpaired
 from leafgrad_pinn.domains import Domain, Parameter, Time
+from leafgrad_pinn.ellipses import Ellipse
 from leafgrad_pinn.field import Derivative, Field, Hard
 from leafgrad_pinn.implicit import SignedDistance
 from leafgrad_pinn.polygons import Polygon
@@ -84,6 +85,11 @@ class Decoder:
                 {"shape": schema.text, "radius": schema.finite, "edge": schema.text,
                  "center": self.mapping(schema.finite)},
                 lambda shape, radius, edge, center: shapes.Ball(radius, edge, **center),
+            ),
+            "ellipse": (
+                {"shape": schema.text, "axes": self.items(schema.finite), "edge": schema.text,
+                 "center": self.mapping(schema.finite)},
+                lambda shape, axes, edge, center: Ellipse(axes, edge, **center),
             ),
             "polygon": (
                 {"shape": schema.text, "vertices": self.made(np.ndarray, "an array"), "names": schema.text,

@@ -30,15 +30,19 @@ class Hard:
 
     Args:
         value: a number, or a function of coordinates by name, defined all over the domain.
-        on: for a boundary, the names of edges, as one string; all of them by default.
+        on: for a boundary, the names of edges, as one string or a list; all of them by default.
         rate: for initial values, the derivative by time as well; a number or a function.
         clamped: for a boundary, that the field has the normal derivative of ``value`` there as well.
     """
 
     value: Function | float
-    on: str | None = None
+    on: str | Sequence[str] | None = None
     rate: Function | float | None = None
     clamped: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.on, (list, tuple)):
+            object.__setattr__(self, "on", " ".join(names_of("Hard: on", self.on)))
 
 
 class Field:

@@ -94,6 +94,8 @@ class Linearised:
             raise Unfit("ends of a coordinate that agree softly")
         if any(isinstance(condition, Integral) for condition in trainee.problem.conditions):
             raise Unfit("integrals, which depend on more than fields at a point")
+        if any(condition.of is not None or condition.own is not None for condition in trainee.problem.conditions):
+            raise Unfit("conditions in parts of the domain, or at given points")
         self.taylor = Taylor(trainee)
         self.fields = self.taylor.fields
         self.bases: dict[str, tuple[int, Polynomials]] = {}
@@ -201,7 +203,7 @@ class Linearised:
 
 def drawn(condition: Condition, domain: Domain, n: int, rng: np.random.Generator) -> dict[str, Array]:
     """New points for a condition. Inside a box they are denser at its ends, as polynomials want them."""
-    if not isinstance(condition, Interior):
+    if not isinstance(condition, Interior) or condition.where is not None:
         other = copy.copy(condition)
         other.n, other.sampler = n, "sobol"
         return other.draw(domain, rng)

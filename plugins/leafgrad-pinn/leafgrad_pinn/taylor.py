@@ -55,6 +55,8 @@ class Taylor:
         Raises:
             Unfit: a residual depends on more than fields and derivatives at its point.
         """
+        if {"nodes", "opposite"} & set(tensors):
+            raise Unfit(f"{self.trainee.problem.names[index]}, which depends on fields at other points, too")
         known, reverse_passes = self.trainee.residuals(index, tensors), cheapest((), self.domain.space)
         while True:
             leaves = self._leaves(index, tensors, self.orders[index])
