@@ -50,7 +50,8 @@ def encode(value: Any) -> Any:
         return {"derivative": value.name, "of": encode(value.of), "by": value.coordinate, "factor": value.factor}
     if isinstance(value, Field):
         parts = {name: encode(getattr(value, name)) for name in ("domain", "net", "initial", "boundary")}
-        return {"field": value.name, "scale": value.scale, **parts}
+        part = {} if value.part is None else {"part": encode(value.part)}
+        return {"field": value.name, "scale": value.scale, **parts, **part}
     if isinstance(value, Domain):
         ranges = {"ranges": encode(list(value.parameters))} if value.parameters else {}
         return {"domain": encode(value.shape), "time": encode(value.time), **ranges}

@@ -67,7 +67,7 @@ class Decoder:
                 lambda derivative, of, by, factor: Derivative(derivative, of, by, factor),
             ),
             "field": (
-                {"field": schema.text, "scale": scale, **named},
+                {"field": schema.text, "scale": scale, "part": shape, **named},
                 lambda field, domain, net, **given: Field(field, domain, net, **given),
             ),
             "domain": (
@@ -125,7 +125,9 @@ class Decoder:
         if not isinstance(found, str) or found not in self.kinds:
             raise schema.misfit(where, f"one of {', '.join(self.kinds)}, or a recipe", ", ".join(map(str, saved)))
         checks, make = self.kinds[found]
-        parts = schema.record(checks, optional=("scale", "ranges"))(saved, where)  # which older files do not have
+        parts = schema.record(checks, optional=("scale", "ranges", "part"))(
+            saved, where
+        )  # which older files do not have
         with schema.making(where):
             made = make(**parts)
             return tried(made, where).function() if isinstance(made, Program) else made

@@ -13,6 +13,7 @@ import numpy as np
 import leafgrad
 from leafgrad import Tensor
 from leafgrad.func import functional_call, jacrev, vmap
+from leafgrad_pinn.answers import outside
 from leafgrad_pinn.conditions import Interior
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.integrals import Integral
@@ -38,6 +39,8 @@ def residuals(trainees: Sequence[Trainee]) -> dict[str, dict[str, Array]]:
             batch = trainee.batches[index]
             every = math.ceil(len(batch["points"]) / SHOWN)
             few = {key: t[::every] for key, t in batch.items()}
+            if trainee.problem.conditions[index].minimised:  # what is least is no residual
+                continue
             sizes = trainee.residuals(index, few).detach().square().sum(1).sqrt()
             found.setdefault(name, []).append((few["points"].detach().cpu().numpy(), sizes.cpu().numpy()))
     return {
@@ -135,8 +138,11 @@ def amplitudes(trainee: Trainee) -> dict[str, float]:
     """The root mean square of each field, at all points of the training."""
     values: dict[str, list[Array]] = {}
     for batch in trainee.batches:
-        for name, t in trainee.system.fields(trainee.system.points(batch["points"]).columns).items():
-            values.setdefault(name, []).append(host(t))
+        columns, rows = trainee.system.points(batch["points"]).columns, host(batch["points"])
+        for surrogate in trainee.system.surrogates:
+            for name, t in surrogate(columns).items():
+                inside = ~outside(surrogate, name, trainee.problem.domain, rows)
+                values.setdefault(name, []).append(host(t)[inside])
     return {name: norm(np.concatenate(parts)) for name, parts in values.items()}
 
 

@@ -77,8 +77,10 @@ def draw(solution: Solution, path: Path, slices: Slices) -> None:
         for column, panel in enumerate(panels):
             panel(figure, figure.add_subplot(spec[row, column]))
     if below:
-        residuals(figure, figure.add_subplot(spec[-1, 0]), names, shown.time, solution.run)
-        history(figure.add_subplot(spec[-1, 1:]), solution.run)
+        some = bool(solution.run.residuals)  # what is least has none
+        if some:
+            residuals(figure, figure.add_subplot(spec[-1, 0]), names, shown.time, solution.run)
+        history(figure.add_subplot(spec[-1, int(some) :]), solution.run)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
 

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-import leafgrad
 from leafgrad.utils import Checkpoints, Interrupts
+from leafgrad_pinn.answers import evaluate
 from leafgrad_pinn.domains import Domain
-from leafgrad_pinn.field import Surrogate, columns_of
+from leafgrad_pinn.field import Surrogate
 from leafgrad_pinn.problem import Problem, System
 from leafgrad_pinn.ranks import Ranks
 from leafgrad_pinn.sampling import Array
@@ -243,13 +243,7 @@ class Training:
         if set(given) != set(names) or len(columns) + len(named) != len(names):
             raise TypeError(f"fields: expected {', '.join(names)}, got {len(columns)} and {', '.join(named) or 'none'}")
         rows = np.broadcast_arrays(*[np.asarray(given[name], dtype=np.float64) for name in names])
-        points = columns_of(self.problem.domain, np.stack([r.ravel() for r in rows], 1), self.dtype, self.device)
-        found: dict[str, Array] = {}
-        with leafgrad.no_grad():
-            for module in self.modules:
-                values = module(points)
-                found |= {name: t.detach().cpu().numpy().reshape(rows[0].shape) for name, t in values.items()}
-        return found
+        return evaluate(self.modules, self.problem.domain, rows)
 
     def _go_back(self, worker: Worker, good: dict[str, Any], what: str) -> None:
         self._put(worker, good)

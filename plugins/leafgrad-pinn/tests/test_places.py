@@ -231,3 +231,31 @@ def test_a_callback_sees_evaluations_and_may_end_a_stage():
     assert seen[-1][2] == [0, 0]
     with pytest.raises(TypeError, match="callback: expected a function"):
         pinn.Problem(u, pinn.Interior(lambda u: u.xx + 2, n=8)).solve(pinn.Adam(5), callback=3)
+
+
+def test_a_field_of_a_part_is_nan_elsewhere(tmp_path, capsys):
+    left, right = pinn.Interval("x", 0, 0.5), pinn.Interval("x", 0.5, 1)
+    u = pinn.Field("u", X, pinn.MLP(5, 1), part=left)
+    v = pinn.Field("v", X, pinn.MLP(5, 1), part=right)
+    conditions = [
+        pinn.Interior(lambda u: u.xx, n=9, of=left),
+        pinn.Interior(lambda v: v.xx, n=9, of=right),
+        pinn.Dirichlet(0, "x_min", field="u"),
+        pinn.Dirichlet(1, "x_max", field="v"),
+        pinn.Boundary(lambda u, v: (u - v, u.n - v.n), on="x_max", of=left),
+    ]
+    truth = pinn.references.exact(X, u=lambda x: x, v=lambda x: x)
+    sol = pinn.Problem([u, v], conditions).solve(pinn.LevenbergMarquardt(20), reference=truth)
+    assert "not determined" not in capsys.readouterr().err
+    assert max(sol.errors.l2["u"][0], sol.errors.l2["v"][0]) < 1e-3
+    sol.save(tmp_path / "uv.safetensors")
+    x = np.array([0.25, 0.5, 0.75])
+    for each in (sol, pinn.Solution.load(tmp_path / "uv.safetensors")):
+        values = each(x)
+        assert np.isnan(values["u"]).tolist() == [False, False, True]
+        assert np.isnan(values["v"]).tolist() == [True, False, False]
+        assert np.isnan(each.evaluate(lambda u: u.x, x)).tolist() == [False, False, True]
+        assert np.allclose(each.evaluate(lambda u, v, x: lg.where(x <= 0.5, u, v), x), x, atol=1e-3)
+    sol.plot(tmp_path / "uv.png")
+    with pytest.raises(ValueError, match="part: expected a shape of x"):
+        pinn.Field("u", X, pinn.MLP(5, 1), part=SQUARE)
