@@ -27,8 +27,8 @@ __all__ = """
     LBFGS MLP NTK R3 RAD RBA SIREN SOAP Adam At Ball Boundary Box Causal ComplexField Data Derivative Dirichlet Disk
     Domain Ellipse Energy Even Factorised Field Fourier Fresh GaussNewton GradNorm Hard Huber Initial Integral
     Interior Interval LShape LeastSquares LevenbergMarquardt ModifiedMLP Muon Neumann Own Parameter Periodic
-    PirateNet Polygon Problem Reference Robin SSBroyden SelfAdaptive Shape SignedDistance Solution Stochastic Table
-    Time Unknown Wrap d fields references
+    PirateNet Polygon Problem Reference Robin SSBroyden SelfAdaptive Shape SignedDistance Solution Stochastic
+    Surface Table Time Unknown Wrap d fields references
 """.split()
 
 leafgrad_api_version = 1

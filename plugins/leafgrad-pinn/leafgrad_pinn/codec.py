@@ -18,6 +18,7 @@ from leafgrad_pinn.field import Derivative, Field, Hard
 from leafgrad_pinn.implicit import SignedDistance
 from leafgrad_pinn.polygons import Polygon
 from leafgrad_pinn.sets import Combined
+from leafgrad_pinn.surfaces import Surface
 
 RECIPES = {
     recipe.__name__: recipe
@@ -82,6 +83,9 @@ def encode_shape(shape: shapes.Shape) -> dict[str, Any]:
     if isinstance(shape, Ellipse):
         return {"shape": "ellipse", "axes": encode(shape.axes.tolist()), "edge": shape.edge,
                 "center": encode(shape.origin)}  # fmt: skip
+    if isinstance(shape, Surface):
+        return {"shape": "surface", "vertices": encode(shape.vertices), "triangles": encode(shape.faces),
+                "names": " ".join(shape.names), "edge": shape.edge}  # fmt: skip
     if isinstance(shape, Polygon):
         names = " ".join(shape.names)
         return {"shape": "polygon", "vertices": encode(shape.vertices), "names": names, "edges": encode(shape.sides)}

@@ -24,6 +24,7 @@ from leafgrad_pinn.field import Derivative, Field, Hard
 from leafgrad_pinn.implicit import SignedDistance
 from leafgrad_pinn.polygons import Polygon
 from leafgrad_pinn.sets import Combined
+from leafgrad_pinn.surfaces import Surface
 
 POINTS = 16  # at which a program is tried
 MOST = 4096  # numbers that an operation may make of them
@@ -90,6 +91,11 @@ class Decoder:
                 {"shape": schema.text, "axes": self.items(schema.finite), "edge": schema.text,
                  "center": self.mapping(schema.finite)},
                 lambda shape, axes, edge, center: Ellipse(axes, edge, **center),
+            ),
+            "surface": (
+                {"shape": schema.text, "vertices": self.made(np.ndarray, "an array"),
+                 "triangles": self.made(np.ndarray, "an array"), "names": schema.text, "edge": schema.text},
+                lambda shape, vertices, triangles, names, edge: Surface(vertices, triangles, names, edge),
             ),
             "polygon": (
                 {"shape": schema.text, "vertices": self.made(np.ndarray, "an array"), "names": schema.text,

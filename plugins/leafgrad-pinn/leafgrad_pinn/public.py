@@ -43,6 +43,7 @@ from leafgrad_pinn.stages import (
     SSBroyden as SSBroyden,
 )
 from leafgrad_pinn.stochastic import Stochastic as Stochastic
+from leafgrad_pinn.surfaces import Surface as Surface
 from leafgrad_pinn.tables import Table as Table
 from leafgrad_pinn.unknowns import Unknown as Unknown
 from leafgrad_pinn.weights import (
