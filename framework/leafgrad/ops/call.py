@@ -166,6 +166,10 @@ class CallText:
         x, alike = self.names[i], "" if self.op.mixes_dtypes else f" or _a{i}.dtype is not _dtype"
         lines = [f"if isinstance({x}, TensorBase):", *indented(self.tensor(i))]
         lines += [f"    if type(_a{i}) is not _kind{alike or self.apart(f'_a{i}')}: {self.leave}"]
+        if self.op.keeps_layout:
+            lines += [
+                f"    if _kind in _lines and not _a0.flags.c_contiguous and _a0.strides != _a{i}.strides: {self.leave}"
+            ]
         if self.numbers:
             lines += [f"elif type({x}) is float or type({x}) is int: _a{i}, _e{i} = {x}, None"]
         if i >= self.signature.required:

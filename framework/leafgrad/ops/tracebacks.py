@@ -13,7 +13,7 @@ from types import TracebackType
 
 from leafgrad.ops.messages import PACKAGE
 
-WRITTEN = f"{PACKAGE} (written)"  # the file of functions written at run time, so that no line of another is shown
+WRITTEN = f"{PACKAGE}/(written)"  # the file of functions written at run time, so that no line of another is shown
 FIRST, LAST = 1, 2  # frames kept of each run of frames of this package
 
 
