@@ -14,6 +14,7 @@ from leafgrad.ops.marks import shown_as
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import part
 from leafgrad.tensor import arguments
+from leafgrad.tensor.formats import follow, preserved
 from leafgrad.tensor.gathering import (
     expect_fitting,
     expect_indices,
@@ -175,7 +176,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy of ``input`` with a number (or 0-d tensor) in the slices at ``index`` along ``dim``."""
     x, at, d = index_vector(input, dim, index, "index_fill", wraps=True)
-    return unlifted(ops.index_put(x, _number_or_0d(input, value, "index_fill"), at, dims=(d,)), input)
+    return preserved(unlifted(ops.index_put(x, _number_or_0d(input, value, "index_fill"), at, dims=(d,)), input), input)
 
 
 def _number_or_0d(input: Tensor, value: Any, function: str) -> Any:
@@ -209,7 +210,8 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """``value`` (a number or a 0-d tensor) where ``mask`` holds, ``input`` elsewhere. The two broadcast."""
     x = arguments.expect_tensor(input, "input", "masked_fill")
-    return where(expect_mask(mask, "masked_fill"), _number_or_0d(x, value, "masked_fill"), x)
+    out: Tensor = where(expect_mask(mask, "masked_fill"), _number_or_0d(x, value, "masked_fill"), x)
+    return follow(out, None)
 
 
 @public(inplace=True)
