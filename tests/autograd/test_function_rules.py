@@ -69,6 +69,113 @@ def test_jvp_of_dual_tensors(t):
     assert found == [[15.0], [1.0]]
 
 
+def counted(t, calls):
+    class Product(t.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x, y):
+            return x * y
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return g * y, g * x
+
+        @staticmethod
+        def jvp(ctx, dx, dy):
+            calls.append("jvp")
+            x, y = ctx.saved_tensors
+            return (0 if dx is None else dx * y) + (0 if dy is None else dy * x)
+
+    return Product.apply
+
+
+def test_jvp_runs_once_when_a_function_is_applied_to_dual_tensors(t):
+    ad, calls = importlib.import_module(f"{t.__name__}.autograd.forward_ad"), []
+    product = counted(t, calls)
+    x, v = t.tensor([2.0, 3.0]), t.tensor([1.0, 10.0])
+    with ad.dual_level():
+        dual = ad.make_dual(x, v)
+        once = product(dual, x)
+        assert calls == ["jvp"]
+        found = [ad.unpack_dual(once).tangent.tolist() for _ in range(2)]
+        twice = product(once, once)
+        ad.unpack_dual(product(x, x))
+        found += [ad.unpack_dual(y).tangent.sum().item() for y in (twice, twice * once, dual)]
+    assert calls == ["jvp", "jvp"]
+    assert found[:2] == [[2.0, 30.0], [2.0, 30.0]]
+    assert found[2:] == [556.0, 7386.0, 11.0]
+
+
+@pytest.mark.parametrize("transform", ["jvp", "jvp of vmap", "vmap of jvp", "jacfwd"])
+def test_jvp_runs_once_in_a_transform(t, transform):
+    calls = []
+    product, func = counted(t, calls), t.func
+    x, v, batch = t.tensor([2.0, 3.0]), t.tensor([1.0, 10.0]), t.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    found = {
+        "jvp": lambda: func.jvp(lambda a: product(a, x), (x,), (v,))[1],
+        "jvp of vmap": lambda: func.jvp(func.vmap(lambda a: product(a, x)), (batch,), (batch * v,))[1],
+        "vmap of jvp": lambda: func.vmap(lambda a: func.jvp(lambda b: product(b, x), (a,), (a * v,))[1])(batch),
+        "jacfwd": lambda: func.jacfwd(lambda a: product(a, x) @ v)(x),
+    }[transform]()
+    expected = {"jvp": x * v, "jacfwd": x * v}.get(transform, batch * v * x)
+    assert calls == ["jvp"]
+    assert found.tolist() == expected.tolist()
+
+
+def test_tangents_of_dual_tensors_are_differentiable(t):
+    ad, calls = importlib.import_module(f"{t.__name__}.autograd.forward_ad"), []
+    product = counted(t, calls)
+    x = t.tensor([2.0, 3.0], requires_grad=True)
+    v = t.tensor([1.0, 10.0], requires_grad=True)
+    with ad.dual_level():
+        y = product(product(ad.make_dual(x, v), x), x)  # the cube, when differentiated twice; x carries v once
+        (first,) = t.autograd.grad(y.sum(), x, create_graph=True)
+        tangent = ad.unpack_dual(y).tangent
+        second = t.autograd.grad(tangent.sum(), (x, v))
+    assert calls == ["jvp", "jvp"]
+    assert first.tolist() == [12.0, 27.0]
+    assert [g.tolist() for g in second] == [[4.0, 60.0], [4.0, 9.0]]
+
+
+def test_jvp_runs_at_each_call_of_a_compiled_step():
+    ad, calls = leafgrad.autograd.forward_ad, []
+    product = counted(leafgrad, calls)
+
+    def step(x, v):
+        with ad.dual_level():
+            return ad.unpack_dual(product(ad.make_dual(x, v), x).sum()).tangent
+
+    compiled = leafgrad.compile(step)
+    for n in range(1, 5):
+        x, v = leafgrad.tensor([2.0, float(n)]), leafgrad.tensor([1.0, 10.0])
+        assert compiled(x, v).item() == 2 + 10 * n
+        assert len(calls) == n
+
+
+def test_outputs_without_gradients_have_no_tangent():
+    class Sign(leafgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            positive = x > 0
+            ctx.mark_non_differentiable(positive)
+            return positive
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            raise AssertionError("nobody can ask for it")
+
+    ad, x = leafgrad.autograd.forward_ad, leafgrad.ones(2)
+    with ad.dual_level():
+        assert ad.unpack_dual(Sign.apply(ad.make_dual(x, x))).tangent is None
+
+
 def test_vmap(t):
     assert t.func.vmap(cube(t).apply)(t.tensor([[1.0], [2.0]])).tolist() == [[100.0], [800.0]]
 

@@ -115,3 +115,15 @@ def test_optimizers_that_wrap_others_need_no_constructor(torch):
 def test_the_arguments_of_to_as_libraries_parse_them(torch):
     device, dtype, wait, layout = torch._C._nn._parse_to("cpu", torch.float64)
     assert (str(device), dtype, wait, layout) == ("cpu", torch.float64, False, None)
+
+
+def test_safetensors_loads_its_files(torch, tmp_path):
+    safetensors = pytest.importorskip("safetensors.torch")
+    kept = {"a": torch.randn(4, 3), "b": torch.arange(5), "c": torch.ones(3).bfloat16(), "d": torch.zeros(0, 2)}
+    safetensors.save_file(kept, tmp_path / "x", metadata={"by": "me"})
+    found = safetensors.load_file(tmp_path / "x")
+    assert all(torch.equal(found[name], kept[name]) for name in kept)
+    found["a"].add_(1)  # in memory alone
+    with importlib.import_module("safetensors").safe_open(tmp_path / "x", "pt") as file:
+        assert file.metadata() == {"by": "me"}
+        assert torch.equal(file.get_slice("a")[1:3, :2], kept["a"][1:3, :2])

@@ -193,7 +193,6 @@ def test_errors_of_windows_by_chance():
         (2, lambda x: F.adaptive_max_pool2d(x, 2)),
         (2, lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2)),
         (3, lambda x: F.max_pool3d(x, 2)),
-        (3, lambda x: F.avg_pool3d(x, 2)),
     ],
 )
 def test_pooling_keeps_channels_last(n, pool):

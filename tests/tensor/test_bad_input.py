@@ -21,8 +21,8 @@ import leafgrad
 from leafgrad import devices, dtypes, modes, nn, optim
 from leafgrad.compat.stand_in import lent
 from leafgrad.nn import functional as F
+from leafgrad.ops.tracebacks import raised
 from leafgrad.tensor import printing
-from leafgrad.tensor.door import raised
 from leafgrad.testing import fake
 
 SHARE = 3  # of so many wrong calls one is tried; all of them in the slow set

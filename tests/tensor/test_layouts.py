@@ -1,6 +1,8 @@
-"""How results lie in memory: copies and elementwise results as their argument, all others in order."""
+"""How results lie in memory: copies and elementwise results as their arguments, images as images, others in order."""
 
 from __future__ import annotations
+
+import itertools
 
 import pytest
 
@@ -20,6 +22,9 @@ ALIKE = {
     "zeros_like": leafgrad.zeros_like,
     "ones_like": leafgrad.ones_like,
     "empty_like": leafgrad.empty_like,
+    "rand_like": leafgrad.rand_like,
+    "flip": lambda x: x.flip(0),
+    "sort": lambda x: x.sort(0).indices,
     "full_like": lambda x: leafgrad.full_like(x, 2, dtype=leafgrad.int64),
 }
 IN_ORDER = {
@@ -28,13 +33,9 @@ IN_ORDER = {
     "zeros_like(contiguous)": lambda x: leafgrad.zeros_like(x, memory_format=leafgrad.contiguous_format),
     "softmax": lambda x: x.softmax(0),
     "cumsum": lambda x: x.cumsum(0),
-    "cat": lambda x: leafgrad.cat([x, x]),
-    "stack": lambda x: leafgrad.stack([x, x]),
     "sum": lambda x: x.sum(2),
     "mean": lambda x: x.mean(0),
     "max": lambda x: x.max(0).values,
-    "sort": lambda x: x.sort(0).indices,
-    "roll": lambda x: x.roll(1, 0),
     "triu": lambda x: x.triu(),
     "index": lambda x: x[leafgrad.tensor([0, 0])],
     "layer_norm": lambda x: nn.functional.layer_norm(x, x.shape[-1:]),
@@ -89,3 +90,107 @@ def test_modules_take_memory_formats():
     layer.to(leafgrad.float64, memory_format=leafgrad.contiguous_format)
     assert layer[0].weight.is_contiguous()
     assert layer[0].weight.dtype is leafgrad.float64
+
+
+# ---- as in PyTorch ------------------------------------------------------------------------------------------------
+
+SHAPE = (2, 3, 4, 5)
+LAYOUTS = {
+    "in order": lambda t, x: x,
+    "channels_last": lambda t, x: x.contiguous(memory_format=t.channels_last),
+    "transposed": lambda t, x: x.mT.contiguous().mT,
+    "permuted": lambda t, x: x.permute(1, 0, 2, 3).contiguous().permute(1, 0, 2, 3),
+    "expanded": lambda t, x: x[:1].expand(SHAPE),
+    "with gaps": lambda t, x: t.cat([x, x], -1)[..., ::2],
+    "channels_last with gaps": lambda t, x: t.cat([x, x], 1).contiguous(memory_format=t.channels_last)[:, ::2],
+}
+OF_ONE = {
+    "flip": lambda t, x: x.flip((1, 3)),
+    "rot90": lambda t, x: x.rot90(1, (2, 3)),
+    "roll": lambda t, x: x.roll(1, 2),
+    "sort": lambda t, x: x.sort(1).values,
+    "index_fill": lambda t, x: x.index_fill(1, t.tensor([0]), 1.0),
+    "masked_fill": lambda t, x: x.masked_fill(x > 3, 0.0),
+    "double": lambda t, x: x.double(),
+    "nan_to_num": lambda t, x: x.nan_to_num(),
+    "rand_like": lambda t, x: t.rand_like(x) * 0,
+    "normalize": lambda t, x: t.nn.functional.normalize(x, dim=1),
+    "kernel": lambda t, x: t.nn.functional.conv2d(x, t.ones(2, 3, 2, 2).contiguous(memory_format=t.channels_last)),
+    "conv2d": lambda t, x: t.nn.functional.conv2d(x, t.ones(2, 3, 2, 2)),
+    "max_pool2d": lambda t, x: t.nn.functional.max_pool2d(x, 2),
+    "batch_norm": lambda t, x: t.nn.functional.batch_norm(x, t.zeros(3), t.ones(3)),
+    "batch_norm in training": lambda t, x: t.nn.functional.batch_norm(x, None, None, training=True),
+    "pixel_unshuffle": lambda t, x: t.nn.functional.pixel_unshuffle(x[..., :4], 2),
+    "broadcast": lambda t, x: t.ones(3, 1, 1) * x,
+}
+OF_TWO = {
+    "add": lambda t, x, y: x + y,
+    "where": lambda t, x, y: t.where(x > 3, x, y),
+    "lerp": lambda t, x, y: t.lerp(x, y, 0.5),
+    "addcmul": lambda t, x, y: t.addcmul(x, x, y),
+    **{f"cat {d}": lambda t, x, y, d=d: t.cat([x, y], d) for d in (0, 1, 3)},
+    **{f"stack {d}": lambda t, x, y, d=d: t.stack([x, y], d) for d in range(5)},
+}
+
+
+def laid(t, name):
+    return LAYOUTS[name](t, t.arange(120.0).reshape(SHAPE))
+
+
+def same(ours, theirs):
+    """The same values, in the same places of memory."""
+    steps = [[s for s, n in zip(x.stride(), x.shape, strict=True) if n > 1] for x in (ours, theirs)]
+    assert steps[0] == steps[1]
+    assert leafgrad.allclose(ours.detach(), leafgrad.tensor(theirs.detach().numpy()), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", [*OF_ONE, *OF_TWO])
+def test_strides_of_results(name):
+    torch = pytest.importorskip("torch")
+    of = OF_ONE.get(name) or OF_TWO[name]
+    for layouts in itertools.product(LAYOUTS, repeat=1 if name in OF_ONE else 2):
+        same(*(of(t, *(laid(t, layout) for layout in layouts)) for t in (leafgrad, torch)))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_strides_of_gradients_are_those_of_their_leaves(layout):
+    torch = pytest.importorskip("torch")
+    losses = {
+        "sum": lambda t, x: x.sum(),
+        "in another order": lambda t, x: (x.mT * t.arange(120.0).reshape(2, 3, 5, 4)).sum(),
+        "two": lambda t, x: (x.permute(0, 2, 3, 1).reshape(-1) * t.arange(120.0)).sum() + (x * x).sum(),
+        "conv2d": lambda t, x: t.nn.functional.conv2d(x, t.ones(2, 3, 2, 2)).pow(2).sum(),
+        "a part": lambda t, x: x[:, 1].pow(2).sum(),
+    }
+    for loss in losses.values():
+        leaves = [laid(t, layout).detach().requires_grad_() for t in (leafgrad, torch)]
+        for _ in range(2):
+            for t, x in zip((leafgrad, torch), leaves, strict=True):
+                loss(t, x).backward()
+            same(leaves[0].grad, leaves[1].grad)
+
+
+def test_attention_lies_as_its_queries_where_its_heads_do():
+    def attended(t, width, heads):
+        shapes = ((2, 4, 3, 8), (2, 6, heads, 8), (2, 6, heads, width))
+        q, k, v = (t.ones(s).transpose(1, 2) for s in shapes)
+        return t.nn.functional.scaled_dot_product_attention(q, k, v)
+
+    out = attended(leafgrad, 8, 3)
+    assert out.transpose(1, 2).view(2, 4, 24).shape == (2, 4, 24)
+    torch = pytest.importorskip("torch")
+    for case in ((8, 3), (7, 3), (8, 1)):
+        same(attended(leafgrad, *case), attended(torch, *case))
+
+
+def test_strides_of_what_nobody_compares_with():
+    """The rules in short, for those who have no PyTorch."""
+    last = IMAGES
+    assert leafgrad.cat([last, last], 1).is_contiguous(memory_format=leafgrad.channels_last)
+    assert leafgrad.cat([last, last.contiguous()], 1).is_contiguous()
+    assert (last + last.contiguous()).stride() == last.stride()
+    assert (last.contiguous() + last).is_contiguous()
+    assert last.masked_fill(last > 3, 0.0).is_contiguous()
+    leaf = last.detach().requires_grad_()
+    leaf.sum().backward()
+    assert leaf.grad.stride() == last.stride()

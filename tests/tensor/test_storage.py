@@ -294,3 +294,20 @@ def test_bytes_are_read_as_wider_elements_only_where_all_divide():
         leafgrad.arange(10, dtype=leafgrad.int16).as_strided((2, 2), (5, 1)).view(leafgrad.int32)
     with pytest.raises(RuntimeError, match=r"self\.stride\(-1\) must be 1"):
         x[:, ::2].view(leafgrad.int8)
+
+
+def test_storages_of_files(t, tmp_path):
+    path = str(tmp_path / "numbers")
+    leafgrad.arange(4.0).numpy().tofile(path)
+    storage = t.UntypedStorage.from_file(path, shared=False, nbytes=16)
+    assert (len(storage), storage.untyped()[0], storage[6]) == (16, 0, 128)
+    bytes_of = t.asarray(storage[4:12], dtype=t.uint8)
+    assert bytes_of.view(t.float32).tolist() == [1.0, 2.0]
+    bytes_of.view(t.float32)[0] = 5.0
+    assert t.asarray(storage, dtype=t.uint8).view(t.float32).tolist() == [0.0, 5.0, 2.0, 3.0]
+    assert t.asarray(storage[16:], dtype=t.uint8).view(t.float32).tolist() == []
+    written = t.UntypedStorage.from_file(path, shared=True, nbytes=16)
+    assert t.asarray(written, dtype=t.uint8).view(t.float32).tolist() == [0.0, 1.0, 2.0, 3.0]
+    t.asarray(written, dtype=t.uint8).view(t.float32)[3] = 7.0
+    del written
+    assert t.asarray(t.UntypedStorage.from_file(path, nbytes=16), dtype=t.uint8)[-1] == 64

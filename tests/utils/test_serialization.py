@@ -464,3 +464,22 @@ def test_complex_tensors_are_pairs_in_the_file(tmp_path):
 def test_names_of_complex_tensors_that_do_not_fit(names):
     with pytest.raises(ValueError, match=r"'leafgrad\.complex' does not name tensors of pairs"):
         st._names_of_pairs({st.COMPLEX: names}, {"a": lg.ones(2), "b": lg.ones(3)})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.random.RandomState(0).get_state()[1],
+        np.uint64(2**63 + 5),
+        np.arange(6, dtype=np.uint16).reshape(2, 3).T,
+        np.array(["2026-01-01", "NaT"], dtype="datetime64[D]"),
+        np.zeros((0, 2), np.uint32),
+        np.uint8(3),
+    ],
+)
+def test_numbers_of_numpy_that_tensors_have_not(value, tmp_path):
+    save({"a": [value]}, tmp_path / "x")
+    (found,) = load(tmp_path / "x")["a"]
+    assert type(found) is type(value)
+    assert found.dtype == value.dtype
+    assert np.array_equal(found, value, equal_nan=value.dtype.kind == "M")

@@ -9,7 +9,7 @@ calculating Jacobian vector products", 2017).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, MutableMapping
 from typing import Any
 
 from leafgrad import dtypes, modes
@@ -31,7 +31,7 @@ from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["push"]
 
-Flow = dict[GraphNode, Any]  # the tangent of each node: a Tensor, or one (or None) for each of several outputs
+Flow = MutableMapping[GraphNode, Any]  # the tangent of each node: a Tensor, or one or None for each output
 
 
 def check_tangent(i: int, primal: Tensor, tangent: Any) -> None:
@@ -72,13 +72,34 @@ def push(
         flow[node] = flow[node] + t if node in flow else t
     order = engine.reachable(dict.fromkeys(o._node for o in outputs if o._node is not None))
     _, passing = engine.leading_to(order, set(flow))
+    sweep([node for node in reversed(order) if node in passing], flow, create_graph)
     with modes.set_grad_enabled(create_graph):
-        for node in reversed(order):
-            if node in passing:
-                seed, arriving = flow.get(node), tangent(node, flow, create_graph)
-                if arriving is not None:
-                    flow[node] = arriving if seed is None else seed + arriving
         return tuple(derivative(o, i, flow, strict) for i, o in enumerate(outputs))
+
+
+def sweep(nodes: list[GraphNode], flow: Flow, recorded: bool) -> None:
+    """Add the tangents of ``nodes``, oldest first, to ``flow``."""
+    with modes.set_grad_enabled(recorded):
+        for node in nodes:
+            seed, arriving = flow.get(node), tangent(node, flow, recorded)
+            if arriving is not None:
+                flow[node] = arriving if seed is None else seed + arriving
+
+
+def advance(end: GraphNode, flow: Flow, recorded: bool) -> None:
+    """Add the tangents of ``end``, and of all before it that have none yet, to ``flow``."""
+    found = [] if end in flow else [end]
+    seen = set(found)
+    for node in found:  # grows while it is walked
+        ahead = {edge for edge in node.edges if edge is not None and edge not in flow} - seen
+        seen |= ahead
+        found += ahead
+    found.sort(key=engine.BIRTH)
+    passing: set[GraphNode] = set()
+    for node in found:
+        if any(edge in flow or edge in passing for edge in node.edges):
+            passing.add(node)
+    sweep([node for node in found if node in passing], flow, recorded)
 
 
 def derivative(output: Any, i: int, flow: Flow, strict: bool) -> Tensor:

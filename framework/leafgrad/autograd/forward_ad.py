@@ -1,26 +1,53 @@
 """Forward mode with dual tensors: values that carry the tangent with which they move.
 
-A dual tensor is a leaf of the recorded graph, and a tangent is pushed through the graph when it is asked for: what is
-computed from duals must be recorded.
+A dual tensor is a leaf of the recorded graph, and a tangent is pushed through the graph when it is asked for, once
+through each node: what is computed from duals must be recorded. A Function that has a ``jvp`` asks when it is applied.
 """
 
 from __future__ import annotations
 
 from contextvars import ContextVar
 from types import TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from leafgrad import modes
-from leafgrad.autograd import engine, forward
+from leafgrad.autograd import forward
+from leafgrad.autograd.function import PUSH
 from leafgrad.autograd.local import close, local, node, open_to, settled
+from leafgrad.ops.node import GraphNode
 from leafgrad.tensor.public import publish
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
-Duals = list[tuple[Tensor, Tensor]]  # what make_dual gave, with the tangents
 
-_duals: ContextVar[Duals | None] = ContextVar("leafgrad_duals", default=None)
+class DualLevel:
+    """The tangents that are known: of duals, and of what was computed from them so far as anybody asked."""
+
+    def __init__(self) -> None:
+        self.flow: WeakKeyDictionary[GraphNode, Any] = WeakKeyDictionary()
+        self.recorded = False  # whether tangents of duals require grad
+
+    def tangent(self, tensor: Tensor) -> Tensor | None:
+        """The tangent of a tensor, recorded where it could be differentiated; None where it depends on no dual."""
+        end = node(tensor)
+        if end is None or not self.flow:
+            return None
+        if end not in self.flow:
+            forward.advance(end, self.flow, self.recorded or bool(open_to([tensor])))
+        found: Tensor | None = self.flow.get(end)
+        return found
+
+    def moving(self, tensor: Tensor, tangent: Tensor | None) -> Tensor:
+        """The same values, memory and gradient with this tangent instead of that which ``tensor`` has."""
+        out = local(tensor, True)
+        close([out])  # a tangent alone is no reason to require grad
+        self.flow[out._node] = tangent
+        return out
+
+
+_level: ContextVar[DualLevel | None] = ContextVar("leafgrad_dual_level", default=None)
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -32,17 +59,20 @@ class UnpackedDualTensor(NamedTuple):
 
 def enter_dual_level() -> int:
     """Begin a level of forward mode; returns its number, 0."""
-    if _duals.get() is not None:
+    if _level.get() is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment; nest leafgrad.func.jvp instead")
-    _duals.set([])
+    level = DualLevel()
+    _level.set(level)
+    PUSH.set(level.tangent)
     return 0
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """End the level: tensors made in it have no tangents any more."""
-    if _duals.get() is None:
+    if _level.get() is None:
         raise RuntimeError("Trying to exit a forward AD level that was not entered: call enter_dual_level() first")
-    _duals.set(None)
+    _level.set(None)
+    PUSH.set(None)
 
 
 class dual_level:
@@ -63,8 +93,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     Raises:
         RuntimeError: no level was entered, recording is off, or the tangent does not fit. ValueError: no floats.
     """
-    duals = _duals.get()
-    if duals is None:
+    known = _level.get()
+    if known is None:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
@@ -76,27 +106,26 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "make_dual: tangents follow the recorded graph, and recording is off; leave no_grad(), or use enable_grad()"
         )
     forward.check_tangent(0, tensor, tangent)
-    dual = local(tensor, True)
-    close([dual])  # a tangent alone is no reason to require grad
-    duals.append((dual, tangent))
+    if known.tangent(tensor) is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
+            "supported: take unpack_dual(tensor).primal"
+        )
+    dual = known.moving(tensor, tangent)
+    known.recorded = known.recorded or tangent.requires_grad
     return dual
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """``tensor`` without and with its tangent alone: ``(primal, tangent)``."""
-    duals = _duals.get() or []
-    end = node(tensor)
-    if end is None or not duals:
-        return UnpackedDualTensor(tensor, None)
-    order = engine.reachable([end])
-    needed, _ = engine.leading_to(order, {dual._node for dual, _ in duals})
-    if end not in needed:
+    known = _level.get()
+    tangent = None if known is None else known.tangent(tensor)
+    if known is None or tangent is None:
         return UnpackedDualTensor(tensor, None)
     (primal,) = settled([tensor], True)
-    recorded = modes.is_grad_enabled() and (bool(open_to([tensor])) or any(t.requires_grad for _, t in duals))
-    pairs = [(dual, t) for dual, t in duals if dual._node in needed]
-    found = forward.push((tensor,), tuple(d for d, _ in pairs), tuple(t for _, t in pairs), recorded)
-    return UnpackedDualTensor(primal, *settled(list(found), recorded))
+    if primal.requires_grad:
+        primal = known.moving(primal, None)
+    return UnpackedDualTensor(primal, *settled([tangent], True) if modes.is_grad_enabled() else (tangent.detach(),))
 
 
 publish(globals())

@@ -16,6 +16,7 @@ from leafgrad.ops.geometry import moved
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.shape import expand, part, permute, reshape, stack
 from leafgrad.ops.shifted import behind
+from leafgrad.ops.tracebacks import shorten
 
 Shape = tuple[int, ...]
 
@@ -190,6 +191,7 @@ def run(call: BatchedCall) -> Any:
         result = rule(call)
     except Exception as error:
         error.add_note(f"in the batched rule of op {call.op.name!r}, from {call.op.origins.get('batched')}")
+        shorten(error)
         raise
     for r in result if isinstance(result, tuple) else (result,):
         if getattr(r, "shape", ())[:1] != (call.size,):

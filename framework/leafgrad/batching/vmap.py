@@ -12,6 +12,7 @@ from leafgrad.batching import pytree, random
 from leafgrad.batching.batched import Batch, batches_of, has
 from leafgrad.batching.boundary import enter, fill, leave, unbatched_arguments
 from leafgrad.ops import dispatch
+from leafgrad.ops.tracebacks import shorten
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.tensor import Tensor
 
@@ -52,17 +53,21 @@ def vmap(
 
     @functools.wraps(func, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        inputs = Inputs(func, in_dims, args)
-        if chunk_size is None or chunk_size >= inputs.size:
-            return Run(func, out_dims, randomness).results(inputs, 0, inputs.size, kwargs)
-        run = Run(func, out_dims, randomness)
-        starts = range(0, inputs.size, chunk_size)
-        parts = [run.flat(inputs, a, min(a + chunk_size, inputs.size), kwargs) for a in starts]
-        joined = [
-            chunks[0] if dim is None else cat(chunks, dim)
-            for dim, chunks in zip(run.dims, zip(*parts, strict=True), strict=True)
-        ]
-        return pytree.unflatten(run.structure, iter(joined))
+        try:
+            inputs = Inputs(func, in_dims, args)
+            if chunk_size is None or chunk_size >= inputs.size:
+                return Run(func, out_dims, randomness).results(inputs, 0, inputs.size, kwargs)
+            run = Run(func, out_dims, randomness)
+            starts = range(0, inputs.size, chunk_size)
+            parts = [run.flat(inputs, a, min(a + chunk_size, inputs.size), kwargs) for a in starts]
+            joined = [
+                chunks[0] if dim is None else cat(chunks, dim)
+                for dim, chunks in zip(run.dims, zip(*parts, strict=True), strict=True)
+            ]
+            return pytree.unflatten(run.structure, iter(joined))
+        except Exception as error:
+            shorten(error)
+            raise
 
     return cast(Callable[P, R], mapped)
 

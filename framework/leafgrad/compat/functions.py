@@ -13,6 +13,7 @@ from leafgrad.nn import functional as F
 from leafgrad.ops.messages import warn
 from leafgrad.tensor.creation import arange, full
 from leafgrad.tensor.data import as_tensor
+from leafgrad.tensor.storage import UntypedStorage
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
@@ -164,6 +165,7 @@ def asarray(
     Raises:
         ValueError: ``copy`` is False and a copy is needed.
     """
+    obj = obj.__array__() if isinstance(obj, UntypedStorage) else obj
     made = as_tensor(obj, dtype=dtype, device=device)
     if made is obj and requires_grad != made.requires_grad:
         made = made.detach()

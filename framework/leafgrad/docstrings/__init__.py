@@ -1,6 +1,7 @@
 """One example for each public name, which its docstring shows, and the reference, and which runs as a test.
 
 ``PACKAGE.txt`` has those of a package or class: paragraphs of a name and, below it, an example as at Python's prompt.
+Between the two may stand what arguments are, ``argument: text``, where the docstring in the source does not tell.
 Other names of the same function need none.
 """
 
@@ -18,6 +19,8 @@ FOLDER = os.path.dirname(__file__)  # pathlib is slow to import
 HEADING = "Example:\n"
 ARGUMENTS = re.compile(r"^Args:\n((?:    .*\n?)+)", re.MULTILINE)
 ARGUMENT = re.compile(r"^    (\S.*?):.*(?:\n     .*)*", re.MULTILINE)
+PROMPT = re.compile(r"(?m)^(?=>>> )")
+ARGUMENT_LINE = re.compile(r"^(.+?): (.+)$", re.MULTILINE)
 SECTION = re.compile(r"^(Attributes|Returns|Raises):\n", re.MULTILINE)
 NAMES = re.compile(r"\w+")
 # What an argument of this name is wherever it is taken, for docstrings that do not say it themselves.
@@ -30,6 +33,30 @@ SHARED = {
     "size_average, reduce": "deprecated, in favour of ``reduction``.",
     "keepdim": "whether dimensions that are reduced stay, of size 1.",
     "training": "whether it behaves as in training; otherwise as in evaluation.",
+    "dtype": "that of the result; None: that of the input, or the default.",
+    "memory_format": "how the result lies in memory; ``preserve_format``: as the input does.",
+    "dim": "where it works, a negative number counted from the last; of several dimensions, a tuple; None: of all.",
+    "kernel_size": "the size of a window; a number, or one for each dimension.",
+    "stride": "from one window to the next; a number, or one for each dimension.",
+    "dilation": "from one element of a window to the next.",
+    "ceil_mode": "whether a window that sticks out at the end counts.",
+    "return_indices": "whether the places of the largest elements are returned, too.",
+    "in_channels": "the channels of the input.",
+    "out_channels": "the channels of the result.",
+    "output_size": "the size of the result in each dimension; one number for all, None: as in the input.",
+    "optimizer": "whose learning rates are set.",
+    "last_epoch": "the epoch to go on after; -1: from the beginning.",
+    "cache_size": "1: the last result is kept, so that its inverse is exact; 0: nothing is.",
+    "create_graph": "whether the derivatives can be differentiated in turn.",
+    "strict": "whether it is an error that an output does not depend on an input; otherwise zeros are given.",
+    "equal_nan": "whether nan equals nan.",
+    "atol, rtol": "the difference that is let pass: ``atol + rtol * abs(other)``.",
+    "margin": "how far apart the scores have to be.",
+    "periodic": "whether the window is one period, for spectra; otherwise it is symmetric.",
+    "window_length": "how many numbers.",
+    "start_dim, end_dim": "the first and the last of the dimensions that become one.",
+    "check_errors": "whether a matrix that fails is an error, or only told in ``info``.",
+    "has_aux": "whether ``func`` returns a pair, the second of which is passed on.",
     "validate_args": "whether arguments and values are checked; None: as ``set_default_validate_args`` says.",
 }
 SHARED_NAMES = {name for names in SHARED for name in names.split(", ")}
@@ -39,6 +66,17 @@ DOCUMENTED = (types.FunctionType, property, type)
 @cache
 def known(package: str) -> dict[str, str]:
     """Name -> example, of a package or class; empty if it has none."""
+    return {name: PROMPT.split(text, 1)[-1] for name, text in paragraphs_of(package).items()}
+
+
+def described(package: str, name: str) -> dict[str, str]:
+    """Argument -> what it is, where that stands with the example."""
+    lines = PROMPT.split(paragraphs_of(package)[name], 1)[:-1]
+    return dict(ARGUMENT_LINE.findall(lines[0])) if lines else {}
+
+
+@cache
+def paragraphs_of(package: str) -> dict[str, str]:
     try:
         with open(f"{FOLDER}/{package}.txt", encoding="utf-8") as file:
             paragraphs = file.read().strip("\n").split("\n\n")
@@ -53,7 +91,8 @@ def show(namespace: Mapping[str, Any], package: str) -> None:
     for name in namespace.keys() & examples.keys():
         value = getattr(namespace[name], "__func__", namespace[name])  # of a bound method
         if isinstance(value, DOCUMENTED) or hasattr(value, "__wrapped__"):
-            doc = with_shared(value, value.__doc__ if not isinstance(value, type) else with_arguments(value)) or ""
+            own = value.__doc__ if not isinstance(value, type) else with_arguments(value)
+            doc = with_shared(value, own, described(package, name)) or ""
             if HEADING not in doc and (doc or isinstance(value, property)):  # else it is that of another name
                 value.__doc__ = indented(doc, examples[name])
 
@@ -80,20 +119,27 @@ def with_arguments(kind: type) -> str | None:
     return doc
 
 
-def with_shared(value: Any, doc: str | None) -> str | None:
-    """The docstring of a function or class, with what ``SHARED`` says of arguments that it does not describe."""
+def with_shared(value: Any, doc: str | None, own_words: Mapping[str, str]) -> str | None:
+    """The docstring of a function or class, with what is said elsewhere of arguments that it does not describe.
+
+    That is in ``own_words``, or else in ``SHARED``.
+    """
     makers = (
         [vars(kind).get(name) for name in ("__init__", "__new__") for kind in value.__mro__]
         if isinstance(value, type)
         else [value]
     )
     code = next((found.__code__ for found in map(plain, makers) if hasattr(found, "__code__")), None)
-    if not doc or code is None or SHARED_NAMES.isdisjoint(code.co_varnames) or HEADING in doc:
+    if not doc or code is None or HEADING in doc or (not own_words and SHARED_NAMES.isdisjoint(code.co_varnames)):
         return doc
     takes = {*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]}
     if "dtype" not in takes:
         takes.discard("device")  # it is no factory, which alone has them both
-    shared = {name: text for name, text in SHARED.items() if takes.issuperset(name.split(", "))}
+    told = {name for names in own_words for name in names.split(", ")}
+    shared = {
+        n: text for n, text in SHARED.items() if takes.issuperset(n.split(", ")) and told.isdisjoint(n.split(", "))
+    }
+    shared = {**own_words, **shared}
     if not shared:
         return doc
     doc = inspect.cleandoc(doc)

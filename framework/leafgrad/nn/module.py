@@ -19,6 +19,7 @@ from leafgrad.nn.hooked import (
 )
 from leafgrad.nn.parameter import UninitializedTensor
 from leafgrad.nn.place import name_layer
+from leafgrad.ops.tracebacks import shorten
 from leafgrad.tensor.arguments import destination
 from leafgrad.tensor.creation import empty_like
 from leafgrad.tensor.tensor import Tensor
@@ -56,6 +57,7 @@ class Module(Hooked):
             return hooks.call(self, self._hooks, args, kwargs)
         except Exception as error:
             name_layer(error, self, args, kwargs)
+            shorten(error)
             raise
 
     def __setstate__(self, state: dict[str, Any]) -> None:

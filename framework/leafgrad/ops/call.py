@@ -18,6 +18,7 @@ from typing import Any, Final, Protocol, cast, overload
 from leafgrad import modes
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.node import EMPTY, SEQ, Epoch, Node, SymbolBase, T, TensorBase, Version
+from leafgrad.ops.tracebacks import WRITTEN
 from leafgrad.ops.traits import ALL, normal, rank
 
 General = Callable[[tuple[Any, ...], dict[str, Any]], Any]
@@ -52,7 +53,7 @@ SCOPE: Final[dict[str, Any]] = {
 
 # What stands in a function until it is written, by how many public arguments it has.
 STUBS: Final[dict[int, CodeType]] = {
-    count: eval(compile(f"lambda {names}: begin({names})", __file__, "eval")).__code__
+    count: eval(compile(f"lambda {names}: begin({names})", WRITTEN, "eval")).__code__
     for count, names in enumerate(("*args, **params", "input", "input, other"))
 }
 SIGNATURES: Final = {n: inspect.signature(FunctionType(STUBS[n], {})) for n in (1, 2)}
@@ -88,7 +89,7 @@ def operands(op: Any) -> int:
 def code(op: Any) -> CodeType:
     text = CallText(op).text()
     if text not in CODES:
-        outer = compile(text, __file__, "exec")
+        outer = compile(text, WRITTEN, "exec")
         CODES[text] = next(c for c in outer.co_consts if isinstance(c, CodeType))
     return CODES[text]
 
@@ -165,6 +166,10 @@ class CallText:
         x, alike = self.names[i], "" if self.op.mixes_dtypes else f" or _a{i}.dtype is not _dtype"
         lines = [f"if isinstance({x}, TensorBase):", *indented(self.tensor(i))]
         lines += [f"    if type(_a{i}) is not _kind{alike or self.apart(f'_a{i}')}: {self.leave}"]
+        if self.op.keeps_layout:
+            lines += [
+                f"    if _kind in _lines and not _a0.flags.c_contiguous and _a0.strides != _a{i}.strides: {self.leave}"
+            ]
         if self.numbers:
             lines += [f"elif type({x}) is float or type({x}) is int: _a{i}, _e{i} = {x}, None"]
         if i >= self.signature.required:

@@ -15,7 +15,7 @@ def to_dtype(xp: Any, x: Any, *, dtype: str, source: str) -> Any:
     """``x``, whose dtype is named ``source``, converted to ``dtype``. (...) -> (...)"""
     if x.dtype.kind == "c" and not (dtype.startswith("complex") or dtype == "bool"):
         x = x.real
-    return x.astype(dtype)
+    return x.astype(dtype, order="K" if x.flags.c_contiguous or 0 not in x.strides else "C")
 
 
 to_dtype.keeps_layout = True

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import backends, dtypes, modes
 from leafgrad.ops import messages
+from leafgrad.ops.geometry import inverse, memory_order
 from leafgrad.ops.node import Epoch, Node, Output, SymbolBase, TensorBase, Version, transparent
 
 BACKENDS = backends.BACKENDS
@@ -274,6 +275,33 @@ def in_order(result: Any) -> Any:
     if isinstance(result, SymbolBase) or result.flags.c_contiguous:
         return result
     return result.copy()
+
+
+def ordered(data: Any, order: tuple[int, ...]) -> Any:
+    """``data`` with its dimensions in memory in this order, outermost first, and without gaps."""
+    moved = data.transpose(order)
+    return data if moved.flags.c_contiguous else moved.copy().transpose(inverse(order))
+
+
+def as_operands(result: Any, operands: Sequence[Any]) -> Any:
+    """The result of an elementwise op, in the order of its operands: the first decides, in NumPy all must agree."""
+    arrays = [a for a in operands if getattr(a, "ndim", 0)]
+    if any(isinstance(a, SymbolBase) for a in (result, *operands)) or all(a.flags.c_contiguous for a in arrays):
+        return result
+    strides = []
+    for a in arrays:
+        missing = result.ndim - a.ndim
+        sizes = zip(a.shape, result.shape[missing:], a.strides, strict=True)
+        strides.append((0,) * missing + tuple([step if n == wide else 0 for n, wide, step in sizes]))
+    return ordered(result, memory_order(result.shape, strides))
+
+
+def as_leaf(g: Any, leaf: Any) -> Any:
+    """A gradient that lies in memory as its leaf does if that has no gaps, else in order."""
+    if isinstance(g, SymbolBase) or isinstance(leaf, SymbolBase) or g.strides == leaf.strides:
+        return g
+    order = memory_order(leaf.shape, [leaf.strides])
+    return ordered(g, order if leaf.transpose(order).flags.c_contiguous else tuple(range(g.ndim)))
 
 
 def is_differentiable(data: Any) -> bool:

@@ -60,3 +60,38 @@ def window_count(n: int, kernel: int, stride: int, padding: int, dilation: int) 
 def window_span(count: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
     """On how many elements, with that padding, so many windows fit exactly; the inverse of ``window_count``."""
     return (count - 1) * stride + dilation * (kernel - 1) + 1 - padding
+
+
+def memory_order(shape: Shape, strides: Sequence[Shape]) -> Shape:
+    """The dimensions of an elementwise result as they lie in memory, outermost first, as PyTorch has them.
+
+    The first of the operands decides, and where its strides do not, being 0 or equal, the next.
+
+    Args:
+        strides: of each operand, 0 where it is broadcast to ``shape``.
+    """
+    order = list(range(len(shape) - 1, -1, -1))
+    for i in range(1, len(order)):
+        at = i
+        for j in range(i - 1, -1, -1):
+            swaps = _swaps(shape, strides, order[j], order[at])
+            if swaps is None:
+                continue
+            if not swaps:
+                break
+            order[j], order[at] = order[at], order[j]
+            at = j
+    return tuple(reversed(order))
+
+
+def _swaps(shape: Shape, strides: Sequence[Shape], inner: int, outer: int) -> bool | None:
+    """Whether two dimensions are to change places; None where no operand tells."""
+    for steps in strides:
+        a, b = abs(steps[inner]), abs(steps[outer])
+        if not a or not b:
+            continue
+        if a != b:
+            return a > b
+        if shape[inner] > shape[outer]:
+            return True
+    return None

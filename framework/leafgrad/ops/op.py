@@ -246,6 +246,8 @@ class Op(Declarations):
         """Wrap the result in a Tensor (or several), with a node where some argument requires grad."""
         if not self.keeps_layout:
             result = dispatch.in_order(result)
+        elif len(raw) > 1 and type(result) is not tuple and "view" not in self.traits:
+            result = dispatch.as_operands(result, raw)
         node = None
         if flags & GRAD and self.differentiable:
             if len(args) < self.arity:

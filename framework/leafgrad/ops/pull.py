@@ -11,6 +11,7 @@ from typing import Any
 
 from leafgrad.ops import messages
 from leafgrad.ops.node import FREED, TensorBase
+from leafgrad.ops.tracebacks import WRITTEN
 
 # A rule, and what to call it with: sources in terms of g, args, out, shapes, params and index.
 RuleCall = tuple[Callable[..., Any], tuple[str, ...]]
@@ -45,7 +46,7 @@ def compile_rule(call: RuleCall) -> Callable[..., Any]:
     """A rule in the one form ``f(g, args, out, shapes, params, index)``."""
     rule, sources = call
     text = f"lambda rule: lambda g, args, out, shapes, params, index: rule({', '.join(sources)})"
-    made: Callable[..., Any] = eval(compile(text, __file__, "eval"))(rule)
+    made: Callable[..., Any] = eval(compile(text, WRITTEN, "eval"))(rule)
     return made
 
 
@@ -64,6 +65,6 @@ def compile_pull(calls: list[RuleCall]) -> Callable[..., Any]:
         text += RULE.format(i=i, call=call)
     scope: dict[str, Any] = {f"rule{i}": getattr(rule, "function", rule) for i, (rule, _) in enumerate(calls)}
     scope |= {"FREED": FREED, "TensorBase": TensorBase, "messages": messages, "nothing": (None,) * len(calls)}
-    exec(compile(text + "    return pulled\n", __file__, "exec"), scope)
+    exec(compile(text + "    return pulled\n", WRITTEN, "exec"), scope)
     pull: Callable[..., Any] = scope["pull"]
     return pull

@@ -130,7 +130,7 @@ def _clamped(c: Any, e: Any) -> Any:
 @op("elementwise")
 def nan_to_num(xp: Any, x: Any, *, nan: float, posinf: float | None, neginf: float | None) -> Any:
     """x with nan and infinities replaced; None stands for the largest (smallest) finite number."""
-    return xp.nan_to_num(x, True, nan, posinf, neginf)
+    return xp.nan_to_num(x if 0 not in x.strides else x.copy(), True, nan, posinf, neginf)
 
 
 @nan_to_num.kernel("bfloat16")

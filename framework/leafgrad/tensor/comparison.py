@@ -13,6 +13,7 @@ from leafgrad.tensor.arguments import expect_tensor, number
 from leafgrad.tensor.complex_numbers import imag
 from leafgrad.tensor.creation import inferred
 from leafgrad.tensor.data import tensor
+from leafgrad.tensor.formats import preserved
 from leafgrad.tensor.joining import piece
 from leafgrad.tensor.pointwise import clamp
 from leafgrad.tensor.public import public
@@ -129,7 +130,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> return_types.sort:
     """Values sorted along ``dim``, and the indices they had; equal elements stay in order. nan is the largest."""
     order = argsort(input, dim, descending)
-    return return_types.sort(_taken(input, order, dim), order)
+    return return_types.sort(preserved(_taken(input, order, dim), input), preserved(order, input))
 
 
 def _taken(input: Tensor, order: Tensor, dim: int) -> Tensor:

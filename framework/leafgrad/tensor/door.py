@@ -7,7 +7,6 @@ raised inside is explained. Within the package functions call one another withou
 
 from __future__ import annotations
 
-import dis
 import functools
 import inspect
 import numbers
@@ -18,6 +17,7 @@ from typing import Any, TypeVar
 
 from leafgrad import dtypes
 from leafgrad.ops.node import TensorBase
+from leafgrad.ops.tracebacks import WRITTEN, deliberate, shorten
 from leafgrad.tensor.arguments import no_tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -73,6 +73,7 @@ class Door:
             meant = meant or old_form(inspect.unwrap(self.function), args, kwargs, self.bound)
             wrong = None if meant else self.blame(error, args, kwargs)
             if wrong is None and meant is None:
+                shorten(error)
                 raise
         if meant is not None:
             return self.function(*meant[0], **meant[1])
@@ -152,10 +153,10 @@ def call({head}):
     except Exception as _error:
         _wrong = _door.blame(_error, *_door.given({args}, {kwargs}, _kwargs))
         if _wrong is None:
+            _shorten(_error)
             raise
     raise _wrong
 """
-WRITTEN = f"{__file__} (written)"  # a file without lines, of which tracebacks would show others
 STUB, STUB_OUT = [
     eval(compile(f"lambda *args, {out}**kwargs: _begin(*args, {given}**kwargs)", WRITTEN, "eval")).__code__
     for out, given in (("", ""), ("out=None, ", "out=out, "))
@@ -176,6 +177,7 @@ def door(
 
         return functools.update_wrapper(passing, function)
     scope: dict[str, Any] = {"__name__": __name__, "MISSING": MISSING, "_door": behind, "_function": function}
+    scope["_shorten"] = shorten
     made: Any = types.FunctionType(STUB_OUT if into else STUB, scope)
     made.__kwdefaults__ = {"out": None} if into else None
 
@@ -251,23 +253,6 @@ def _is_so(name: str, value: Any) -> bool:
         case "pin_memory":
             return value in (None, False)
     return False
-
-
-def deliberate(error: BaseException | None) -> bool:
-    """Whether ``raise`` statements made an error and all that led to it, rather than an operation that failed."""
-    while error is not None:
-        if not raised(error):
-            return False
-        error = error.__cause__ or error.__context__
-    return True
-
-
-def raised(error: BaseException) -> bool:
-    """Whether an error comes from a ``raise`` statement."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace is not None and dis.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]] == "RAISE_VARARGS"
 
 
 def _wrong_argument(

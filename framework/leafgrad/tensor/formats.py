@@ -6,12 +6,14 @@ A tensor in ``channels_last`` has the same elements under the same indices; its 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from leafgrad import dtypes, modes
+from leafgrad.ops import dispatch
 from leafgrad.ops.convert import contiguous as in_order
-from leafgrad.ops.geometry import inverse
+from leafgrad.ops.geometry import memory_order
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.public import public
@@ -91,33 +93,63 @@ def laid_out(input: Tensor, memory_format: Any, function: str) -> Tensor:
     return permuted(in_order(permuted(input, ordered)), back)
 
 
-def follow(out: Tensor, like: Tensor, order: tuple[int, ...]) -> Tensor:
-    """``out``, which nobody else has yet, with its dimensions in memory in this order if those of ``like`` are.
+def follow(out: Tensor, order: tuple[int, ...] | None) -> Tensor:
+    """``out``, which nobody else has yet, with its dimensions in memory in this order, or in their own.
 
     Not in a trace, where nothing has an order.
     """
-    data = like._data
-    if modes.get() & (modes.TRACE | modes.BATCH) or isinstance(data, SymbolBase) or data.flags.c_contiguous:
-        return out
-    if data.transpose(order).flags.c_contiguous:
-        out._data = in_order.function(out._data.transpose(order)).transpose(inverse(order))
+    data = out._data
+    if not modes.get() & (modes.TRACE | modes.BATCH) and not isinstance(data, SymbolBase):
+        out._data = dispatch.ordered(data, order or tuple(range(data.ndim)))
     return out
 
 
+def preserved(out: Tensor, like: Tensor) -> Tensor:
+    """``out``, which nobody else has yet, with its dimensions in memory in the order that those of ``like`` have."""
+    data = like._data
+    if isinstance(data, SymbolBase) or data.flags.c_contiguous or data.shape != out._data.shape:
+        return out
+    return follow(out, memory_order(data.shape, [data.strides]))
+
+
+def channels_last(t: Any) -> tuple[int, ...] | None:
+    """The order of a tensor's dimensions in memory, outermost first, if that is ``channels_last``."""
+    data = t._data if isinstance(t, Tensor) else None
+    if data is None or isinstance(data, SymbolBase) or data.flags.c_contiguous:  # as mostly
+        return None
+    ndim = len(data.shape)
+    if ndim not in RANKS.values() or not data.strides[1]:
+        return None
+    order, least = (0, *range(2, ndim), 1), 0
+    for d in reversed(order):
+        step = data.strides[d]
+        if not data.shape[d] or step < least or (d == 0 and least == data.strides[1]):
+            return None
+        least = step * max(data.shape[d], 1)
+    return order
+
+
 def keeps_channels_last(function: F) -> F:
-    """A function of channels whose results, where they are new, keep ``channels_last``, as in PyTorch."""
+    """A function of channels whose results, where they are new, keep ``channels_last``, as in PyTorch.
+
+    So they do where what it is called with as ``weight`` lies like that, if it has as many dimensions.
+    """
+    weighs = list(inspect.signature(function).parameters)[1:2] == ["weight"]
 
     @functools.wraps(function)
     def keeping(input: Any, *args: Any, **kwargs: Any) -> Any:
         result = function(input, *args, **kwargs)
-        data = input._data if isinstance(input, Tensor) else None
-        if data is None or isinstance(data, SymbolBase) or data.flags.c_contiguous:  # as mostly
-            return result
-        if (ndim := len(data.shape)) in RANKS.values():
+        order = None
+        for t in (input, *args[:1]) if weighs else (input,):
+            data = t._data if isinstance(t, Tensor) else None
+            if data is not None and not isinstance(data, SymbolBase) and not data.flags.c_contiguous:  # seldom
+                order = order or channels_last(t)
+        if order is not None:
             for out in result if isinstance(result, tuple) else (result,):
                 base = None if out._view is None else out._base
-                if out is not input and (base is None or (base is not input and base is not input._base)):
-                    follow(out, input, (0, *range(2, ndim), 1))
+                known = out is input or (base is not None and (base is input or base is input._base))
+                if out.ndim == len(order) and not known:
+                    follow(out, order)
         return result
 
     return cast(F, keeping)

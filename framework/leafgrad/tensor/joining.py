@@ -13,6 +13,7 @@ from leafgrad.tensor import arguments
 from leafgrad.tensor.arguments import expect_tensor, integer
 from leafgrad.tensor.creation import new_zeros, zeros
 from leafgrad.tensor.data import tensor
+from leafgrad.tensor.formats import RANKS, channels_last, follow
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import atleast_1d, atleast_2d, atleast_3d, reshaped
@@ -70,7 +71,10 @@ def cat(tensors: Tensors, dim: int = 0) -> Tensor:
                 f"Sizes of tensors must match except in dimension {dim}. Expected size {first[k]} but got size "
                 f"{shape[k]} for tensor number {i} in the list."
             )
-    return _cat(*parts, dim=d)
+    out: Tensor = _cat(*parts, dim=d)
+    if len(first) in RANKS.values() and (order := channels_last(parts[0])) and all(map(channels_last, parts)):
+        return follow(out, order)
+    return out
 
 
 @public(only="leafgrad", out="cast")
@@ -89,7 +93,13 @@ def stack(tensors: Tensors, dim: int = 0) -> Tensor:
                 f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
                 f"{list(x._data.shape)} at entry {i}"
             )
-    return _stack(*parts, dim=d)
+    out: Tensor = _stack(*parts, dim=d)
+    order = channels_last(parts[0])
+    if order and d < len(shape) and all(map(channels_last, parts)):  # as cat, whose dimension d is then two
+        moved = [k + (k >= d) for k in order]
+        at = moved.index(d + 1)
+        return follow(out, (*moved[:at], d, *moved[at:]))
+    return out
 
 
 @public(only="leafgrad", out="cast")

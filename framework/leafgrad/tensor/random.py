@@ -13,6 +13,7 @@ from leafgrad.ops.complex import view_as_complex
 from leafgrad.ops.refuse import refuse
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import DType, expect_within, kind, sizes
+from leafgrad.tensor.formats import preserved
 from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
 
@@ -307,7 +308,9 @@ def randn_like(input: Tensor, *, dtype: DType = None, device: Any = None, requir
 def _like(function: Callable[..., Tensor], input: Tensor, dtype: DType, device: Any, requires_grad: bool) -> Tensor:
     arguments.expect_tensor(input, "input", f"{function.__name__}_like")
     place = input.device if device is None else device
-    return function(input.shape, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad)
+    return preserved(
+        function(input.shape, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad), input
+    )
 
 
 @public(only="leafgrad")
@@ -325,7 +328,8 @@ def randint_like(
         arguments.expect_real(arguments.expect_tensor(input, "input", "randint_like"), "randint_like")
     first, end = (0, low) if high is None else (low, high)
     place = input.device if device is None else device
-    return randint(first, end, input.shape, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad)
+    out = randint(first, end, input.shape, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad)
+    return preserved(out, input)
 
 
 @public(only="leafgrad", out="like")

@@ -12,6 +12,7 @@ from leafgrad.ops.marks import shown_as
 from leafgrad.ops.strided import windows
 from leafgrad.tensor import arguments
 from leafgrad.tensor.data import copied
+from leafgrad.tensor.formats import channels_last, follow, preserved
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import reshaped
@@ -25,7 +26,7 @@ def flip(input: Tensor, dims: Any) -> Tensor:
     """A copy with the order along ``dims`` reversed."""
     arguments.expect_tensor(input, "input", "flip")
     given = arguments.shape((dims,), "flip", "dims")
-    return ops.flip(input, dims=arguments.dims(input, given, "flip") if given else ())
+    return preserved(ops.flip(input, dims=arguments.dims(input, given, "flip") if given else ()), input)
 
 
 attach("flip", lambda self, *dims: flip(self, arguments.shape(dims, "flip", "dims")))
@@ -65,7 +66,8 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
     if not input.ndim:
         raise IndexError(f"roll: dims: Dimension specified as {along[0]} but tensor has no dimensions; leave out dims")
     along = tuple(arguments.one_dim(input, d, "roll", name="dims") for d in along)
-    return ops.roll(input, shifts=by, dims=along)
+    out: Tensor = ops.roll(input, shifts=by, dims=along)
+    return follow(out, order) if (order := channels_last(input)) else out
 
 
 @public

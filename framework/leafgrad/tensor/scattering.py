@@ -14,6 +14,7 @@ from leafgrad.ops.marks import shown_as
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import part
 from leafgrad.tensor import arguments
+from leafgrad.tensor.formats import follow, preserved
 from leafgrad.tensor.gathering import (
     expect_fitting,
     expect_indices,
@@ -181,7 +182,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
         filled = ops.index_put(new_full(at, shape=(count,), value=False, dtype="bool"), True, at, dims=(0,))
     mask = reshaped(filled, tuple(count if i == d else 1 for i in range(x._data.ndim)))
     out = where(mask, _number_or_0d(input, value, "index_fill"), x)  # each element once, unlike its index
-    return unlifted(out, input)
+    return preserved(unlifted(out, input), input)
 
 
 def _number_or_0d(input: Tensor, value: Any, function: str) -> Any:
@@ -215,7 +216,8 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """``value`` (a number or a 0-d tensor) where ``mask`` holds, ``input`` elsewhere. The two broadcast."""
     x = arguments.expect_tensor(input, "input", "masked_fill")
-    return where(expect_mask(mask, "masked_fill"), _number_or_0d(x, value, "masked_fill"), x)
+    out: Tensor = where(expect_mask(mask, "masked_fill"), _number_or_0d(x, value, "masked_fill"), x)
+    return follow(out, None)
 
 
 @public(inplace=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from mmap import ACCESS_COPY, ACCESS_WRITE, mmap
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -23,11 +24,41 @@ from leafgrad.tensor.view import is_own_leaf
 class UntypedStorage:
     """The memory that a tensor and all of its views share: one object for one piece of memory, as long as it is held.
 
-    Made by ``Tensor.untyped_storage``.
+    Made by ``Tensor.untyped_storage`` and ``from_file``. ``storage[a:b]`` is a part of it, ``asarray(storage)`` a
+    tensor of its bytes.
     """
 
     def __init__(self, owner: Any) -> None:
         self._owner = owner
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The bytes of a file, which are read when they are asked for.
+
+        Args:
+            filename: where it is.
+            shared: whether writes go into the file; otherwise they stay in memory.
+            nbytes: how many bytes; 0: all.
+        """
+        with open(filename, "r+b" if shared else "rb") as file:
+            held = mmap(file.fileno(), nbytes, access=ACCESS_WRITE if shared else ACCESS_COPY)
+        return cls(backends.by_device_type("cpu").xp.frombuffer(held, "uint8"))
+
+    def untyped(self) -> UntypedStorage:
+        """Itself, as of a TypedStorage."""
+        return self
+
+    def __getitem__(self, at: Any) -> Any:
+        found = self._flat()[at]
+        return UntypedStorage(found) if isinstance(at, slice) else int(found)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        flat = self._flat()
+        return flat.copy() if copy else flat
+
+    def _flat(self) -> Any:
+        """The bytes as an array."""
+        return self._owner.reshape(-1).view("uint8")
 
     def nbytes(self) -> int:
         """How many bytes there are."""

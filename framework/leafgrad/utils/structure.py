@@ -4,8 +4,9 @@ A row is one container, ``[kind, items]``, and stands after those that it contai
 stand for themselves, ``{"tensor": name}`` for a tensor, ``{"path": text}`` for a path, and ``{"row": n}`` for a
 container. With ``"grad": true`` the tensor requires grad, with ``"shared": true`` it is another tensor with the same
 memory; with ``"size"``, ``"stride"`` and ``"offset"``, counted in elements, it is a part of that memory; with
-``"numpy"`` it is an ``"array"`` or a ``"scalar"`` of NumPy's. In a mapping, the pair whose key is None holds what else
-belongs to it: in an OrderedDict the versions of the modules that a ``state_dict()`` is of.
+``"numpy"`` it is an ``"array"`` or a ``"scalar"`` of NumPy's, of its ``"dtype"`` where leafgrad has no such. In a
+mapping, the pair whose key is None holds what else belongs to it: in an OrderedDict the versions of the modules that a
+``state_dict()`` is of.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path, PurePath
 from types import SimpleNamespace
 from typing import Any
 
+from leafgrad import dtypes
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.storage import as_strided, storage
 from leafgrad.tensor.tensor import Tensor
@@ -145,6 +147,8 @@ def pack(obj: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
                     item["grad"] = True
                 if t is not value:
                     item["numpy"] = "array" if type(value).__name__ == "ndarray" else "scalar"
+                    if value.dtype.kind in BITS and dtypes.of(t._data).name != value.dtype.name:
+                        item["dtype"] = value.dtype.str
                 known[id(value)] = value, item
                 top.add(item)
             elif value is None or isinstance(value, (bool, int, float, str)):
@@ -218,6 +222,9 @@ def overlapping(spans: Iterable[tuple[int, int, str]]) -> list[list[tuple[int, i
     return [group for group in groups if len(group) > 1]
 
 
+BITS = "uMm"  # kinds of NumPy's numbers that leafgrad lacks in part: they are stored as signed integers of their size
+
+
 def _is_of_numpy(value: Any) -> bool:
     return type(value).__module__ == "numpy" and hasattr(value, "__array__") and not isinstance(value, (str, bytes))
 
@@ -226,6 +233,8 @@ def _of_numpy(value: Any, stack: list[_Open]) -> Tensor:
     try:
         made = tensor(value)
     except TypeError as error:
+        if value.dtype.kind in BITS:
+            return tensor(value.view(f"i{value.dtype.itemsize}"))
         raise TypeError(f"save: obj{_where(stack)}: expected numbers that leafgrad has, got {value.dtype}") from error
     return made
 
@@ -326,6 +335,7 @@ def one(item: dict[str, Any], stored: Tensor) -> Any:
         found = _part(found, item["size"], item.get("stride"), item.get("offset"))
     if "numpy" in item:
         array = found.cpu().numpy()
+        array = array.view(item["dtype"]) if "dtype" in item else array
         return array[()] if item["numpy"] == "scalar" and not array.ndim else array
     return found.requires_grad_() if item.get("grad") else found
 

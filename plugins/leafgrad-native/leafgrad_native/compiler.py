@@ -288,14 +288,16 @@ def ends(process: subprocess.Popen[bytes], seconds: float) -> bytes:
     import subprocess
 
     first, last = bytearray(), bytearray()
+    pipe, process.stdout = (process.stdout, None)  # who reads it closes it: its number may be another file's then
+    assert pipe is not None
 
     def read() -> None:
-        assert process.stdout is not None
-        while piece := os.read(process.stdout.fileno(), KEPT):
-            room = KEPT - len(first)
-            first.extend(piece[:room])
-            last.extend(piece[room:])
-            del last[:-KEPT]
+        with pipe:
+            while piece := os.read(pipe.fileno(), KEPT):
+                room = KEPT - len(first)
+                first.extend(piece[:room])
+                last.extend(piece[room:])
+                del last[:-KEPT]
 
     reader = threading.Thread(target=read, daemon=True)
     reader.start()

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -109,6 +110,18 @@ def test_a_hanging_compiler_is_ended_with_its_children(use, monkeypatch, tmp_pat
     beats = (tmp_path / "beats").read_bytes()
     time.sleep(0.1)
     assert (tmp_path / "beats").read_bytes() == beats
+
+
+@posix
+def test_the_pipe_of_a_compiler_that_prints_for_ever_is_closed_by_its_reader(use, monkeypatch):
+    monkeypatch.setenv("LEAFGRAD_CC_TIMEOUT", "0.2")
+    use("exec yes")
+    before, others = len(os.listdir("/dev/fd")), {*threading.enumerate()}
+    with pytest.raises(NoCompiler, match="was ended"):
+        compiler()
+    for reader in {*threading.enumerate()} - others:
+        reader.join(30)
+    assert len(os.listdir("/dev/fd")) == before
 
 
 @posix

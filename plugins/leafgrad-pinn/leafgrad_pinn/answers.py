@@ -38,12 +38,33 @@ def evaluate(
             domain.check_inside("Solution", rows)
         tensors = columns_of(domain, rows, parameter.dtype, parameter.device)
         with leafgrad.no_grad():
-            found = {name: value for module in modules for name, value in module(tensors).items()}
+            found = fields_at(modules, domain, rows, tensors)
         for name, value in found.items():
             if name not in values:
                 values[name] = np.empty(size, dtype=value.dtype.name)
             values[name][begin : begin + CHUNK] = value.cpu().numpy()
     return {name: value.reshape(shape) for name, value in values.items()}
+
+
+def fields_at(
+    modules: Sequence[Surrogate | Piecewise], domain: Domain, rows: Array, columns: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """Each field at points (n, d), also given by coordinate; nan, with all its derivatives, outside of its part."""
+    found = {}
+    for module in modules:
+        for name, value in module(columns).items():
+            beyond = outside(module, name, domain, rows)
+            if beyond.any():
+                factor = np.where(beyond, np.nan, 1.0)
+                value = value * leafgrad.tensor(factor, dtype=value.dtype, device=value.device)
+            found[name] = value
+    return found
+
+
+def outside(module: Any, name: str, domain: Domain, rows: Array) -> Array:
+    """Which points (n, d) a field of a `Surrogate` or `Piecewise` says nothing of, lying outside its part: (n,)"""
+    part = module.parts.get(name)
+    return np.zeros(len(rows), bool) if part is None else ~part.contains(rows[:, : len(domain.space)])
 
 
 class Expression:
@@ -79,7 +100,7 @@ class Expression:
         }  # fmt: skip
         points = Points(columns, self.domain.space, sides)
         with leafgrad.enable_grad():
-            found = {name: value for module in self.run.modules for name, value in module(columns).items()}
+            found = fields_at(self.run.modules, self.domain, rows, columns)
             values: dict[str, Any] = {**self.run.unknowns, **columns}
             values |= {name: points.value(value, self.coordinates[name], name) for name, value in found.items()}
             for name, (real, imag) in self.solution.pairs.items():

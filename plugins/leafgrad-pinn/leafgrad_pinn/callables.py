@@ -104,10 +104,11 @@ def check_number(what: str, value: Any, least: float | None = None, whole: bool 
         raise ValueError(f"{what}: expected {'a finite number' if least is None else f'at least {least}'}, got {value}")
 
 
-def names_of(what: str, names: str) -> list[str]:
-    """Names in one string; TypeError for others, ValueError if there are none."""
-    if not isinstance(names, str):
-        raise TypeError(f"{what}: expected names in one string, as 'x_min x_max', got {names!r}")
-    if not names.split():
+def names_of(what: str, names: str | Iterable[str]) -> list[str]:
+    """Names in one string, or a list of them; TypeError for others, ValueError if there are none."""
+    found = names.split() if isinstance(names, str) else list(names) if isinstance(names, (list, tuple)) else [None]
+    if not all(isinstance(name, str) for name in found):
+        raise TypeError(f"{what}: expected names in one string, as 'x_min x_max', or a list of them, got {names!r}")
+    if not found:
         raise ValueError(f"{what}: expected at least one name, got {names!r}")
-    return names.split()
+    return [str(name) for name in found]

@@ -13,10 +13,12 @@ import leafgrad
 from leafgrad import Tensor, plugins
 from leafgrad_pinn import layers, networks, shapes
 from leafgrad_pinn.domains import Domain, Parameter, Time
+from leafgrad_pinn.ellipses import Ellipse
 from leafgrad_pinn.field import Derivative, Field, Hard
 from leafgrad_pinn.implicit import SignedDistance
 from leafgrad_pinn.polygons import Polygon
 from leafgrad_pinn.sets import Combined
+from leafgrad_pinn.surfaces import Surface
 
 RECIPES = {
     recipe.__name__: recipe
@@ -49,7 +51,8 @@ def encode(value: Any) -> Any:
         return {"derivative": value.name, "of": encode(value.of), "by": value.coordinate, "factor": value.factor}
     if isinstance(value, Field):
         parts = {name: encode(getattr(value, name)) for name in ("domain", "net", "initial", "boundary")}
-        return {"field": value.name, "scale": value.scale, **parts}
+        part = {} if value.part is None else {"part": encode(value.part)}
+        return {"field": value.name, "scale": value.scale, **parts, **part}
     if isinstance(value, Domain):
         ranges = {"ranges": encode(list(value.parameters))} if value.parameters else {}
         return {"domain": encode(value.shape), "time": encode(value.time), **ranges}
@@ -63,6 +66,11 @@ def encode(value: Any) -> Any:
         return {"recipe": type(value).__name__, **{m.name: encode(getattr(value, m.name)) for m in members(value)}}
     if callable(value):
         return Program.record(value).saved()
+    if isinstance(value, networks.Own):
+        raise ValueError(
+            "save: expected a network of leafgrad_pinn, got Own(...), which no file can make again; leave out=... out, "
+            "and keep the weights by sol.export('net.safetensors')"
+        )
     raise ValueError(f"save: expected what fields are made of, got {type(value).__name__}")
 
 
@@ -72,6 +80,12 @@ def encode_shape(shape: shapes.Shape) -> dict[str, Any]:
         return {"shape": "box", "periodic": " ".join(shape.periodic), "sides": encode(shape.sides)}
     if isinstance(shape, shapes.Ball):
         return {"shape": "ball", "radius": shape.radius, "edge": shape.edge, "center": encode(shape.origin)}
+    if isinstance(shape, Ellipse):
+        return {"shape": "ellipse", "axes": encode(shape.axes.tolist()), "edge": shape.edge,
+                "center": encode(shape.origin)}  # fmt: skip
+    if isinstance(shape, Surface):
+        return {"shape": "surface", "vertices": encode(shape.vertices), "triangles": encode(shape.faces),
+                "names": " ".join(shape.names), "edge": shape.edge}  # fmt: skip
     if isinstance(shape, Polygon):
         names = " ".join(shape.names)
         return {"shape": "polygon", "vertices": encode(shape.vertices), "names": names, "edges": encode(shape.sides)}

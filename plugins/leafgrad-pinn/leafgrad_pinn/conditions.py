@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Unpack
 
 import numpy as np
 
 from leafgrad import Tensor
 from leafgrad_pinn.callables import Function, Named, check_number, names_of
 from leafgrad_pinn.domains import Domain
-from leafgrad_pinn.sampling import Array, check_sampler
+from leafgrad_pinn.places import AtPoints, Part, Somewhere, normals_at, true_at
+from leafgrad_pinn.sampling import Array, check_sampler, columns_given
+from leafgrad_pinn.shapes import Shape
 from leafgrad_pinn.values import Points, Value
 
 Batch = dict[str, Array]
@@ -54,6 +57,11 @@ class Condition(ABC):
         sampler: how they are chosen, one of ``leafgrad_pinn.sampling.SAMPLERS``.
         weight: what its mean square counts in the loss.
         name: how histories and errors call it; the class and edges by default.
+        of: a shape within the domain, whose inside or edges are meant in place of the domain's.
+        where: a function of coordinates by name, such as ``lambda x: x < 0.5``: it holds where that is true.
+        points: for each coordinate an array (n,), to take these points and no others.
+        weights: for each of these points what its squared residual counts, (n,).
+        loss: what is squared in place of a residual r, a function of r such as `Huber`.
 
     Attributes:
         minimised: whether it is to be least, rather than zero.
@@ -61,7 +69,19 @@ class Condition(ABC):
 
     minimised = False
 
-    def __init__(self, n: int, sampler: str, weight: float, name: str | None) -> None:
+    def __init__(
+        self,
+        n: int,
+        sampler: str,
+        weight: float,
+        name: str | None,
+        *,
+        of: Shape | None = None,
+        where: Function | None = None,
+        points: Mapping[str, Array] | None = None,
+        weights: Array | None = None,
+        loss: Callable[[Any], Any] | None = None,
+    ) -> None:
         what = type(self).__name__
         check_number(f"{what}: n", n, 1, whole=True)
         check_number(f"{what}: weight", weight)
@@ -69,6 +89,42 @@ class Condition(ABC):
             raise ValueError(f"{what}: weight: expected a positive number, got {weight}")
         check_sampler(sampler)
         self.n, self.sampler, self.weight, self.name = n, sampler, float(weight), name or what.lower()
+        if not (of is None or isinstance(of, Shape)):
+            raise TypeError(f"{self.name}: of: expected a shape, such as Box(x=(0, 1)), got {of!r}")
+        for option, given in (("where", where), ("loss", loss)):
+            if not (given is None or callable(given)):
+                raise TypeError(f"{self.name}: {option}: expected a function, got {given!r}")
+        self.of, self.where, self.loss = of, where, loss
+        self.own = None if points is None else columns_given(self.name, points, weights)
+        if weights is not None and points is None:
+            raise ValueError(f"{self.name}: weights: expected points=..., which they belong to, got none")
+        if self.own is not None:
+            self.n = len(self.own["weights"])
+
+    def region(self, domain: Domain) -> Domain:
+        """What of the problem's domain it is about."""
+        if self.of is not None:
+            if set(self.of.names) != set(domain.space):
+                raise ValueError(
+                    f"{self.name}: of: expected a shape of {', '.join(domain.space)}, got {', '.join(self.of.names)}"
+                )
+            domain = Domain(self.of, domain.time, domain.parameters)
+        if self.where is None:
+            return domain
+        return Part(domain, Named(self.where, f"{self.name}: where", domain.names))
+
+    def placed(self, domain: Domain) -> Batch | None:
+        """Its own points (n, d), where it has such, and their weights (n,)."""
+        if self.own is None:
+            return None
+        if set(self.own) != {*domain.names, "weights"}:
+            got = ", ".join(name for name in self.own if name != "weights")
+            raise ValueError(f"{self.name}: points: expected arrays of {', '.join(domain.names)}, got {got}")
+        points = np.stack([self.own[name] for name in domain.names], 1)
+        if self.where is not None and not true_at(Named(self.where, f"{self.name}: where", domain.names), domain,
+                                                  points).all():  # fmt: skip
+            raise ValueError(f"{self.name}: points: expected ones for which `where` is true, got others")
+        return {"points": points, "weights": self.own["weights"]}
 
     @abstractmethod
     def bind(self, scene: Scene) -> None:
@@ -80,7 +136,12 @@ class Condition(ABC):
 
     def within(self, domain: Domain) -> Condition | None:
         """What it asks for in a part of its domain; None for nothing."""
-        return self
+        found = self.placed(domain)
+        if found is None or self.own is None:
+            return self
+        inside, part = domain.inside(found["points"]), copy.copy(self)
+        part.own, part.n = {name: array[inside] for name, array in self.own.items()}, int(inside.sum())
+        return part if part.n else None
 
     @abstractmethod
     def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
@@ -98,13 +159,20 @@ class Interior(Condition):
 
     Args:
         equation: a function of fields and coordinates by name, whose result, or tuple of results, shall be zero.
-        n, sampler, weight, name: see `Condition`.
+        n, sampler, weight, name, of, where, points, weights, loss: see `Condition`.
     """
 
     def __init__(
-        self, equation: Function, n: int = 2048, *, sampler: str = "sobol", weight: float = 1, name: str | None = None
+        self,
+        equation: Function,
+        n: int = 2048,
+        *,
+        sampler: str = "sobol",
+        weight: float = 1,
+        name: str | None = None,
+        **place: Unpack[AtPoints],
     ) -> None:
-        super().__init__(n, sampler, weight, name)
+        super().__init__(n, sampler, weight, name, **place)
         self.equation = equation
 
     def bind(self, scene: Scene) -> None:
@@ -113,7 +181,11 @@ class Interior(Condition):
         self.call = scene.named(self.equation, self.name)
 
     def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
-        return self.at(domain.interior(self.n, self.sampler, rng), rng)
+        region, given = self.region(domain), self.placed(domain)
+        if given is None:
+            return self.at(region.interior(self.n, self.sampler, rng), rng)
+        region.check_inside(self.name, given["points"])
+        return self.at(given["points"], rng) | given
 
     def at(self, points: Array, rng: np.random.Generator) -> Batch:
         """Points (n, d), with what else the residual needs at them."""
@@ -128,24 +200,27 @@ class OnBoundary(Condition):
 
     Args:
         value: a number, or a function of coordinates (and fields) by name.
-        on: names of edges as one string; all of them by default.
+        on: names of edges as one string, or a list; all of them by default.
         field: its name, where there are several.
-        n, sampler, weight, name: see `Condition`.
+        n, sampler, weight, name, of, where, points, weights, loss: see `Condition`.
     """
 
     def __init__(
         self,
         value: Function | float,
-        on: str | None = None,
+        on: str | Sequence[str] | None = None,
         *,
         field: str | None = None,
         n: int = 256,
         sampler: str = "sobol",
         weight: float = 1,
         name: str | None = None,
+        **place: Unpack[AtPoints],
     ) -> None:
-        label = type(self).__name__.lower() + (f" {field}" if field else "") + (f" {on}" if on else "")
-        super().__init__(n, sampler, weight, name or label)
+        what = type(self).__name__.lower()
+        edges = "" if on is None else " ".join(names_of(f"{name or what}: on", on))
+        label = what + (f" {field}" if field else "") + (f" {edges}" if edges else "")
+        super().__init__(n, sampler, weight, name or label, **place)
         self.value, self.on, self.field = value, on, field
 
     def bind(self, scene: Scene) -> None:
@@ -154,12 +229,16 @@ class OnBoundary(Condition):
 
     def bind_value(self, scene: Scene) -> None:
         """What is said, and on which edges."""
-        chosen = scene.domain.edges if self.on is None else names_of(f"{self.name}: on", self.on)
-        self.edges = scene.domain.check_edges(chosen)
+        region = self.region(scene.domain)
+        chosen = region.edges if self.on is None else names_of(f"{self.name}: on", self.on)
+        self.edges = region.check_edges(chosen)
         self.call = scene.named(self.value, self.name)
 
     def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
-        points, normals = domain.boundary(self.n, self.edges, self.sampler, rng)
+        region, given = self.region(domain), self.placed(domain)
+        if given is not None:
+            return {**given, "normals": normals_at(self.name, region, given["points"])}
+        points, normals = region.boundary(self.n, self.edges, self.sampler, rng)
         return {"points": points, "normals": normals}
 
 
@@ -185,7 +264,7 @@ class Boundary(OnBoundary):
         on, n, sampler, weight, name: as for `Dirichlet`.
     """
 
-    def __init__(self, equation: Function, on: str | None = None, **options: Any) -> None:
+    def __init__(self, equation: Function, on: str | Sequence[str] | None = None, **options: Any) -> None:
         super().__init__(equation, on, **options)
 
     def bind(self, scene: Scene) -> None:
@@ -203,7 +282,9 @@ class Robin(OnBoundary):
         a, b: numbers.
     """
 
-    def __init__(self, value: Function | float, on: str | None = None, *, a: float, b: float, **options: Any) -> None:
+    def __init__(
+        self, value: Function | float, on: str | Sequence[str] | None = None, *, a: float, b: float, **options: Any
+    ) -> None:
         super().__init__(value, on, **options)
         check_number(f"{self.name}: a", a)
         check_number(f"{self.name}: b", b)
@@ -264,7 +345,7 @@ class Initial(Condition):
 
     Args:
         value, rate: numbers, or functions of coordinates by name.
-        field, n, sampler, weight, name: as for `Dirichlet`.
+        field, n, sampler, weight, name, of, where, loss: as for `Dirichlet`.
     """
 
     def __init__(
@@ -277,8 +358,9 @@ class Initial(Condition):
         sampler: str = "sobol",
         weight: float = 1,
         name: str | None = None,
+        **place: Unpack[Somewhere],
     ) -> None:
-        super().__init__(n, sampler, weight, name or "initial" + (f" {field}" if field else ""))
+        super().__init__(n, sampler, weight, name or "initial" + (f" {field}" if field else ""), **place)
         self.value, self.rate, self.field = value, rate, field
 
     def bind(self, scene: Scene) -> None:
@@ -290,7 +372,7 @@ class Initial(Condition):
         self.speed = None if self.rate is None else scene.named(self.rate, f"{self.name}: rate")
 
     def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
-        return {"points": domain.start(self.n, self.sampler, rng)}
+        return {"points": self.region(domain).start(self.n, self.sampler, rng)}
 
     def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
         u: Value = values[self.target]

@@ -19,10 +19,12 @@ from leafgrad import Tensor, plugins
 from leafgrad_pinn import layers, networks, schema, shapes
 from leafgrad_pinn.codec import CONSTANTS, RECIPES, Program, unpaired
 from leafgrad_pinn.domains import Domain, Parameter, Time
+from leafgrad_pinn.ellipses import Ellipse
 from leafgrad_pinn.field import Derivative, Field, Hard
 from leafgrad_pinn.implicit import SignedDistance
 from leafgrad_pinn.polygons import Polygon
 from leafgrad_pinn.sets import Combined
+from leafgrad_pinn.surfaces import Surface
 
 POINTS = 16  # at which a program is tried
 MOST = 4096  # numbers that an operation may make of them
@@ -66,7 +68,7 @@ class Decoder:
                 lambda derivative, of, by, factor: Derivative(derivative, of, by, factor),
             ),
             "field": (
-                {"field": schema.text, "scale": scale, **named},
+                {"field": schema.text, "scale": scale, "part": shape, **named},
                 lambda field, domain, net, **given: Field(field, domain, net, **given),
             ),
             "domain": (
@@ -84,6 +86,16 @@ class Decoder:
                 {"shape": schema.text, "radius": schema.finite, "edge": schema.text,
                  "center": self.mapping(schema.finite)},
                 lambda shape, radius, edge, center: shapes.Ball(radius, edge, **center),
+            ),
+            "ellipse": (
+                {"shape": schema.text, "axes": self.items(schema.finite), "edge": schema.text,
+                 "center": self.mapping(schema.finite)},
+                lambda shape, axes, edge, center: Ellipse(axes, edge, **center),
+            ),
+            "surface": (
+                {"shape": schema.text, "vertices": self.made(np.ndarray, "an array"),
+                 "triangles": self.made(np.ndarray, "an array"), "names": schema.text, "edge": schema.text},
+                lambda shape, vertices, triangles, names, edge: Surface(vertices, triangles, names, edge),
             ),
             "polygon": (
                 {"shape": schema.text, "vertices": self.made(np.ndarray, "an array"), "names": schema.text,
@@ -119,7 +131,9 @@ class Decoder:
         if not isinstance(found, str) or found not in self.kinds:
             raise schema.misfit(where, f"one of {', '.join(self.kinds)}, or a recipe", ", ".join(map(str, saved)))
         checks, make = self.kinds[found]
-        parts = schema.record(checks, optional=("scale", "ranges"))(saved, where)  # which older files do not have
+        parts = schema.record(checks, optional=("scale", "ranges", "part"))(
+            saved, where
+        )  # which older files do not have
         with schema.making(where):
             made = make(**parts)
             return tried(made, where).function() if isinstance(made, Program) else made

@@ -52,21 +52,19 @@ def undetermined(problem: Problem) -> list[str]:
         surrogate.net = Probe(surrogate.bounds, len(surrogate.ansatz))
     batches = problem.some()
     before = residuals(system, batches)
-    found, unseen = [], set()
+    found, unseen, moved = [], set(), set()
     for surrogate in system.surrogates:
         for k, name in enumerate(surrogate.ansatz):
             surrogate.net.factors[k] = 2
-            if same(before, residuals(system, batches)):
+            after = residuals(system, batches)
+            if same(before, after):
                 unseen.add(name)
                 found.append(f"{name}: no condition depends on it")
+            pairs = zip(problem.names, before, after, strict=True)
+            moved |= {label for label, here, there in pairs if not same([here], [there])}
             surrogate.net.factors[k] = 1
-    for surrogate in system.surrogates:
-        surrogate.net.factors[:] = 2
-    for name, here, there in zip(problem.names, before, residuals(system, batches), strict=True):
-        if same([here], [there]) and not problem.unknowns and len(unseen) < len(problem.fields):
-            found.append(f"{name}: no field is in it")
-    for surrogate in system.surrogates:
-        surrogate.net.factors[:] = 1
+    if not problem.unknowns and len(unseen) < len(problem.fields):
+        found += [f"{label}: no field is in it" for label in problem.names if label not in moved]
     directions = free(system, batches, before, unseen)
     if directions:
         found.append(f"at least {len(directions)} direction{'s are' * (len(directions) > 1) or ' is'} free: "

@@ -13,13 +13,17 @@ import numpy as np
 import leafgrad
 from leafgrad import Tensor
 from leafgrad.func import functional_call, jacrev, vmap
+from leafgrad_pinn.answers import outside
+from leafgrad_pinn.conditions import Interior
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.integrals import Integral
 from leafgrad_pinn.objective import Parameters
 from leafgrad_pinn.problem import Tensors, norm, on_device
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import wave
+from leafgrad_pinn.taylor import Taylor, Unfit, slopes
 from leafgrad_pinn.trainee import Trainee
+from leafgrad_pinn.values import Request
 
 SHOWN = 4000  # points of a condition whose residuals are kept
 ELEMENTS = 2**23  # of a Jacobian that are in memory at once
@@ -35,6 +39,8 @@ def residuals(trainees: Sequence[Trainee]) -> dict[str, dict[str, Array]]:
             batch = trainee.batches[index]
             every = math.ceil(len(batch["points"]) / SHOWN)
             few = {key: t[::every] for key, t in batch.items()}
+            if trainee.problem.conditions[index].minimised:  # what is least is no residual
+                continue
             sizes = trainee.residuals(index, few).detach().square().sum(1).sqrt()
             found.setdefault(name, []).append((few["points"].detach().cpu().numpy(), sizes.cpu().numpy()))
     return {
@@ -46,9 +52,11 @@ def residuals(trainees: Sequence[Trainee]) -> dict[str, dict[str, Array]]:
 def relative(trainees: Sequence[Trainee]) -> dict[str, float]:
     """For each condition the norm of its residuals over that of its terms; of several windows the largest.
 
-    A term's size is what the residual is of no field at all, as a source or given values, or what fields as large as
-    the solution add to it which are waves over the domain; whichever is larger. The norm is the root mean square, or
-    the median if that gives less: near a corner of the domain the terms of a good solution may grow without bound.
+    A term's size is what the residual is of no field at all, as a source or given values; what fields as large as the
+    solution add to it which are waves over the domain; or what each derivative of the solution itself adds, as in thin
+    layers: whichever is largest. The norm is the dual one of the equation's energy, so that of m derivatives the root
+    mean square over wave numbers to the power of m // 2: what oscillates changes a solution the less, the higher the
+    order is.
     """
     found: dict[str, float] = {}
     for trainee in trainees:
@@ -83,25 +91,58 @@ def left_over(trainee: Trainee, index: int, sizes: Mapping[str, float]) -> float
         given = partial(waves, trainee.problem.domain, {name: factor * size for name, size in sizes.items()})
         return host(trainee.system.residuals(index, batch, given)[0])
 
-    left, source = host(trainee.residuals(index, batch)), of(0.0)
-    terms = [source, of(1.0) - source, left - source]
-    return min(share(norm(left), max(map(norm, terms))), share(median(left), max(map(median, terms))))
+    left, source, own = host(trainee.residuals(index, batch)), of(0.0), added(trainee, index, batch)
+    order = max((len(path) for (_, path), term in own.items() if term.any()), default=0)
+    points, bounds = host(batch["points"]), trainee.problem.domain.bounds
+    smooth = order // 2 if isinstance(trainee.problem.conditions[index], Interior) and len(bounds) <= 3 else 0
+    terms = [source, of(1.0) - source, left - source, *own.values()]
+    return share(dual(left, points, bounds, smooth), max(dual(term, points, bounds, smooth) for term in terms))
+
+
+def added(trainee: Trainee, index: int, batch: Tensors) -> dict[Request, Array]:
+    """What each derivative of the fields adds to a condition's residuals, to first order: (n, k) each.
+
+    Nothing where a condition depends on more than fields at its points.
+    """
+    try:
+        residuals, leaves = Taylor(trainee).expanded(index, batch)
+    except Unfit:
+        return {}
+    rates = list(slopes(residuals, leaves))
+    return {request: np.stack([host(rate[request] * leaf) for rate in rates], 1) for request, leaf in leaves.items()}
+
+
+def dual(values: Array, points: Array, bounds: Array, smooth: int) -> float:
+    """The norm of values (n, k) at points (n, d), each wave over the bounds divided by its number to a power.
+
+    What is too fast for so many points counts as the fastest wave that is not.
+    """
+    count = max(1, int(len(points) ** (1 / len(bounds)) / 2)) if smooth else 1
+    basis, numbers = np.ones((len(points), 1)), np.zeros(1)
+    k = np.arange(count)
+    for column, (low, high) in zip(points.T, bounds, strict=True) if smooth else ():
+        each = np.cos(np.pi * (column[:, None] - low) / (high - low) * k) * np.where(k, 2**0.5, 1)
+        basis = (basis[:, :, None] * each[:, None, :]).reshape(len(points), -1)
+        numbers = (numbers[:, None] + k**2).reshape(-1)
+    found = np.square(basis.T @ values / len(points)).sum(1)
+    weights = (1 + numbers) ** -float(smooth)
+    fast = max(0.0, float(np.square(values).sum() / len(points) - found.sum()))
+    return float(np.sqrt(weights @ found + weights.min() * fast))
 
 
 def share(left: float, terms: float) -> float:
     return left / terms if terms else 0.0
 
 
-def median(values: Array) -> float:
-    return float(np.median(np.abs(values)))
-
-
 def amplitudes(trainee: Trainee) -> dict[str, float]:
     """The root mean square of each field, at all points of the training."""
     values: dict[str, list[Array]] = {}
     for batch in trainee.batches:
-        for name, t in trainee.system.fields(trainee.system.points(batch["points"]).columns).items():
-            values.setdefault(name, []).append(host(t))
+        columns, rows = trainee.system.points(batch["points"]).columns, host(batch["points"])
+        for surrogate in trainee.system.surrogates:
+            for name, t in surrogate(columns).items():
+                inside = ~outside(surrogate, name, trainee.problem.domain, rows)
+                values.setdefault(name, []).append(host(t)[inside])
     return {name: norm(np.concatenate(parts)) for name, parts in values.items()}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leafgrad_pinn.answers import evaluate
+from leafgrad_pinn.answers import evaluate, outside
 from leafgrad_pinn.domains import Domain, Time
 from leafgrad_pinn.field import Surrogate
 from leafgrad_pinn.references import Reference
@@ -91,6 +91,9 @@ def score(
     errors = {}
     for name, known in truth_of(reference, domain.names).items():
         good = np.isfinite(known)
+        for module in modules:
+            rows = np.stack([column.ravel() for column in columns], 1)
+            good &= ~outside(module, name, domain, rows).reshape(good.shape)
         if until is not None:
             good &= columns[-1] <= until.stop
             if not known[good].any():  # the reference says nothing that an error could be relative to

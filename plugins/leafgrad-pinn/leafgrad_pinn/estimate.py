@@ -14,8 +14,9 @@ import numpy as np
 from scipy import linalg
 
 from leafgrad_pinn.field import columns_of
-from leafgrad_pinn.linearised import Linearised, Unfit, numbers
+from leafgrad_pinn.linearised import Linearised, numbers
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.taylor import Unfit
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.values import Path
 

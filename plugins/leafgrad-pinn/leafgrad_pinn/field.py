@@ -17,6 +17,7 @@ from leafgrad_pinn.domains import Domain, as_domain
 from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.networks import Network
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.shapes import Shape
 from leafgrad_pinn.values import reverse
 
 Beginning = tuple[Tensor, Tensor | None]  # a field at a window's first moment, and its derivative by time
@@ -30,15 +31,19 @@ class Hard:
 
     Args:
         value: a number, or a function of coordinates by name, defined all over the domain.
-        on: for a boundary, the names of edges, as one string; all of them by default.
+        on: for a boundary, the names of edges, as one string or a list; all of them by default.
         rate: for initial values, the derivative by time as well; a number or a function.
         clamped: for a boundary, that the field has the normal derivative of ``value`` there as well.
     """
 
     value: Function | float
-    on: str | None = None
+    on: str | Sequence[str] | None = None
     rate: Function | float | None = None
     clamped: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.on, (list, tuple)):
+            object.__setattr__(self, "on", " ".join(names_of("Hard: on", self.on)))
 
 
 class Field:
@@ -51,6 +56,8 @@ class Field:
         initial: ``Hard(...)`` for exact values at the first moment.
         boundary: ``Hard(...)`` for exact values on edges.
         scale: of what size it is, in its units; what a `Problem` finds by default, where that is far from 1.
+        part: a shape within the domain to which it belongs, such as one of two materials; elsewhere a solution has nan
+            for it. Conditions in such a shape take it as ``of=``.
 
     Raises:
         ValueError: names that clash, edges that do not exist, hard conditions that contradict each other.
@@ -68,6 +75,7 @@ class Field:
         initial: Hard | None = None,
         boundary: Hard | None = None,
         scale: float | None = None,
+        part: Shape | None = None,
     ) -> None:
         if not isinstance(net, Network):
             raise TypeError(f"net: expected a recipe, such as MLP(32, 3), got {type(net).__name__}")
@@ -82,7 +90,11 @@ class Field:
             check_number(f"Field {name!r}: scale", scale)
             if scale <= 0:
                 raise ValueError(f"Field {name!r}: scale: expected a positive number, got {scale}")
-        self.scale = scale
+        self.scale, self.part = scale, part
+        if part is not None and (not isinstance(part, Shape) or part.names != self.domain.space):
+            raise ValueError(
+                f"Field {name!r}: part: expected a shape of {', '.join(self.domain.space) or 'space'}, got {part!r}"
+            )
         self.shared: tuple[Field, ...] = (self,)
         clash = {name, *RESERVED} & set(self.domain.names)
         if clash or not name.isidentifier():
@@ -149,7 +161,7 @@ class Derivative(Field):
     def __init__(self, name: str, of: Field, coordinate: str, factor: float = 1.0) -> None:
         if not isinstance(of, Field):
             raise TypeError(f"Derivative {name!r}: of: expected a Field, got {type(of).__name__}")
-        super().__init__(name, of.domain, of.net)
+        super().__init__(name, of.domain, of.net, part=of.part)
         if coordinate not in of.domain.names:
             raise ValueError(
                 f"Derivative {name!r}: coordinate: expected one of {', '.join(of.domain.names)}, got {coordinate!r}"
@@ -328,6 +340,7 @@ class Surrogate(nn.Module):
         self.names, self.time, self.bounds = domain.names, domain.time, domain.bounds
         self.scales = [field.scale or 1.0 for field in shared if not isinstance(field, Derivative)]
         self.fields = [field.name for field in shared]
+        self.parts = {field.name: field.part for field in shared if field.part is not None}
         self.derivatives = [field for field in shared if isinstance(field, Derivative)]
         self.ansatz = {field.name: Ansatz(field) for field in shared if not isinstance(field, Derivative)}
         self.net = shared[0].net.build(domain.names, domain.bounds, len(self.ansatz), make)

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import linalg
 
-from leafgrad_pinn.linearised import Linearised, Unfit
+from leafgrad_pinn.linearised import Linearised
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.taylor import Unfit
 from leafgrad_pinn.trainee import Trainee
 
 FREE = (

@@ -1,49 +1,36 @@
 """The problem linearised about what was found, in a space of polynomials: A c + r = 0 for u + sum of c_k phi_k.
 
-Residuals depend on fields near a point, so that Taylor polynomials serve them as well as networks. How they change
-with the coefficients of these, from one reverse pass, and the derivatives of the basis make A; no derivative by a
-network's weights is taken. Coordinates have Chebyshev polynomials, periodic ones harmonics. It serves to say what the
-conditions leave open, and how large the error is.
+How residuals change with the fields' derivatives at each point (`leafgrad_pinn.taylor`) and the derivatives of the
+basis make A; no derivative by a network's weights is taken. Coordinates have Chebyshev polynomials, periodic ones
+harmonics. It serves to say what the conditions leave open, and how large the error is.
 """
 
 from __future__ import annotations
 
 import copy
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
-from itertools import combinations_with_replacement
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.polynomial import chebyshev
 
 import leafgrad
 from leafgrad import Tensor
-from leafgrad.autograd import grad
 from leafgrad_pinn.conditions import Condition, Interior, Wrap
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.field import Derivative, Field
 from leafgrad_pinn.integrals import Integral
-from leafgrad_pinn.planner import plan as cheapest
 from leafgrad_pinn.problem import Tensors, on_device
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.shapes import Box
+from leafgrad_pinn.taylor import Taylor, Unfit, slopes
 from leafgrad_pinn.trainee import Trainee
-from leafgrad_pinn.values import LAP, Path, Request, reverse, sorted_path
+from leafgrad_pinn.values import LAP, Path
 from leafgrad_pinn.windows import Continued
 
-SAME = 1e-6  # of the residuals: how far those of given derivatives may be from the system's
 EXACT = 100.0  # times other rows: those that hold where fields are exact
 CHUNK = 4096  # points at once
 
-HIGHEST = 6  # derivatives that a condition may ask for
-
 Rows = tuple[Array, Array]  # A (m, k) and r (m,)
-Leaves = dict[Request, Tensor]
-
-
-class Unfit(Exception):
-    """It cannot be linearised so; says why."""
 
 
 class Polynomials:
@@ -107,14 +94,15 @@ class Linearised:
             raise Unfit("ends of a coordinate that agree softly")
         if any(isinstance(condition, Integral) for condition in trainee.problem.conditions):
             raise Unfit("integrals, which depend on more than fields at a point")
-        self.fields = {field.name: field for field in trainee.problem.fields}
-        self.orders = [0] * len(trainee.problem.conditions)
+        if any(condition.of is not None or condition.own is not None for condition in trainee.problem.conditions):
+            raise Unfit("conditions in parts of the domain, or at given points")
+        self.taylor = Taylor(trainee)
+        self.fields = self.taylor.fields
         self.bases: dict[str, tuple[int, Polynomials]] = {}
         self.size = 0
-        for name, field in self.fields.items():
-            if not isinstance(field, Derivative):
-                self.bases[name] = self.size, Polynomials(field.domain, degrees)
-                self.size += self.bases[name][1].size
+        for name, field in self.taylor.bases.items():
+            self.bases[name] = self.size, Polynomials(field.domain, degrees)
+            self.size += self.bases[name][1].size
         self.numbers = len(self.system.numbers)
         self.size += self.numbers
 
@@ -147,11 +135,10 @@ class Linearised:
     def _linear(self, index: int, batch: Mapping[str, Array]) -> Rows:
         (tensors,) = on_device([dict(batch)], self.trainee.dtype, self.trainee.device)
         rows, points, by_numbers = [], batch["points"], self._by_numbers(index, tensors)
-        residuals, leaves = self._expanded(index, tensors)
-        for k in range(residuals.shape[1]):
-            slopes = grad(residuals[:, k].sum(), list(leaves.values()), retain_graph=True, materialize_grads=True)
+        residuals, leaves = self.taylor.expanded(index, tensors)
+        for k, each in enumerate(slopes(residuals, leaves)):
             matrix = np.zeros((len(points), self.size))
-            for (field, path), slope in zip(leaves, slopes, strict=True):
+            for (field, path), slope in each.items():
                 weight = numbers(slope)
                 if weight.any():
                     matrix += weight[:, None] * self.basis(field, points, path)
@@ -163,61 +150,6 @@ class Linearised:
             for k, (name, path) in enumerate(condition.handed):
                 r[:, k] -= numbers(getattr(self.system, f"share{index}"))[k] * self.before(name, points, path)
         return np.concatenate(rows), r.T.reshape(-1)
-
-    def _expanded(self, index: int, tensors: Tensors) -> tuple[Tensor, Leaves]:
-        """A condition's residuals of Taylor polynomials at each point, and the derivatives that these are made of.
-
-        They have the derivatives that the condition asked for, or more, until the residuals are those of the networks.
-        """
-        known, reverse_passes = self.trainee.residuals(index, tensors), cheapest((), self.domain.space)
-        while True:
-            leaves = self._leaves(index, tensors, self.orders[index])
-            residuals, _ = self.system.residuals(index, tensors, partial(self._taylor, leaves), reverse_passes)
-            if float((residuals - known).detach().abs().max()) <= SAME * (1 + float(known.abs().max())):
-                return residuals, leaves
-            if self.orders[index] == HIGHEST:
-                raise Unfit(f"{self.trainee.problem.names[index]}, which depends on more than fields at a point")
-            self.orders[index] += 1
-
-    def _leaves(self, index: int, tensors: Tensors, order: int) -> Leaves:
-        """The fields' derivatives that a condition asks for, or all up to an order, as tensors without a past."""
-        system, domain = self.system, self.domain
-        asked = [
-            (self._base(name, path)) for name, path in spelled_out(self.trainee.problem.plans[index].asked, domain)
-        ]
-        wanted = {(name, below) for name, path in asked for below in parts_of(path)} | {(n, ()) for n in self.bases}
-        for name, (_, basis) in self.bases.items():
-            for k in range(order + 1):
-                wanted |= {(name, path) for path in combinations_with_replacement(basis.domain.names, k)}
-        paths = sorted((name, sorted_path(path, domain.names)) for name, path in wanted)
-        points = system.points(tensors["points"], tensors.get("normals"))
-        values = cheapest([p for p in paths if p[1]], domain.space).values(system.fields, points, system.coordinates)
-        found = {(name, path): values[name].along(path).detach().clone() for name, path in paths}
-        points.forget()
-        for tensor in found.values():
-            tensor.requires_grad = True
-        return found
-
-    def _base(self, name: str, path: Path) -> Request:
-        """A field that has a network, and a path, for one that may be its derivative."""
-        field = self.fields[name]
-        while isinstance(field, Derivative):
-            path, field = (*path, field.coordinate), field.of
-        return field.name, path
-
-    def _taylor(self, leaves: Leaves, columns: Mapping[str, Tensor]) -> Tensors:
-        """Fields near each point, of their derivatives there."""
-        away = {name: column - column.detach() for name, column in columns.items()}
-        found: Tensors = {}
-        for (name, path), leaf in leaves.items():
-            term = leaf / math.prod(math.factorial(path.count(c)) for c in set(path))
-            for c in path:
-                term = term * away[c]
-            found[name] = found[name] + term if name in found else term
-        for name, field in self.fields.items():
-            if isinstance(field, Derivative):
-                found[name] = field.factor * reverse(found[field.of.name], [columns[field.coordinate]])[0]
-        return {name: found[name] for name in self.system.coordinates}
 
     def _by_numbers(self, index: int, tensors: Tensors) -> Array:
         """The residuals' derivatives by the unknowns (n, k, unknowns), by differences."""
@@ -269,23 +201,9 @@ class Linearised:
         return np.concatenate([a for a, _ in found]), np.concatenate([r for _, r in found])
 
 
-def spelled_out(asked: Iterable[Request], domain: Domain) -> Iterator[Request]:
-    """Requests with a path for each term of a Laplacian."""
-    for field, path in asked:
-        yield from [(field, (c, c)) for c in domain.space] if path == LAP else [(field, path)]
-
-
-def parts_of(path: Path) -> set[Path]:
-    """All paths that a derivative's path goes through."""
-    found: set[Path] = {()}
-    for c in path:
-        found = found | {(*part, c) for part in found}
-    return found
-
-
 def drawn(condition: Condition, domain: Domain, n: int, rng: np.random.Generator) -> dict[str, Array]:
     """New points for a condition. Inside a box they are denser at its ends, as polynomials want them."""
-    if not isinstance(condition, Interior):
+    if not isinstance(condition, Interior) or condition.where is not None:
         other = copy.copy(condition)
         other.n, other.sampler = n, "sobol"
         return other.draw(domain, rng)

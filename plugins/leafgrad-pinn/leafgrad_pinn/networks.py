@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -164,6 +164,45 @@ class Blocks(nn.Module):
             x = alpha * h + (1 - alpha) * x
         result: Tensor = self.last(x)
         return result
+
+
+@dataclass(frozen=True)
+class Own(Network):
+    """A module of one's own: ``Own(lambda inputs, outputs: nn.Sequential(...))``.
+
+    It takes coordinates scaled to [-1, 1], or what ``embed`` makes of them, (n, inputs), and gives (n, outputs). Its
+    random weights follow from the seed. The stage `LeastSquares` trains its layer ``last``, if it has one of this
+    name. A solution with such a network is not saved as a file; its ``state_dict`` may be.
+
+    Args:
+        make: gives the module, of the numbers of its inputs and outputs.
+        embed, enrich: see `Network`.
+    """
+
+    make: Callable[[int, int], nn.Module] = field(default=nn.Linear, repr=False)
+
+    def __init__(
+        self, make: Callable[[int, int], nn.Module], *, embed: Any = None, enrich: Function | None = None
+    ) -> None:
+        if not callable(make) or isinstance(make, nn.Module):
+            raise TypeError(
+                f"Own: expected a function that makes a module, as MyModule(inputs, outputs), got {type(make).__name__}"
+            )
+        super().__init__(embed=embed, enrich=enrich)
+        object.__setattr__(self, "make", make)
+
+    def body(self, inputs: int, outputs: int, make: Maker) -> nn.Module:
+        with leafgrad.random.fork_rng():
+            leafgrad.manual_seed(int(make.rng.integers(2**31)))
+            module = self.make(inputs, outputs)
+        if not isinstance(module, nn.Module):
+            raise TypeError(f"Own: expected a function that makes a module, got one that makes {type(module).__name__}")
+        module = module.to(device=make.device, dtype=make.dtype)
+        found = module(make.tensor(make.rng.uniform(-1, 1, (3, inputs))))
+        if not isinstance(found, Tensor) or tuple(found.shape) != (3, outputs):
+            got = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+            raise ValueError(f"Own: expected a module (n, {inputs}) -> (n, {outputs}), got {got} for n = 3")
+        return module
 
 
 @dataclass(frozen=True)

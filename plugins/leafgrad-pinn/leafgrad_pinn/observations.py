@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from leafgrad_pinn.callables import Function
 from leafgrad_pinn.complex import ComplexValue
 from leafgrad_pinn.conditions import Batch, Condition, Scene
 from leafgrad_pinn.domains import Domain
-from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.sampling import Array, columns_given
 from leafgrad_pinn.values import Points
 
 
@@ -24,14 +24,22 @@ class Data(Condition):
     Args:
         coordinates: for each coordinate an array (n,).
         values: for each field an array (n,), of complex numbers for a complex field.
-        weight, name: see `Condition`.
+        weight, name, loss: see `Condition`.
+        weights: for each point what its squared residual counts, (n,).
 
     Raises:
         ValueError: arrays of different lengths, or with numbers that are not finite.
     """
 
     def __init__(
-        self, coordinates: Mapping[str, Array], values: Mapping[str, Array], *, weight: float = 1, name: str = "data"
+        self,
+        coordinates: Mapping[str, Array],
+        values: Mapping[str, Array],
+        *,
+        weight: float = 1,
+        name: str = "data",
+        weights: Array | None = None,
+        loss: Callable[[Any], Any] | None = None,
     ) -> None:
         for given in (coordinates, values):
             if not isinstance(given, Mapping):
@@ -51,7 +59,8 @@ class Data(Condition):
             )
         if wrong := [key for key, array in arrays.items() if not np.isfinite(array).all()]:
             raise ValueError(f"{name}: expected finite numbers, got nan or inf in {', '.join(wrong)}")
-        super().__init__(len(next(iter(arrays.values()))), "uniform", weight, name)
+        super().__init__(len(next(iter(arrays.values()))), "uniform", weight, name, loss=loss)
+        self.counts = None if weights is None else columns_given(name, self.coordinates, weights)["weights"]
 
     @classmethod
     def from_npz(cls, path: str | os.PathLike[str], *coordinates: str, **fields: str) -> Data:
@@ -83,6 +92,7 @@ class Data(Condition):
         part.coordinates, part.values = (
             {key: array[inside] for key, array in arrays.items()} for arrays in (self.coordinates, self.values)
         )
+        part.counts = None if self.counts is None else self.counts[inside]
         part.n = int(inside.sum())
         return part if part.n else None
 
@@ -94,7 +104,7 @@ class Data(Condition):
         self.points(scene.domain)
 
     def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
-        batch = {"points": self.points(domain)}
+        batch = {"points": self.points(domain)} | ({} if self.counts is None else {"weights": self.counts})
         for field, value in self.values.items():
             batch[f"value {field}"] = value.real
             if np.iscomplexobj(value):

@@ -61,10 +61,11 @@ def time_of(solution: Solution) -> str | None:
     return None if time is None else time.name
 
 
-def draw(solution: Solution, path: Path, slices: Slices) -> None:
+def draw(solution: Solution, path: Path, slices: Slices, units: Mapping[str, str]) -> None:
     """Write a picture: for each field a row of field, error and slices; below them residuals, and the history."""
     names = list(solution.domain.names)
     check_slices(names, slices, solution.domain.bounds)
+    check_units(units, [*names, *(field.name for field in solution.fields)])
     axes, truths = grid_of(solution)
     shown = Shown(solution, axes, truths)
     rows = [panels_of(shown, field, slices) for field in shown.values]
@@ -73,12 +74,18 @@ def draw(solution: Solution, path: Path, slices: Slices) -> None:
     figure = Figure(figsize=(4.4 * columns + 0.4, 3.4 * (len(rows) + below)), layout="constrained")
     FigureCanvasAgg(figure)
     spec = figure.add_gridspec(len(rows) + below, columns)
-    for row, panels in enumerate(rows):
+    for row, (field, panels) in enumerate(zip(shown.values, rows, strict=True)):
         for column, panel in enumerate(panels):
-            panel(figure, figure.add_subplot(spec[row, column]))
+            axis = figure.add_subplot(spec[row, column])
+            panel(figure, axis)
+            name_units(axis, units, field)
     if below:
-        residuals(figure, figure.add_subplot(spec[-1, 0]), names, shown.time, solution.run)
-        history(figure.add_subplot(spec[-1, 1:]), solution.run)
+        some = bool(solution.run.residuals)  # what is least has none
+        if some:
+            axis = figure.add_subplot(spec[-1, 0])
+            residuals(figure, axis, names, shown.time, solution.run)
+            name_units(axis, units)
+        history(figure.add_subplot(spec[-1, int(some) :]), solution.run)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
 
@@ -101,6 +108,30 @@ def check_slices(names: list[str], slices: Slices, bounds: Array) -> None:
         low, high = bounds[names.index(name)]
         if not len(places) or not all(low <= place <= high for place in places):
             raise ValueError(f"plot: slices: {name}: expected values from {low:g} to {high:g}, got {list(places)}")
+
+
+def check_units(units: Mapping[str, str], known: Sequence[str]) -> None:
+    """TypeError or ValueError unless units are strings, by names of coordinates and fields."""
+    if not isinstance(units, Mapping) or not all(isinstance(unit, str) for unit in units.values()):
+        raise TypeError(f'plot: units: expected units by name, as {{"x": "m", "u": "K"}}, got {units!r}')
+    if unknown := set(units) - set(known):
+        raise ValueError(f"plot: units: expected names among {', '.join(known)}, got {', '.join(sorted(unknown))}")
+
+
+def name_units(panel: Axes, units: Mapping[str, str], field: str = "") -> None:
+    """Add units to what names coordinates, and the field, in a panel."""
+
+    def named(label: str) -> str:
+        return " or ".join(f"{name} [{units[name]}]" if name in units else name for name in label.split(" or "))
+
+    panel.set(xlabel=named(panel.get_xlabel()), ylabel=named(panel.get_ylabel()))
+    if field in units:
+        panel.set_title(f"{panel.get_title()} [{units[field]}]")
+    legend = panel.get_legend()
+    for text in legend.get_texts() if legend else ():  # of slices, as t = 0.5
+        name, sign, value = text.get_text().partition(" = ")
+        if sign and name in units:
+            text.set_text(f"{name} = {value} {units[name]}")
 
 
 def grid_of(solution: Solution) -> tuple[dict[str, Array], dict[str, Array]]:

@@ -86,9 +86,9 @@ class RAD(Redraw):
     def draw(self, trainee: Trainee, rng: np.random.Generator) -> list[Batch]:
         batches = trainee.problem.draw(rng)
         for index, condition in enumerate(trainee.problem.conditions):
-            if isinstance(condition, Interior):
+            if isinstance(condition, Interior) and condition.own is None:
                 n = condition.n if self.n is None else self.n
-                points = trainee.problem.domain.interior(self.pool * n, "uniform", rng)
+                points = condition.region(trainee.problem.domain).interior(self.pool * n, "uniform", rng)
                 candidates = condition.at(points, rng)
                 chosen = self.choose(sizes(trainee, index, candidates), n, rng)
                 batches[index] = {name: rows[chosen] for name, rows in candidates.items()}
@@ -116,10 +116,10 @@ class R3(Redraw):
     def draw(self, trainee: Trainee, rng: np.random.Generator) -> list[Batch]:
         batches = trainee.problem.draw(rng)
         for index, condition in enumerate(trainee.problem.conditions):
-            if isinstance(condition, Interior):
+            if isinstance(condition, Interior) and condition.own is None:
                 points = trainee.batches[index]["points"].cpu().numpy().astype(np.float64)
                 size = sizes(trainee, index, condition.at(points, rng))
-                fresh = trainee.problem.domain.interior(len(points), "uniform", rng)
+                fresh = condition.region(trainee.problem.domain).interior(len(points), "uniform", rng)
                 kept = size > size.mean()  # nothing, where a nan is
                 batches[index] = condition.at(np.where(kept[:, None], points, fresh), rng)
         return batches

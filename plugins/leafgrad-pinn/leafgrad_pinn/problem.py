@@ -16,6 +16,7 @@ from leafgrad_pinn.complex import ComplexField, ComplexValue, parts_of
 from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Scene, Wrap
 from leafgrad_pinn.field import Ansatz, Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker, Periodic
+from leafgrad_pinn.places import Part
 from leafgrad_pinn.planner import MODES, Fields, Plan, plan as cheapest
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import scales_of, sizes_of
@@ -41,11 +42,13 @@ class Claim:
         name: of the condition.
         edges: where; None for the first moment.
         value: what they are.
+        condition: that says so; None for exact values.
     """
 
     name: str
     edges: Sequence[str] | None
     value: Named
+    condition: Condition | None = None
 
 
 class Problem:
@@ -192,9 +195,9 @@ class Problem:
     def _check_values(self) -> None:
         """Values of a field, soft or hard, against each other where two are given: at corners, or on one edge."""
         for field in self.fields:
-            claims = [Claim(c.name, c.edges, c.call) for c in self.conditions if isinstance(c, Dirichlet)
+            claims = [Claim(c.name, c.edges, c.call, c) for c in self.conditions if isinstance(c, Dirichlet)
                       and c.target == field.name]  # fmt: skip
-            claims += [Claim(c.name, None, c.call) for c in self.conditions if isinstance(c, Initial)
+            claims += [Claim(c.name, None, c.call, c) for c in self.conditions if isinstance(c, Initial)
                        and c.target == field.name]  # fmt: skip
             soft, ansatz = len(claims), Ansatz(field)
             claims += [Claim("boundary=Hard(...)", ansatz.edges, ansatz.side)] if ansatz.side else []
@@ -204,7 +207,12 @@ class Problem:
                     self._compare(field, first, second)
 
     def _compare(self, field: Field, first: Claim, second: Claim) -> None:
+        soft = [claim.condition for claim in (first, second) if claim.condition is not None]
+        if any(condition.of is not None or condition.own is not None for condition in soft):
+            return
         points = self._meeting(first.edges, second.edges)
+        for region in [condition.region(self.domain) for condition in soft]:
+            points = points[region.holds(points)] if isinstance(region, Part) and len(points) else points
         columns = columns_of(self.domain, points)
         if not len(points) or not {*first.value.parameters, *second.value.parameters} <= set(columns):
             return
@@ -246,9 +254,24 @@ class Problem:
                 wrong = batch["points"][:LOOKS][~np.isfinite(found).all(1)][0]
                 place = dict(zip(self.domain.names, wrong.tolist(), strict=True))
                 raise ValueError(f"{name}: expected finite residuals at the start, got nan or inf at {place}")
-            self._check_alone(name, found, system(index, {key: t[:1] for key, t in few.items()}).detach().numpy())
+            alone, _ = system.residuals(index, {key: t[:1] for key, t in few.items()})
+            self._check_alone(name, found, alone.detach().numpy())
+            self._check_loss(index, residuals.detach())
         if unused := [unknown.name for unknown in self.unknowns if not unknown.used]:
             raise ValueError(f"unknowns: {', '.join(unused)}: expected in some condition, found in none")
+
+    def _check_loss(self, index: int, residuals: Tensor) -> None:
+        """ValueError unless a condition's own loss gives a number for each residual (n, k)."""
+        loss = self.conditions[index].loss
+        found = None if loss is None else loss(residuals)
+        if loss is not None and not (
+            isinstance(found, Tensor) and found.shape == residuals.shape and bool(found.isfinite().all())
+        ):
+            got = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+            raise ValueError(
+                f"{self.names[index]}: loss: expected a finite number, to be squared, for each residual, "
+                f"shape {tuple(residuals.shape)}, got {got}"
+            )
 
     def _choose_units(self) -> None:
         """Give fields and conditions their sizes, where these are far from 1; fields become copies that have them."""
@@ -299,18 +322,24 @@ class System(nn.Module):
         return found
 
     def forward(self, index: int, batch: Tensors) -> Tensor:
-        """The residuals of a condition, by its index, at a batch of its points: (n, k) for k equations.
+        """What is squared of a condition, by its index, at a batch of its points: (n, k) for k equations.
+
+        That is its residuals, what its own loss makes of them, and times the roots of its points' weights.
 
         Raises:
             ValueError: the equation's result is not one number for each point, or a tuple of such.
         """
         found, _ = self.residuals(index, batch)
-        return found
+        loss = self.conditions[index].loss
+        if loss is not None:
+            share = getattr(self, f"share{index}", None)
+            found = loss(found) if share is None else loss(found / share) * share
+        return found * batch["weights"].sqrt()[:, None] if "weights" in batch else found
 
     def residuals(
         self, index: int, batch: Tensors, fields: Fields | None = None, plan: Plan | None = None
     ) -> tuple[Tensor, set[Request]]:
-        """The same, of other fields if some are given, or by another plan, and which derivatives were asked for."""
+        """The residuals (n, k), of other fields or by another plan if given, and which derivatives were asked for."""
         condition, label = self.conditions[index], self.labels[index]
         points = self.points(batch["points"], batch.get("normals"))
         others = [self.points(batch["opposite"])] if "opposite" in batch else []

@@ -12,11 +12,19 @@ from leafgrad_pinn.conditions import (
     Wrap as Wrap,
 )
 from leafgrad_pinn.domains import Domain as Domain, Parameter as Parameter, Time as Time
+from leafgrad_pinn.ellipses import Ellipse as Ellipse
 from leafgrad_pinn.field import Derivative as Derivative, Field as Field, Hard as Hard, fields as fields
 from leafgrad_pinn.implicit import SignedDistance as SignedDistance
 from leafgrad_pinn.integrals import Energy as Energy, Integral as Integral
 from leafgrad_pinn.layers import Even as Even, Factorised as Factorised, Fourier as Fourier, Periodic as Periodic
-from leafgrad_pinn.networks import MLP as MLP, SIREN as SIREN, ModifiedMLP as ModifiedMLP, PirateNet as PirateNet
+from leafgrad_pinn.losses import Huber as Huber
+from leafgrad_pinn.networks import (
+    MLP as MLP,
+    SIREN as SIREN,
+    ModifiedMLP as ModifiedMLP,
+    Own as Own,
+    PirateNet as PirateNet,
+)
 from leafgrad_pinn.observations import At as At, Data as Data
 from leafgrad_pinn.points import R3 as R3, RAD as RAD, Fresh as Fresh
 from leafgrad_pinn.polygons import LShape as LShape, Polygon as Polygon
@@ -35,6 +43,8 @@ from leafgrad_pinn.stages import (
     SSBroyden as SSBroyden,
 )
 from leafgrad_pinn.stochastic import Stochastic as Stochastic
+from leafgrad_pinn.surfaces import Surface as Surface
+from leafgrad_pinn.tables import Table as Table
 from leafgrad_pinn.unknowns import Unknown as Unknown
 from leafgrad_pinn.weights import (
     NTK as NTK,

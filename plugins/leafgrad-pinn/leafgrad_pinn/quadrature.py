@@ -71,7 +71,10 @@ def on_edges(domain: Domain, edges: Sequence[str], over: Sequence[str], count: i
     for edge in edges:
         for piece in domain.shape.edges[edge] if domain.shape else ():
             if piece.keep is not None:
-                raise ValueError(f"Integral: on: expected whole edges, got {edge}, which set operations have cut")
+                raise ValueError(
+                    f"Integral: on: expected whole smooth edges, got {edge}, which set operations have cut, or "
+                    "which is made of triangles"
+                )
             u, weights = product([interval(count)] * piece.dim)
             points, normals = piece.place(u)
             weights = weights * piece.measure

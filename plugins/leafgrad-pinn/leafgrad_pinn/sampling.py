@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,23 @@ def check_sampler(sampler: str) -> None:
     """ValueError unless ``sampler`` is one of SAMPLERS."""
     if sampler not in SAMPLERS:
         raise ValueError(f"sampler: expected one of {', '.join(SAMPLERS)}, got {sampler!r}")
+
+
+def columns_given(what: str, points: Any, weights: Any) -> dict[str, Array]:
+    """Given points by coordinate, and their weights, as arrays (n,); ValueError if they do not fit together."""
+    if not isinstance(points, Mapping) or not points:
+        raise TypeError(f'{what}: points: expected arrays by name, as {{"x": x}}, got {type(points).__name__}')
+    arrays = {name: np.asarray(values, dtype=np.float64).reshape(-1) for name, values in points.items()}
+    first = next(iter(arrays.values()))
+    arrays["weights"] = np.ones(len(first)) if weights is None else np.asarray(weights, dtype=np.float64).reshape(-1)
+    if len({len(array) for array in arrays.values()}) != 1 or not len(first):
+        lengths = {name: len(array) for name, array in arrays.items()}
+        raise ValueError(f"{what}: points: expected arrays of one length, at least 1, got {lengths}")
+    if wrong := [name for name, array in arrays.items() if not np.isfinite(array).all()]:
+        raise ValueError(f"{what}: points: expected finite numbers, got nan or inf in {', '.join(wrong)}")
+    if (arrays["weights"] < 0).any() or not arrays["weights"].any():
+        raise ValueError(f"{what}: weights: expected none below 0, and some above, got others")
+    return arrays
 
 
 def unit(sampler: str, n: int, dim: int, rng: np.random.Generator) -> Array:

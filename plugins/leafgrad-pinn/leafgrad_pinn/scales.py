@@ -169,7 +169,7 @@ def residuals(system: System, index: int, batch: Tensors, sizes: Mapping[str, fl
         surrogate.net.turns = turns
         surrogate.net.sizes = [sizes[n] / scale for n, scale in zip(surrogate.ansatz, surrogate.scales, strict=True)]
     with np.errstate(all="ignore"):
-        return system(index, batch).detach().numpy()
+        return system.residuals(index, batch)[0].detach().numpy()
 
 
 def everything(system: System, batches: Sequence[Tensors], sizes: Mapping[str, float]) -> list[Array]:

@@ -19,6 +19,8 @@ from leafgrad_pinn.sampling import Array
 if TYPE_CHECKING:
     from leafgrad_pinn.domains import Domain, Parameter, Time
 
+ROUNDING = 1e-6  # of a shape's size: how far outside a point on its boundary may lie
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -60,6 +62,11 @@ class Shape(ABC):
     @abstractmethod
     def level(self, columns: Mapping[str, Tensor]) -> Tensor:
         """Positive inside, zero on the boundary, negative outside; smooth but at corners. n numbers each -> (n,)"""
+
+    def contains(self, points: Array) -> Array:
+        """Which points lie in it or, up to rounding, on its boundary. (n, d) -> booleans (n,)"""
+        near: Array = self.signed(points) <= ROUNDING * np.ptp(self.bounds, axis=1).max()
+        return near
 
     def inner(self, columns: Mapping[str, Tensor]) -> Tensor:
         """As ``level`` in the shape, where it may be smoother; of any sign outside. n numbers each -> (n,)"""

@@ -20,10 +20,10 @@ from leafgrad_pinn.errors import Errors
 from leafgrad_pinn.estimate import estimated
 from leafgrad_pinn.field import Field, Surrogate
 from leafgrad_pinn.grids import dataset, paraview, write
-from leafgrad_pinn.linearised import Unfit
 from leafgrad_pinn.reading import read
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.taylor import Unfit
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.unknowns import Unknowns
 from leafgrad_pinn.windows import Piecewise
@@ -260,20 +260,26 @@ class Solution:
         """
         write(self, Path(path))
 
-    def plot(self, path: str | os.PathLike[str], slices: Mapping[str, Sequence[float]] | None = None) -> None:
+    def plot(
+        self,
+        path: str | os.PathLike[str],
+        slices: Mapping[str, Sequence[float]] | None = None,
+        units: Mapping[str, str] | None = None,
+    ) -> None:
         """Draw fields, errors, slices, residuals and the history into a PNG, SVG or PDF file.
 
         Args:
             path: its suffix says the format.
             slices: a coordinate and the values at which to cut: ``{"t": [0.25, 0.5, 1]}``. With three coordinates,
                 fields are drawn at these values.
+            units: of coordinates and fields, by name: ``{"x": "m", "t": "s", "u": "K"}``; they stand beside the names.
 
         Raises:
-            ValueError: slices of other coordinates or outside the domain; more than three coordinates.
+            ValueError: slices or units of other coordinates or outside the domain; more than three coordinates.
         """
         from leafgrad_pinn.plot import draw
 
-        draw(self, Path(path), {} if slices is None else slices)
+        draw(self, Path(path), {} if slices is None else slices, {} if units is None else units)
 
     def animate(self, path: str | os.PathLike[str], frames: int = 60, seconds: float = 4.0) -> None:
         """Draw the fields over time into a GIF that takes some seconds and begins again.

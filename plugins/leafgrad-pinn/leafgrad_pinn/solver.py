@@ -28,7 +28,7 @@ from leafgrad_pinn.scales import apart
 from leafgrad_pinn.seeds import at_once, each
 from leafgrad_pinn.solution import Run, Solution
 from leafgrad_pinn.stages import Stage
-from leafgrad_pinn.training import ENDINGS, INTERRUPTED, Modules, Training
+from leafgrad_pinn.training import ENDINGS, INTERRUPTED, Callback, Modules, Training
 from leafgrad_pinn.windows import moments_of
 
 
@@ -40,6 +40,7 @@ def solve(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     windows: int | Sequence[float] = 1,
+    callback: Callback | None = None,
     dtype: Any = leafgrad.float64,
     device: Any = "cpu",
 ) -> Solution:
@@ -55,6 +56,9 @@ def solve(
         windows: into how many windows time is cut, or the moments between them. Each is solved by all stages, with
             its own points and its own copy of the networks, and goes on from the end of the one before: exact initial
             values from its values, soft ones from these at points. Unknowns are not possible.
+        callback: called with a row of the history and the fields at each evaluation, that is wherever there is an
+            error: ``callback(row, fields)``, where ``fields(x, t)`` gives each field by name. If it returns True the
+            stage ends. With several seeds it is called in their processes.
         dtype: of weights and points; leafgrad.float64 or leafgrad.float32.
         device: where to train.
 
@@ -67,9 +71,9 @@ def solve(
         ValueError: a reference of other fields; ``resume`` without ``out``, or of another problem; windows of a problem
             without time, with unknowns, or without the initial values that its derivatives by time need.
     """
-    check(problem, stages, reference, out, resume)
+    check(problem, stages, reference, out, resume, callback)
     ranks, numbers, moments = meet(), seeds_of(seeds), moments_of(problem, windows)
-    job = Job(problem, stages, reference, None if out is None else Path(out), resume, moments, dtype, device)
+    job = Job(problem, stages, reference, None if out is None else Path(out), resume, moments, dtype, device, callback)
     job.prepare(numbers, ranks)
     count = at_once(numbers, device) if ranks.size == 1 else 1
     runs = job.at_once(numbers, count) if count > 1 else job.in_turn(numbers)
@@ -96,6 +100,7 @@ class Job:
     moments: Sequence[float]
     dtype: Any
     device: Any
+    callback: Callback | None = None
 
     @cached_property
     def told(self) -> list[str]:
@@ -126,7 +131,18 @@ class Job:
             found = score(modules, self.problem.domain, self.reference, domain.time)
             return {name: error["l2"] for name, error in found.items()}
 
-        return Training(self.problem, self.stages, seed, self.dtype, self.device, errors, folder, resume, self.moments)
+        return Training(
+            self.problem,
+            self.stages,
+            seed,
+            self.dtype,
+            self.device,
+            errors,
+            folder,
+            resume,
+            self.moments,
+            self.callback,
+        )
 
     def train(self, seed: int, place: int | None = None) -> tuple[Training, dict[str, Any]]:
         """Run a seed's training; returns it with what is kept of it beside its networks."""
@@ -197,12 +213,16 @@ def details_of(training: Training, problem: Problem, reference: Reference | None
     }
 
 
-def check(problem: Problem, stages: Sequence[Stage], reference: Reference | None, out: Any, resume: bool) -> None:
+def check(
+    problem: Problem, stages: Sequence[Stage], reference: Reference | None, out: Any, resume: bool, callback: Any
+) -> None:
     """ValueError without stages, for ``resume`` without a folder, or another's reference; TypeError for other kinds."""
     if resume and out is None:
         raise ValueError("resume: expected a folder, out=..., got none")
     if reference is not None:
         check_reference(reference, problem.domain, [field.name for field in problem.fields])
+    if not (callback is None or callable(callback)):
+        raise TypeError(f"callback: expected a function of a row and the fields, got {callback!r}")
     if not stages:
         raise ValueError("solve: expected at least one stage, such as LBFGS(1000), got none")
     if wrong := [stage for stage in stages if not isinstance(stage, Stage)]:

@@ -74,8 +74,8 @@ class Trainee:
 
     def residuals(self, index: int, batch: Tensors) -> Tensor:
         """Those of a condition at a batch of points: (n, k)."""
-        found: Tensor = self.system(index, batch).detach()
-        return found
+        found, _ = self.system.residuals(index, batch)
+        return found.detach()
 
     def state_dict(self) -> dict[str, Any]:
         """Networks, unknowns, points and weights."""

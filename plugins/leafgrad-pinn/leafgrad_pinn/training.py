@@ -18,10 +18,12 @@ import numpy as np
 from tqdm import tqdm
 
 from leafgrad.utils import Checkpoints, Interrupts
+from leafgrad_pinn.answers import evaluate
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.field import Surrogate
 from leafgrad_pinn.problem import Problem, System
 from leafgrad_pinn.ranks import Ranks
+from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.stages import Stage, Worker
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.windows import Piecewise, window
@@ -32,6 +34,7 @@ DENSE = 500  # calls whose terms all go into the history; later ones, only with 
 
 Modules = list[Surrogate | Piecewise]
 Score = Callable[[Modules, Domain], dict[str, float]]
+Callback = Callable[[dict[str, Any], Callable[..., dict[str, Array]]], Any]
 
 
 class Training:
@@ -43,6 +46,7 @@ class Training:
         folder: for checkpoints and ``history.csv``; None to write nothing.
         resume: go on from the newest checkpoint in the folder, if there is one.
         moments: at which windows of time begin and end; none for one window.
+        callback: called at each evaluation, see `leafgrad_pinn.solver.solve`; None for nothing.
 
     Attributes:
         trainees: for each window that was begun what is trained in it.
@@ -62,9 +66,10 @@ class Training:
         folder: Path | None,
         resume: bool,
         moments: Sequence[float] = (),
+        callback: Callback | None = None,
     ) -> None:
         self.problem, self.seed, self.dtype, self.device, self.score = problem, seed, dtype, device, score
-        self.ranks = Ranks()
+        self.ranks, self.callback = Ranks(), callback
         self.moments, self.windows, self.count = list(moments), max(1, len(moments) - 1), len(stages)
         self.stages = list(stages) * self.windows
         self.trainees: list[Trainee] = []
@@ -197,6 +202,7 @@ class Training:
                 return
             if look or worker.calls < DENSE:
                 self._note(number, worker, terms, look)
+                self._call(worker, look)
             if look:
                 good = self._state(worker)
                 self._save(number, worker)
@@ -221,6 +227,23 @@ class Training:
             errors = self.score(self.modules, self.trainee.problem.domain)
             row.update({key.format(name): error for name, error in errors.items()})
         self.rows.append(row)
+
+    def _call(self, worker: Worker, look: bool) -> None:
+        """Hand an evaluation to the callback, on the first rank; it may end the stage."""
+        if self.callback is None or not look:
+            return
+        over = self.callback(dict(self.rows[-1]), self.fields) is True if self.ranks.first else False
+        if self.ranks.of_first(over) and worker.reason is None:
+            worker.reason = f"the callback ended it after {worker.done} steps"
+
+    def fields(self, *columns: Any, **named: Any) -> dict[str, Array]:
+        """Each field, so far, at points: arrays (n,) or numbers for each coordinate, in order or by name."""
+        names = self.problem.domain.names
+        given = dict(zip(names, columns, strict=False)) | named
+        if set(given) != set(names) or len(columns) + len(named) != len(names):
+            raise TypeError(f"fields: expected {', '.join(names)}, got {len(columns)} and {', '.join(named) or 'none'}")
+        rows = np.broadcast_arrays(*[np.asarray(given[name], dtype=np.float64) for name in names])
+        return evaluate(self.modules, self.problem.domain, rows)
 
     def _go_back(self, worker: Worker, good: dict[str, Any], what: str) -> None:
         self._put(worker, good)

@@ -34,7 +34,7 @@ class Piecewise(nn.Module):
     def __init__(self, surrogates: Sequence[Surrogate], moments: Sequence[float]) -> None:
         super().__init__()
         self.surrogates, self.moments = nn.ModuleList(surrogates), list(moments)
-        self.names = surrogates[0].fields
+        self.names, self.parts = surrogates[0].fields, surrogates[0].parts
 
     def forward(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
         t = list(columns.values())[-1]  # time is a domain's last coordinate

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
 
+import numpy as np
 import pytest
 
 import leafgrad as lg
 import leafgrad_pinn as pinn
+from leafgrad_pinn.diagnosis import dual
 
 
 def bending(length, amplitude, **hard):
@@ -41,6 +44,32 @@ def test_what_is_not_solved_is_told(capsys):
     assert "not solved: the residuals of" in sol.run.doubts
     assert "% of its terms" in sol.run.doubts
     assert f"seed 0: {sol.run.doubts}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("width", "solved"), [(16, True), (10, False)])
+def test_residuals_that_oscillate_count_as_what_they_change(width, solved):
+    """A clamped beam under a load near a point, which bends it by 1 / 192: the load itself is too thin for waves."""
+
+    def load(x):
+        return lg.exp(-(((x - 0.5) / 0.02) ** 2) / 2) / (0.02 * math.sqrt(2 * math.pi))
+
+    waves = pinn.SIREN(width, 1, frequency={"x": 12.0})
+    u = pinn.Field("u", pinn.Interval("x", 0, 1), waves, boundary=pinn.Hard(0, clamped=True))
+    beam = pinn.Interior(lambda u, x: u.xxxx - load(x), n=200, sampler="grid")
+    sol = pinn.Problem(u, beam).solve(pinn.LeastSquares(3))
+    assert (abs(192 * float(sol(0.5)) - 1) < 0.02) == solved
+    assert (sol.run.relative["interior"] < 0.1) == solved
+
+
+def test_the_dual_norm_divides_a_wave_by_its_number():
+    x = (np.arange(400) + 0.5) / 400
+    points, ends = x[:, None], np.array([[0.0, 1.0]])
+    for k in (0, 3, 8):
+        wave = 5 * np.cos(np.pi * k * points) * (2**0.5 if k else 1)
+        assert dual(wave, points, ends, 0) == pytest.approx(5)
+        assert dual(wave, points, ends, 2) == pytest.approx(5 / (1 + k**2))
+    fast = np.cos(np.pi * 250 * points) * 2**0.5  # as the fastest of 200
+    assert dual(fast, points, ends, 1) == pytest.approx((1 + 199**2) ** -0.5, rel=1e-6)
 
 
 def test_a_file_keeps_doubts(tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import leafgrad
+import leafgrad_pinn as pinn
 from leafgrad_pinn import Ball, Box, Disk, Interval, LShape, Polygon, SignedDistance, Time
 from leafgrad_pinn.domains import as_domain, measure
 from leafgrad_pinn.field import columns_of
@@ -221,3 +222,32 @@ def test_mistakes_are_errors(make, message):
 def test_the_default_dtype_does_not_matter(rng):
     points = as_domain(LShape()).interior(4, "uniform", rng)
     assert columns_of(as_domain(LShape()), points)["x"].dtype is leafgrad.float64
+
+
+def test_an_ellipse_is_an_ellipse(tmp_path):
+    from scipy.special import ellipe
+
+    shape, rng = pinn.Ellipse((3, 1), x=1, y=-2), np.random.default_rng(0)
+    domain = pinn.Domain(shape)
+    (piece,) = shape.edges["ellipse"]
+    assert piece.measure == pytest.approx(12 * ellipe(1 - 1 / 9), rel=1e-8)
+    points, normals = domain.boundary(4000, ["ellipse"], "uniform", rng)
+    assert np.allclose(((points - [1, -2]) / [3, 1]) ** 2 @ [1, 1], 1)
+    assert np.abs(shape.signed(points)).max() < 1e-12
+    assert np.allclose(shape.signed(points + 1e-4 * normals), 1e-4, rtol=1e-2)
+    assert (points[:, 0] > 1 + 1.5).mean() == pytest.approx((points[:, 0] < 1 - 1.5).mean(), abs=0.04)
+    inside = domain.interior(4000, "uniform", rng)
+    assert (shape.signed(inside) < 0).all()
+    assert inside[:, 0].std() == pytest.approx(1.5, rel=0.05)  # half an axis in an ellipse
+    u = pinn.Field("u", shape, pinn.MLP(8, 1), boundary=pinn.Hard(0))
+    sol = pinn.Problem(u, pinn.Interior(lambda u: u.lap + 20, n=64)).solve(pinn.LevenbergMarquardt(20))
+    assert float(sol(1, -2)) == pytest.approx(9, rel=1e-3)  # u = 9 (1 - x^2 / 9 - y^2)
+    assert sol.integral(lambda u: u.n, on="ellipse") == pytest.approx(-20 * 3 * np.pi, rel=1e-2)
+    sol.save(tmp_path / "u.safetensors")
+    assert float(pinn.Solution.load(tmp_path / "u.safetensors")(1, -2)) == float(sol(1, -2))
+
+
+@pytest.mark.parametrize("axes", [(1,), (1, -1), "ab", (1, 2, 3), 2])
+def test_axes_of_ellipses_are_two_positive_numbers(axes):
+    with pytest.raises((TypeError, ValueError), match=r"axes: expected"):
+        pinn.Ellipse(axes, x=0, y=0)

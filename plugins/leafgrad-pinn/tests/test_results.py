@@ -251,3 +251,22 @@ def test_time_is_drawn_to_the_right_whatever_it_is_called():
     panel(figure, figure.add_subplot())
     assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("tau", "t")
     assert figure.axes[0].get_aspect() == "auto"
+
+
+def test_units_stand_beside_names(tmp_path):
+    from matplotlib.figure import Figure
+
+    from leafgrad_pinn.plot import name_units
+
+    panel = Figure().add_subplot()
+    panel.plot([0, 1], label="t = 0.5")
+    panel.legend()
+    panel.set(xlabel="x or t", ylabel="y", title="|error of u|")
+    name_units(panel, {"x": "m", "t": "s", "u": "K"}, "u")
+    assert (panel.get_xlabel(), panel.get_ylabel(), panel.get_title()) == ("x [m] or t [s]", "y", "|error of u| [K]")
+    assert panel.get_legend().get_texts()[0].get_text() == "t = 0.5 s"
+    sol = untrained(SQUARE)
+    sol.plot(tmp_path / "p.png", units={"x": "m", "u": "K"})
+    for units, error in (({"z": "m"}, ValueError), ({"x": 1}, TypeError), ("m", TypeError)):
+        with pytest.raises(error, match="plot: units: expected"):
+            sol.plot(tmp_path / "p.png", units=units)

@@ -33,6 +33,7 @@ from leafgrad.compile.run.misses import Misses, kind_of
 from leafgrad.compile.run.pace import Pace
 from leafgrad.compile.run.runner import Runner
 from leafgrad.errors import CompileError, TraceError
+from leafgrad.ops.tracebacks import shorten
 from leafgrad.tensor.tensor import Tensor
 
 STRAYS = 4  # ways that no program went after which it is looked at whether they are many
@@ -104,7 +105,8 @@ class Compiled(Generic[P, R]):
             )
         try:
             return cast(R, self._call(flags, args, kwargs, wish == "check"))
-        except Exception:
+        except Exception as error:
+            shorten(error)
             raise
         except BaseException:  # the handler of a signal may raise anywhere, between any two lines
             modes.FLAGS.set(flags)

@@ -12,7 +12,7 @@ from leafgrad.nn.fused import Fused
 from leafgrad.ops import attention as ops
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import ones
-from leafgrad.tensor.formats import follow
+from leafgrad.tensor.formats import preserved
 from leafgrad.tensor.shapes import broadcast_shapes
 from leafgrad.tensor.tensor import Tensor
 
@@ -93,6 +93,7 @@ def scaled_dot_product_attention(
     if enable_gqa:
         key, value = grouped(query, key, "key"), grouped(query, value, "value")
     batch, of_keys, of_values = query._data.shape[:-2], key._data.shape[:-2], value._data.shape[:-2]
+    fused = len(batch) == 2 and batch == of_keys == of_values and query._data.shape[-1] == value._data.shape[-1]
     if not batch == of_keys == of_values:
         batch = broadcast_shapes(batch, of_keys, of_values)
         query, key, value = (
@@ -108,7 +109,7 @@ def scaled_dot_product_attention(
     if dropout_p or learned:
         return attend(kind, query, key, value, attn_mask)
     (result,) = Attention.apply(kind, query, key, value, attn_mask)
-    return follow(result, query, (0, 2, 1, 3)) if len(query._data.shape) == 4 else result
+    return preserved(result, query) if fused else result
 
 
 def check_attention(query: Tensor, key: Tensor, value: Tensor) -> None:

@@ -69,7 +69,6 @@ def avg_pool2d(
     return _averaged(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@keeps_channels_last
 @shown_as("AvgPool3DBackward0")
 def avg_pool3d(
     input: Tensor,

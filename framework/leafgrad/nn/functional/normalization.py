@@ -12,7 +12,7 @@ from leafgrad.ops.normalize import affine, standardize
 from leafgrad.ops.reduce import mean, var
 from leafgrad.tensor.arguments import expect_differentiable, expect_floating, expect_real, expect_tensor
 from leafgrad.tensor.creation import zeros
-from leafgrad.tensor.formats import keeps_channels_last
+from leafgrad.tensor.formats import channels_last, follow, keeps_channels_last
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.shapes import reshaped
@@ -126,7 +126,8 @@ def batch_norm(
     shape = (-1,) + (1,) * (input.ndim - 2)
     scale = (running_var + eps).rsqrt()
     scale = scale if weight is None else scale * weight
-    return _affine_channels(input - running_mean.reshape(shape), scale, bias)
+    out = _affine_channels(input - running_mean.reshape(shape), scale, bias)
+    return follow(out, channels_last(input))
 
 
 def _move(running: Tensor, momentum: float | Tensor, value: Tensor) -> None:

@@ -1,0 +1,97 @@
+"""Where a condition holds, if not all over its domain: in a shape within it, in part of an edge, at given points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypedDict
+
+import numpy as np
+
+from leafgrad_pinn.callables import Function, Named
+from leafgrad_pinn.domains import Domain, filled
+from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.shapes import Shape
+
+NEAR = 1e-6  # of the domain's size: how far from its boundary a point of it may lie, and steps of differences
+
+
+class Somewhere(TypedDict, total=False):
+    """What conditions take besides, to say where they hold; see `leafgrad_pinn.conditions.Condition`."""
+
+    of: Shape | None
+    where: Function | None
+    loss: Callable[[Any], Any] | None
+
+
+class AtPoints(Somewhere, total=False):
+    """The same, of conditions that may be given points."""
+
+    points: Mapping[str, Array] | None
+    weights: Array | None
+
+
+class Part(Domain):
+    """What of a domain a function of coordinates is true for."""
+
+    def __init__(self, whole: Domain, where: Named) -> None:
+        super().__init__(whole.shape, whole.time, whole.parameters)
+        self.whole, self.where = whole, where
+
+    def interior(self, n: int, sampler: str, rng: np.random.Generator) -> Array:
+        return self._kept(n, lambda m: (self.whole.interior(m, sampler, rng),) * 2, sampler)[0]
+
+    def boundary(self, n: int, edges: Any, sampler: str, rng: np.random.Generator) -> tuple[Array, Array]:
+        return self._kept(n, lambda m: self.whole.boundary(m, edges, sampler, rng), sampler)
+
+    def start(self, n: int, sampler: str, rng: np.random.Generator) -> Array:
+        return self._kept(n, lambda m: (self.whole.start(m, sampler, rng),) * 2, sampler)[0]
+
+    def holds(self, points: Array) -> Array:
+        """Which points (n, d) belong to it: (n,)"""
+        return true_at(self.where, self, points)
+
+    def _kept(self, n: int, draw: Callable[[int], tuple[Array, Array]], sampler: str) -> tuple[Array, Array]:
+        points, more = draw(n)
+        good = self.holds(points)
+        if good.all():
+            return points, more
+        if sampler == "grid" or len(points) < n:  # there are no others
+            points, more = points[good], more[good]
+        else:
+            points, more = filled(n, draw, lambda points, _: self.holds(points), self._empty)
+        if not len(points):
+            raise ValueError(self._empty)
+        return points, more
+
+    @property
+    def _empty(self) -> str:
+        return f"{self.where.what}: expected a function that is true somewhere there, found no such point"
+
+
+def true_at(where: Named, domain: Domain, points: Array) -> Array:
+    """Where a function of coordinates is true: (n, d) -> booleans (n,). TypeError for other results than booleans."""
+    from leafgrad_pinn.field import columns_of
+
+    found = where(columns_of(domain, points))
+    mask = np.broadcast_to(np.asarray(found), (len(points),)) if np.ndim(found) <= 1 else np.asarray(found)
+    if mask.dtype != np.bool_ or mask.shape != (len(points),):
+        raise TypeError(f"{where.what}: expected true or false for each point, as of x < 0.5, got {mask.dtype}")
+    return mask
+
+
+def normals_at(what: str, domain: Domain, points: Array) -> Array:
+    """Outward unit normals (n, k) at points (n, d) of a domain's boundary; ValueError for others."""
+    shape, k = domain.shape, len(domain.space)
+    if shape is None:
+        raise ValueError(f"{what}: the domain has no edges, since it has no space")
+    at, step = points[:, :k], NEAR * float(np.ptp(shape.bounds, axis=1).max())
+    off = np.abs(shape.signed(at)) > step
+    if off.any():
+        first = dict(zip(domain.space, at[off][0].tolist(), strict=True))
+        raise ValueError(
+            f"{what}: points: expected points on the boundary, got {off.sum()} off it, the first at {first}"
+        )
+    slopes = [(shape.signed(at + move) - shape.signed(at - move)) / (2 * step) for move in step * np.eye(k)]
+    rise = np.stack(slopes, 1)
+    lengths: Array = np.linalg.norm(rise, axis=1, keepdims=True)
+    return rise / np.where(lengths > 0, lengths, 1)

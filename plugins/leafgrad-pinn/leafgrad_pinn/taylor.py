@@ -1,0 +1,129 @@
+"""What residuals are made of: fields near each point as Taylor polynomials of their derivatives there.
+
+A condition depends on its fields near a point alone. With such polynomials in place of the networks it has the same
+residuals, and a reverse pass gives how they change with each derivative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from itertools import combinations_with_replacement
+
+from leafgrad import Tensor
+from leafgrad.autograd import grad
+from leafgrad_pinn.domains import Domain
+from leafgrad_pinn.field import Derivative
+from leafgrad_pinn.planner import plan as cheapest
+from leafgrad_pinn.problem import Tensors
+from leafgrad_pinn.trainee import Trainee
+from leafgrad_pinn.values import LAP, Path, Request, reverse, sorted_path
+
+SAME = 1e-6  # of the residuals: how far those of given derivatives may be from the system's
+HIGHEST = 6  # derivatives that a condition may ask for
+MOST = 100  # derivatives of all fields
+
+Leaves = dict[Request, Tensor]
+
+
+class Unfit(Exception):
+    """It cannot be expanded so; says why."""
+
+
+class Taylor:
+    """A trained system's fields near points.
+
+    Args:
+        trainee: what was trained.
+
+    Attributes:
+        bases: the fields that have networks, others being derivatives of these.
+    """
+
+    def __init__(self, trainee: Trainee) -> None:
+        self.trainee, self.system, self.domain = trainee, trainee.system, trainee.problem.domain
+        self.fields = {field.name: field for field in trainee.problem.fields}
+        self.bases = {name: field for name, field in self.fields.items() if not isinstance(field, Derivative)}
+        self.orders = [0] * len(trainee.problem.conditions)
+
+    def expanded(self, index: int, tensors: Tensors) -> tuple[Tensor, Leaves]:
+        """A condition's residuals (n, k), and the derivatives (n,) that these are made of.
+
+        They are those that the condition asked for, or more, until the residuals are those of the networks.
+
+        Raises:
+            Unfit: a residual depends on more than fields and derivatives at its point.
+        """
+        if {"nodes", "opposite"} & set(tensors):
+            raise Unfit(f"{self.trainee.problem.names[index]}, which depends on fields at other points, too")
+        known, reverse_passes = self.trainee.residuals(index, tensors), cheapest((), self.domain.space)
+        while True:
+            leaves = self._leaves(index, tensors, self.orders[index])
+            residuals, _ = self.system.residuals(index, tensors, partial(self._near, leaves), reverse_passes)
+            if float((residuals - known).detach().abs().max()) <= SAME * (1 + float(known.abs().max())):
+                return residuals, leaves
+            if self.orders[index] == HIGHEST:
+                raise Unfit(f"{self.trainee.problem.names[index]}, which depends on more than fields at a point")
+            self.orders[index] += 1
+
+    def base(self, name: str, path: Path) -> Request:
+        """A field that has a network, and a path, for one that may be its derivative."""
+        field = self.fields[name]
+        while isinstance(field, Derivative):
+            path, field = (*path, field.coordinate), field.of
+        return field.name, path
+
+    def _leaves(self, index: int, tensors: Tensors, order: int) -> Leaves:
+        """The fields' derivatives that a condition asks for, or all up to an order, as tensors without a past."""
+        system, domain = self.system, self.domain
+        asked = [self.base(name, path) for name, path in spelled_out(self.trainee.problem.plans[index].asked, domain)]
+        wanted = {(name, below) for name, path in asked for below in parts_of(path)} | {(n, ()) for n in self.bases}
+        for name, field in self.bases.items():
+            for k in range(order + 1):
+                wanted |= {(name, path) for path in combinations_with_replacement(field.domain.names, k)}
+        if len(wanted) > MOST:
+            raise Unfit(f"{len(wanted)} derivatives of fields, of at most {MOST}")
+        paths = sorted((name, sorted_path(path, domain.names)) for name, path in wanted)
+        points = system.points(tensors["points"], tensors.get("normals"))
+        values = cheapest([p for p in paths if p[1]], domain.space).values(system.fields, points, system.coordinates)
+        found = {(name, path): values[name].along(path).detach().clone() for name, path in paths}
+        points.forget()
+        for tensor in found.values():
+            tensor.requires_grad = True
+        return found
+
+    def _near(self, leaves: Leaves, columns: Mapping[str, Tensor]) -> Tensors:
+        """Fields near each point, of their derivatives there."""
+        away = {name: column - column.detach() for name, column in columns.items()}
+        found: Tensors = {}
+        for (name, path), leaf in leaves.items():
+            term = leaf / math.prod(math.factorial(path.count(c)) for c in set(path))
+            for c in path:
+                term = term * away[c]
+            found[name] = found[name] + term if name in found else term
+        for name, field in self.fields.items():
+            if isinstance(field, Derivative):
+                found[name] = field.factor * reverse(found[field.of.name], [columns[field.coordinate]])[0]
+        return {name: found[name] for name in self.system.coordinates}
+
+
+def slopes(residuals: Tensor, leaves: Leaves) -> Iterator[dict[Request, Tensor]]:
+    """For each of k equations how its residual changes with each derivative, at each point: (n, k) -> k times (n,)."""
+    for k in range(residuals.shape[1]):
+        found = grad(residuals[:, k].sum(), list(leaves.values()), retain_graph=True, materialize_grads=True)
+        yield dict(zip(leaves, found, strict=True))
+
+
+def spelled_out(asked: Iterable[Request], domain: Domain) -> Iterator[Request]:
+    """Requests with a path for each term of a Laplacian."""
+    for field, path in asked:
+        yield from [(field, (c, c)) for c in domain.space] if path == LAP else [(field, path)]
+
+
+def parts_of(path: Path) -> set[Path]:
+    """All paths that a derivative's path goes through."""
+    found: set[Path] = {()}
+    for c in path:
+        found = found | {(*part, c) for part in found}
+    return found
