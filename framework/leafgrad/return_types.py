@@ -157,6 +157,10 @@ class linalg_eigh(NamedTuple):
         return _shown(self)
 
 
+class linalg_eig(linalg_eigh):
+    """Of ``linalg.eig``."""
+
+
 class linalg_slogdet(NamedTuple):
     """Sign of the determinant, and logarithm of its magnitude."""
 

@@ -305,8 +305,8 @@ def test_vmap_of_nested_jvp_sums_gradients_once():
     ("primals", "series", "error", "says"),
     [
         (A, ([A],), TypeError, "primals: expected a tuple of tensors"),
-        ((3.0,), ([A],), TypeError, r"primals\[0\]: expected a floating tensor, got float"),
-        ((leafgrad.arange(3),), ([None],), TypeError, r"primals\[0\]: expected a floating tensor"),
+        ((3.0,), ([A],), TypeError, r"primals\[0\]: expected a floating or complex tensor, got float"),
+        ((leafgrad.arange(3),), ([None],), TypeError, r"primals\[0\]: expected a floating or complex tensor"),
         ((A, A), ([A],), ValueError, "series: expected a tuple with a list for each of 2 primals"),
         ((A,), (A,), TypeError, r"series\[0\]: expected a list of derivatives"),
         ((A, A), ([A, A], [A]), ValueError, r"series\[1\]: expected 2 derivatives, as in series\[0\], got 1"),

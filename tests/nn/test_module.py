@@ -270,7 +270,7 @@ def test_conversion_keeps_parameters_and_leaves_integers(device):
     assert net.half()[0].weight.dtype is lg.float16
     assert net.double()[0].weight.dtype is lg.float64
     assert net.cpu()[0].weight.device == lg.device("cpu")
-    with pytest.raises(TypeError, match=r"nn\.Module\.to only accepts floating point dtypes"):
+    with pytest.raises(TypeError, match=r"nn\.Module\.to only accepts floating point or complex dtypes"):
         net.to(lg.int64)
 
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg
 from op_table import Row
 
 from leafgrad.ops import (
+    activation,
     complex as ops,
     cumulative,
     elementwise as ew,
     exponential,
     linalg,
+    lu,
     matmul,
+    matrix_exp,
+    normalize,
     reduce,
+    special,
     trigonometric,
 )
 
@@ -38,9 +44,37 @@ def running(z, function, dim, reverse):
     return np.flip(function(np.flip(z, dim), dim), dim) if reverse else function(z, dim)
 
 
+def matrices(*shapes, **params):
+    """Samples of complex matrices far from singular, whose eigenvalues and singular values lie apart."""
+
+    def matrix(rng, dtype, shape):
+        return numbers(rng, dtype, shape) + np.diag(np.arange(1.0, 9))[: shape[-2], : shape[-1]].astype(dtype)
+
+    return lambda rng, dtype: [((matrix(rng, dtype, s),), params) for s in shapes]
+
+
+def hermitian(op):
+    """``op`` of the Hermitian part of a matrix: a step in one element is then a step in its mirror image too."""
+    return lambda x, **params: op(x + linalg.adjoint(x) if not isinstance(x, np.ndarray) else x + x.mT.conj(), **params)
+
+
+def without_phases(op):
+    """``op`` with the magnitudes of its vectors, whose phases are arbitrary; its values as they are."""
+    return lambda x: tuple([ew.abs(o) if o.ndim == x.ndim else o for o in op(x)])
+
+
+def without_phases_np(function):
+    return lambda x: tuple([abs(o) if o.ndim == x.ndim else o for o in function(x)])
+
+
+def np_lu(x):
+    packed, pivots = scipy.linalg.lu_factor(x)
+    return packed, pivots.astype("int64")
+
+
 def row(op, reference, samples, **options):
-    name = f"{op.name} of complex numbers"
-    return Row(op, reference, samples=samples, dtypes=DTYPES, order=2, integers=False, **{"name": name} | options)
+    name = f"{getattr(op, 'name', op.__name__)} of complex numbers"
+    return Row(op, reference, samples=samples, dtypes=DTYPES, integers=False, **{"name": name, "order": 2} | options)
 
 
 ROWS = [
@@ -73,16 +107,41 @@ ROWS = [
         for op, reference in [(ew.add, np.add), (ew.sub, np.subtract), (ew.mul, np.multiply), (ew.div, np.divide),
                               (ew.pow, np.power)]
     ],
+    row(ew.lerp, lambda x, y, w: x + w * (y - x), of((2, 3), (2, 3), (3,))),
+    row(special.sinc, np.sinc, of((2, 3))),
+    row(activation.silu, lambda z: z / (1 + np.exp(-z)), of((2, 3))),
+    row(exponential.logaddexp, lambda x, y: np.log(np.exp(x) + np.exp(y)), of((2, 3), (3,))),
+    row(normalize.affine, lambda x, w, b: x * w + b, of((2, 3), (3,), (3,))),
     row(matmul.matmul, np.matmul, of((2, 3), (3, 2))),
     row(matmul.linear, lambda x, w, b: x @ w.T + b, of((2, 3), (4, 3), (4,))),
     row(linalg.inv, np.linalg.inv, of((3, 3)), rtol=1e-9),
     row(linalg.solve, np.linalg.solve, of((3, 3), (3, 2)), rtol=1e-9),
     row(linalg.det, np.linalg.det, of((3, 3)), rtol=1e-10),
+    row(linalg.pinv, lambda x, atol, rtol: np.linalg.pinv(x, rtol),
+        matrices((3, 3), (2, 3, 2), (2, 3), atol=0.0, rtol=1e-6), rtol=1e-9),
+    row(linalg.slogdet, lambda x: tuple(np.linalg.slogdet(x)), matrices((3, 3), (2, 2, 2)), rtol=1e-9),
+    row(hermitian(linalg.cholesky), hermitian(np.linalg.cholesky), matrices((3, 3), (2, 2, 2)), rtol=1e-9,
+        name="cholesky of Hermitian matrices"),
+    row(linalg.qr, lambda x, mode: tuple(np.linalg.qr(x, mode)), matrices((3, 3), (2, 4, 2), mode="reduced"),
+        rtol=1e-9),
+    row(hermitian(without_phases(linalg.eigh)), hermitian(without_phases_np(np.linalg.eigh)),
+        matrices((3, 3), (2, 2, 2)), rtol=1e-9, name="eigh of Hermitian matrices"),
+    row(without_phases(linalg.svd), without_phases_np(lambda x: np.linalg.svd(x, False)),
+        matrices((3, 3), (2, 3, 2), (2, 3)), rtol=1e-9, name="svd of complex matrices"),
+    row(without_phases(linalg.eig), without_phases_np(np.linalg.eig), matrices((3, 3), (2, 2, 2)), rtol=1e-9,
+        name="eig of complex matrices"),
+    row(lu.lu, np_lu, matrices((3, 3), (4, 2), (2, 4)), rtol=1e-9),
+    row(matrix_exp.matrix_exp, scipy.linalg.expm, matrices((3, 3), (2, 2, 2)), rtol=1e-9),
     row(reduce.sum, lambda z, dim, keepdim: z.sum(dim, keepdims=keepdim), of((2, 3), dim=(1,), keepdim=False)),
     row(reduce.mean, lambda z, dim, keepdim: z.mean(dim, keepdims=keepdim), of((2, 3), dim=(1,), keepdim=False)),
     row(reduce.prod, lambda z, dim, keepdim: z.prod(dim, keepdims=keepdim), of((2, 3), dim=(1,), keepdim=False)),
+    row(reduce.logsumexp, lambda z, dim, keepdim: np.log(np.exp(z).sum(dim, keepdims=keepdim)),
+        of((2, 3), dim=(1,), keepdim=False)),
+    row(cumulative.logcumsumexp, lambda z, dim: np.log(np.cumsum(np.exp(z), dim)), of((2, 3), dim=1)),
     row(cumulative.cumsum, lambda z, dim, reverse:
         running(z, np.cumsum, dim, reverse), of((2, 3), dim=1, reverse=False)),
     row(cumulative.cumprod, lambda z, dim, reverse:
         running(z, np.cumprod, dim, reverse), of((2, 3), dim=1, reverse=False)),
 ]  # fmt: skip
+
+ELSEWHERE = {linalg.eig: "eig of complex matrices"}  # its vectors as they are have no gradient

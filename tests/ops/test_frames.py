@@ -30,7 +30,7 @@ MORE = {
 SEVERAL = {
     **dict.fromkeys(("eigh", "runs", "unique", "attention"), 11),
     **dict.fromkeys(("svd", "gru", "lstm"), 12),
-    "lu": 21,
+    "lu": 22,
     "qr": 22,
     "slogdet": 24,
     "unpack": 30,  # with a node

@@ -249,3 +249,10 @@ def test_einsum_and_its_gradients_are_pytorchs(equation):
     for ours, theirs in zip(all_of(leafgrad), all_of(torch), strict=True):
         assert ours.shape == theirs.shape
         np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-10)
+
+
+def test_einsum_of_complex_numbers_sums_them_as_they_are():
+    z = leafgrad.tensor([[1 + 2j, 3j], [4.0, 5 - 1j]])
+    assert leafgrad.einsum("ij->", z).item() == 10 + 4j
+    assert leafgrad.tensordot(leafgrad.tensor([[[2j]]]), z.reshape(2, 1, 2), ([0, 1], [2, 0])).item() == (10 + 4j) * 2j
+    assert leafgrad.addmm(z, z, z, beta=0.5).dtype is leafgrad.complex64

@@ -530,3 +530,10 @@ def test_arrays_of_a_class_of_their_own_are_indices():
         pass
 
     assert leafgrad.arange(3)[np.array([2, 0]).view(Own)].tolist() == [2, 0]
+
+
+def test_index_fill_counts_a_repeated_index_once():
+    value = leafgrad.tensor(2.0, requires_grad=True)
+    out = leafgrad.zeros(2, 3).index_fill(1, leafgrad.tensor([0, 0, -1]), value)
+    assert out.tolist() == [[2, 0, 2], [2, 0, 2]]
+    assert leafgrad.autograd.grad(out.sum(), value)[0].item() == 4

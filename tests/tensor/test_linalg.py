@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -292,8 +294,8 @@ ERRORS = [
     (lambda x: linalg.qr(x(2, 2), "x"), RuntimeError, "unrecognized mode 'x'"),
     (lambda x: linalg.svd(x(2, 2), driver="gesvd"), RuntimeError, "driver: expected None"),
     (lambda x: linalg.eigh(x(2, 2), "X"), RuntimeError, "Expected UPLO argument to be 'L' or 'U'"),
-    (lambda x: linalg.eig(x(2, 2)), NotImplementedError, "not there yet; use linalg.eigh"),
-    (lambda x: linalg.eigvals(x(2, 2)), NotImplementedError, "not there yet; use linalg.eigh"),
+    (lambda x: linalg.eig(x(2, 3)), RuntimeError, "must be batches of square matrices"),
+    (lambda x: linalg.eigvals(x(2, 2) * math.inf), linalg.LinAlgError, "infinite numbers or nan"),
     (lambda x: linalg.lstsq(x(2, 2), x(3, 2)), RuntimeError, "as many rows"),
     (lambda x: linalg.lstsq(x(2, 2), x(2, 2), driver="x"), RuntimeError, "expected one of gels, gelsy, gelsd, gelss"),
     (lambda x: linalg.pinv(x(2, 2), atol="x"), TypeError, "atol: expected a number or None, got str"),
@@ -379,3 +381,69 @@ def test_vander():
     assert rows.tolist() == [[[1, 1, 1], [1, 2, 4]], [[1, 3, 9], [1, 4, 16]]]
     with pytest.raises(RuntimeError, match="one-dimensional"):
         leafgrad.vander(x)
+
+
+# ---- complex matrices -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "vectors"),
+    [
+        ("eigh", lambda x: linalg.eigh(x + x.mH).eigenvectors),
+        ("svd", lambda x: linalg.svd(x).U),
+        ("eig", lambda x: linalg.eig(x).eigenvectors),
+    ],
+)
+def test_a_loss_that_depends_on_the_phase_of_vectors_has_no_gradient(name, vectors):
+    x = leafgrad.tensor(normal(3, 3) + 1j * normal(3, 3), requires_grad=True)
+    with pytest.raises(RuntimeError, match=rf"linalg\.{name}: in the complex case vectors are .* ill-defined"):
+        (vectors(x)[0, 0].imag * 100).sum().backward()
+    assert gradcheck(lambda x: vectors(x).abs(), (x,))
+
+
+def test_eig_of_real_matrices_is_complex_and_its_gradient_real():
+    x = leafgrad.tensor(normal(2, 4, 4), requires_grad=True)
+    values, vectors = linalg.eig(x)
+    assert (values.dtype, vectors.dtype) == (leafgrad.complex128,) * 2
+    again = vectors @ leafgrad.diag_embed(values) @ linalg.inv(vectors)
+    np.testing.assert_allclose(again.detach().numpy(), x.detach().numpy(), atol=1e-12)
+    assert leafgrad.autograd.grad(values.abs().sum(), x)[0].dtype is leafgrad.float64
+    assert gradcheck(lambda x: (linalg.eigvals(x) ** 3).sum(), (x,))
+    assert linalg.eigvals(leafgrad.eye(2, dtype=leafgrad.float32)).dtype is leafgrad.complex64
+
+
+COMPLEX = {
+    "cholesky": lambda x: linalg.cholesky(x @ x.mH, upper=True),
+    "cholesky_solve": lambda x: leafgrad.cholesky_solve(x, linalg.cholesky(x @ x.mH)),
+    "cholesky_inverse": lambda x: leafgrad.cholesky_inverse(linalg.cholesky(x @ x.mH)),
+    "solve_triangular": lambda x: linalg.solve_triangular(x, x.mT, upper=False),
+    "lu_solve": lambda x: linalg.lu_solve(*linalg.lu_factor_ex(x)[:2], x.mT, adjoint=True, left=False),
+    "qr": lambda x: linalg.qr(x),
+    "wide qr": lambda x: linalg.qr(x[..., :2, :]),
+    "pinv": lambda x: linalg.pinv(x[..., :2]),
+    "lstsq": lambda x: linalg.lstsq(x[..., :2], x.mT).solution,
+    "slogdet": lambda x: linalg.slogdet(x),
+    "logdet": lambda x: leafgrad.logdet(x),
+    "nuclear": lambda x: linalg.matrix_norm(x, "nuc"),
+    "spectral": lambda x: linalg.matrix_norm(x, 2),
+    "power": lambda x: linalg.matrix_power(x, -3),
+    "exp": lambda x: linalg.matrix_exp(x / 4),
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_functions_of_complex_matrices_each_way(name):
+    function = COMPLEX[name]
+    x = leafgrad.tensor(normal(2, 3, 3) + 1j * normal(2, 3, 3), requires_grad=True)
+    assert gradcheck(function, (x[0].detach().requires_grad_(),), check_forward_ad=True)
+    assert gradgradcheck(function, (x[0].detach().requires_grad_(),))
+
+    def results(x):
+        found = function(x)
+        return found if isinstance(found, tuple) else (found,)
+
+    each = [leafgrad.stack(rows) for rows in zip(*map(results, x), strict=True)]
+    for way in (function, leafgrad.func.vmap(lambda x: tuple(results(x))), leafgrad.compile(function)):
+        found = way(x)
+        for a, b in zip(found if isinstance(found, tuple) else (found,), each, strict=True):
+            np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-9, atol=1e-11)

@@ -288,7 +288,7 @@ def storage(kind=b"FloatStorage", count=b"K\x02", size=b"K\x02\x85", stride=b"K\
         (archive(storage(), {"data/0": bytes(8)}), None),
         (archive(storage(), {"data/0": bytes(7)}), "a storage of 2 elements has 7 bytes"),
         (archive(storage()), "it is damaged: 'archive/data/0'"),
-        (archive(storage(kind=b"ComplexFloatStorage"), {"data/0": bytes(16)}), "has torch.ComplexFloatStorage in it"),
+        (archive(storage(kind=b"QInt8Storage"), {"data/0": bytes(16)}), "has torch.QInt8Storage in it"),
         (archive(storage(offset=b"K\x01"), {"data/0": bytes(8)}), "load: "),
         (archive(storage(stride=b"K\x02\x85"), {"data/0": bytes(8)}), "load: "),
         (archive(storage(size=b"K\x02K\x01\x86"), {"data/0": bytes(8)}), "load: "),
@@ -329,6 +329,15 @@ def test_random_pickles_run_nothing():
             Machine(lambda key: bytes(24)).run(bytes(data))
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RuntimeError):
             continue
+
+
+def test_complex_tensors_of_pytorch_conjugated_or_not(tmp_path):
+    torch = pytest.importorskip("torch")
+    z = torch.tensor([1 + 2j, 3], dtype=torch.complex64)
+    torch.save({"z": z, "conj": z.to(torch.complex128).conj()}, tmp_path / "z.pt")
+    found = leafgrad.load(tmp_path / "z.pt")
+    assert (found["z"].dtype, found["z"].tolist()) == (leafgrad.complex64, [1 + 2j, 3])
+    assert (found["conj"].dtype, found["conj"].tolist()) == (leafgrad.complex128, [1 - 2j, 3])
 
 
 def test_as_pytorch_reads_its_own(tmp_path):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from leafgrad import dtypes
 from leafgrad.ops import dispatch
+from leafgrad.ops.conjugate import Conjugating
 from leafgrad.ops.node import GraphNode, Leaf, Output
 from leafgrad.ops.op import Op
 from leafgrad.tensor.graph import Node, node_for
@@ -36,11 +38,11 @@ class GradientEdge(NamedTuple):
 
 
 def output_shapes(node: Any) -> list[Any]:
-    """The shape of each output of a node that has ``ends``, None for one that is no floating tensor."""
-    if isinstance(node.op, Op):
+    """The shape of each output of a node that has ``ends``, None for one that can have no gradient."""
+    if isinstance(node.op, (Op, Conjugating)):
         return [tuple(s) for s in node.shape]
     if isinstance(node.op, type):
-        return [None if o is None or not o[1].startswith("float") else o[0] for o in node.outputs]
+        return [o[0] if o is not None and dtypes.BY_NAME[o[1]].is_differentiable else None for o in node.outputs]
     return list(node.op.shapes)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from leafgrad import modes
 from leafgrad.autograd import node_hooks
-from leafgrad.ops import dispatch, messages
+from leafgrad.ops import conjugate, dispatch, messages
 from leafgrad.ops.convert import clone, new_full
 from leafgrad.ops.node import GraphNode, Leaf, Output, SymbolBase, TensorBase
 from leafgrad.ops.shape import sum_to
@@ -203,7 +203,9 @@ def complete(node: Any, slots: dict[int, Any]) -> tuple[Any, ...]:
     """Gradients of all outputs of a node, zeros where none arrived; None where the node fills its own gaps."""
     some = next(iter(slots.values()))
     return tuple(
-        slots.get(i) if i in slots or shape is None else new_full(some, shape=tuple(shape), value=0)
+        slots.get(i)
+        if i in slots or shape is None
+        else new_full(some, shape=tuple(shape), value=0, dtype=conjugate.kind(some, node.dtypes[i]))
         for i, shape in enumerate(node.shape)
     )
 

@@ -104,8 +104,8 @@ def check_series(primals: Any, series: Any, collapse: bool) -> tuple[int, int]:
         )
     lead = curves(series) if collapse else ()
     for i, (x, terms) in enumerate(zip(primals, series, strict=True)):
-        if not isinstance(x, Tensor) or not x.dtype.is_floating_point:
-            raise TypeError(f"{JET}: primals[{i}]: expected a floating tensor, got {spelled(x)}")
+        if not isinstance(x, Tensor) or not x.dtype.is_differentiable:
+            raise TypeError(f"{JET}: primals[{i}]: expected a floating or complex tensor, got {spelled(x)}")
         if not isinstance(terms, (tuple, list)):
             raise TypeError(f"{JET}: series[{i}]: expected a list of derivatives, got {spelled(terms)}")
         if len(terms) != len(series[0]):

@@ -130,40 +130,45 @@ class Module(Hooked):
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Move parameters and buffers to a device, and those of a floating dtype to a dtype; returns self.
+        """Move parameters and buffers to a device, and those of a floating or complex dtype to a dtype; returns self.
 
         ``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)``, or keywords ``device`` and ``dtype``;
         ``memory_format=`` lays out those of four or five dimensions.
 
         Raises:
-            TypeError: the dtype is not a floating one.
+            TypeError: the dtype is neither a floating nor a complex one.
         """
         layout = kwargs.pop("memory_format", None)
         device, dtype, _ = destination(*args, **kwargs)
-        if dtype is not None and not dtype.is_floating_point:
-            raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
+        if dtype is not None and not dtype.is_differentiable:
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+            )
 
         def convert(t: Tensor) -> Tensor:
-            kind = dtype if t.dtype.is_floating_point else None
+            kind = dtype if t.dtype.is_differentiable else None
             return t.to(device, kind, memory_format=layout if t.ndim in (4, 5) else None)
 
         return self._apply(convert)
 
     def float(self) -> Self:
         """Convert floating parameters and buffers to float32; returns self."""
-        return self.to(dtypes.float32)
+        return self._floats_to(dtypes.float32)
 
     def double(self) -> Self:
         """Convert floating parameters and buffers to float64; returns self."""
-        return self.to(dtypes.float64)
+        return self._floats_to(dtypes.float64)
 
     def half(self) -> Self:
         """Convert floating parameters and buffers to float16; returns self."""
-        return self.to(dtypes.float16)
+        return self._floats_to(dtypes.float16)
 
     def bfloat16(self) -> Self:
         """Convert floating parameters and buffers to bfloat16; returns self."""
-        return self.to(dtypes.bfloat16)
+        return self._floats_to(dtypes.bfloat16)
+
+    def _floats_to(self, dtype: dtypes.dtype) -> Self:
+        return self._apply(lambda t: t.to(dtype) if t.dtype.is_floating_point else t)
 
     def cpu(self) -> Self:
         """Move parameters and buffers to the CPU; returns self."""

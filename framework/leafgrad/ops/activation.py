@@ -115,7 +115,7 @@ def logsigmoid(xp: Any, x: Any) -> Any:
 logsigmoid.vjp(x=lambda g, x: g * sigmoid(-x))
 
 
-@op("elementwise", "float", c="x / (1 + exp(-x))")
+@op("elementwise", "float", "holomorphic", c="x / (1 + exp(-x))")
 def silu(xp: Any, x: Any) -> Any:
     """x times sigmoid(x). (...) -> (...)"""
     return x / (1 + xp.exp(-x))

@@ -93,7 +93,7 @@ def _grouped(x: Any, groups: int) -> Any:
 # ---- the ops --------------------------------------------------------------------------------------------------------
 
 
-@op
+@op("holomorphic")
 def convolution(xp: Any, x: Any, weight: Any, bias: Any = None, *, windows: Windows, groups: int) -> Any:
     """The product of each window with each kernel. (n, c, *length), (o, c / groups, *kernel), (o,) -> (n, o, *size)
 
@@ -114,7 +114,7 @@ def convolution(xp: Any, x: Any, weight: Any, bias: Any = None, *, windows: Wind
     return out
 
 
-@op
+@op("holomorphic")
 def convolution_input(xp: Any, y: Any, weight: Any, bias: Any = None, *, windows: Windows, groups: int) -> Any:
     """Each kernel added in each window as often as y says, the gradient of a convolution and a layer of its own.
 
@@ -140,7 +140,7 @@ def convolution_input(xp: Any, y: Any, weight: Any, bias: Any = None, *, windows
     return out
 
 
-@op
+@op("holomorphic")
 def convolution_weight(xp: Any, x: Any, y: Any, *, windows: Windows, groups: int) -> Any:
     """The kernels that would take the windows of x to y, were each window orthogonal to the others.
 

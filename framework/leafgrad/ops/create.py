@@ -47,7 +47,7 @@ def arange(xp: Any, *, start: float, step: float, count: int, dtype: str) -> Any
 def _points(xp: Any, start: float, end: float, count: int) -> Any:
     """``count`` points evenly from ``start`` to ``end``, in float64; from both ends, so that both are exact."""
     if count < 2:
-        return xp.full((count,), start, dtype="float64")
+        return xp.full((count,), start, dtype="complex128" if type(start) is complex else "float64")
     i = xp.arange(count, dtype="float64")
     step = (end - start) / (count - 1)
     return xp.where(i < count // 2, start + step * i, end - step * (count - 1 - i))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from leafgrad.ops.conjugate import is_complex
 from leafgrad.ops.define import op
-from leafgrad.ops.exponential import exp
+from leafgrad.ops.exponential import exp, logaddexp
 from leafgrad.ops.select import where
 
 
@@ -107,18 +109,22 @@ cumprod.shape(lambda x: x.shape if x.floating else None)
 cumprod.chunk(lambda call: call.along())
 
 
-@op("float", "along")
+@op("float", "along", "holomorphic")
 def logcumsumexp(xp: Any, x: Any, *, dim: int) -> Any:
     """log of the sums of exp(x) up to each element along ``dim``, without overflow. (...) -> (...)
 
-    In log2(n) sweeps, as ``recurrence``.
+    In log2(n) sweeps, as ``recurrence``; of complex numbers one by one, for the imaginary part depends on the order.
     """
     if not x.ndim:
         return x.copy()
     y, reach, n = x.copy(), 1, x.shape[dim]
+    if is_complex(x):
+        for i in range(1, n):
+            y[part(x, dim, i, i + 1)] = logaddexp.forward(xp, x[part(x, dim, i, i + 1)], y[part(x, dim, i - 1, i)])
+        return y
     while reach < n:
         late, early = part(x, dim, reach, None), part(x, dim, None, n - reach)
-        y[late] = xp.logaddexp(y[late], y[early])
+        y[late] = logaddexp.forward(xp, y[late], y[early])
         reach *= 2
     return y
 
@@ -132,7 +138,7 @@ def _logcumsumexp_x(g: Any, out: Any, x: Any, *, dim: int) -> Any:
     """The sum of g[j] exp(x[i] - out[j]) over j >= i, by a recurrence whose factors are at most 1."""
     if not x.shape:
         return g
-    fades = exp(_gap(out, shift(out, dim=dim, by=-1)))
+    fades = exp(_gap(out, shift(out, dim=dim, by=-1, fill=math.inf)))
     return exp(_gap(x, out)) * recurrence(fades, g, dim=dim, reverse=True)
 
 

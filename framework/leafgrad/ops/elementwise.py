@@ -200,14 +200,14 @@ def hypot(xp: Any, x: Any, y: Any) -> Any:
 hypot.vjp(x=lambda g, out, x: g * (x / out), y=lambda g, out, y: g * (y / out))
 
 
-@op("elementwise", c="abs(w) < 0.5 ? x + (y - x) * w : y - (y - x) * (1 - w)")
+@op("elementwise", "holomorphic", c="abs(w) < 0.5 ? x + (y - x) * w : y - (y - x) * (1 - w)")
 def lerp(xp: Any, x: Any, y: Any, w: Any) -> Any:
     """x + w (y - x), exact at both ends; float16 goes by way of float32. (...), (...), (...) -> (...)"""
     if "float16" in (getattr(x, "dtype", ""), getattr(y, "dtype", "")):
         wide = [a.astype("float32") if hasattr(a, "dtype") else a for a in (x, y, w)]
         return lerp.forward(xp, *wide).astype("float16")
     way = y - x
-    if type(w) in NUMBERS:
+    if type(w) in NUMBERS and type(w) is not complex:
         return x + way * w if -0.5 < w < 0.5 else y - way * (1 - w)
     return xp.where(xp.abs(w) < 0.5, x + way * w, y - way * (1 - w))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from leafgrad.ops.conjugate import is_complex
 from leafgrad.ops.define import op
 from leafgrad.ops.select import maximum, where
 
@@ -116,10 +117,15 @@ binary_entropy.vjp(
 )  # fmt: skip
 
 
-@op("elementwise", "float", c="logaddexp(x, y)")
+@op("elementwise", "float", "holomorphic", c="logaddexp(x, y)")
 def logaddexp(xp: Any, x: Any, y: Any) -> Any:
     """log(exp(x) + exp(y)) without overflow. (...), (...) -> (...)"""
-    return xp.logaddexp(x, y)
+    if not (is_complex(x) or is_complex(y)):
+        return xp.logaddexp(x, y)
+    larger, smaller = xp.where(x.real >= y.real, x, y), xp.where(x.real >= y.real, y, x)
+    alike = xp.isinf(larger.real) & (larger.real == smaller.real)
+    gap = xp.where(alike, 0, smaller - larger)
+    return xp.where(alike & (larger.real < 0), larger, larger + xp.log1p(xp.exp(gap)))
 
 
 logaddexp.vjp(x=lambda g, x, y: g * sigmoid(x - y), y=lambda g, x, y: g * sigmoid(y - x))

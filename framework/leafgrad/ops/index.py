@@ -334,7 +334,7 @@ def _extreme(c: Any, e: Any) -> Any:
     return c.lookup("max" if e.params["largest"] else "min", (e.params["dim"],), at=1, along=True)
 
 
-@op("any_dtype", "raises")
+@op("any_dtype", "raises", "holomorphic")
 def scatter_product(xp: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
     """x times the product of all of v that goes to the same index.
 

@@ -3,8 +3,12 @@
 Gradients of inverses, systems, determinants and ``cholesky`` after Giles (2008), "An extended collection of matrix
 derivative results for forward and reverse mode automatic differentiation"; ``eigh`` and ``qr`` after Seeger et al.
 (2017), "Auto-differentiating linear algebra"; ``svd`` after Townsend (2016), "Differentiating the singular value
-decomposition"; ``pinv`` after Golub and Pereyra (1973), "The differentiation of pseudo-inverses and nonlinear least
-squares problems whose variables separate".
+decomposition"; ``eig`` after Boeddeker et al. (2017), "On the computation of complex-valued gradients with application
+to statistically optimum beamforming"; ``pinv`` after Golub and Pereyra (1973), "The differentiation of pseudo-inverses
+and nonlinear least squares problems whose variables separate".
+
+For complex matrices ``adjoint`` takes the place of the transpose. The vectors of a complex ``eigh``, ``svd`` or ``eig``
+are determined up to a phase, as real ones are up to a sign, and a loss that depends on it has no gradient.
 """
 
 from __future__ import annotations
@@ -13,11 +17,15 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad.errors import LinAlgError
+from leafgrad.ops.complex import imag, real
+from leafgrad.ops.conjugate import conjugated, is_complex
 from leafgrad.ops.define import op
+from leafgrad.ops.elementwise import abs
 from leafgrad.ops.matmul import swap
 from leafgrad.ops.reduce import sum
+from leafgrad.ops.refuse import refuse
 from leafgrad.ops.select import where
-from leafgrad.ops.shape import part, reshape, tril
+from leafgrad.ops.shape import diagonal, part, reshape, tril, triu
 from leafgrad.ops.shifted import shifted
 
 
@@ -44,6 +52,11 @@ def column(x: Any) -> Any:
     return reshape(x, shape=(*x.shape, 1))
 
 
+def adjoint(x: Any) -> Any:
+    """x transposed, and conjugated if complex. (..., n, m) -> (..., m, n)"""
+    return swap(conjugated(x))
+
+
 def span(x: Any, dim: int, start: int, stop: int) -> Any:
     """x[start:stop] along ``dim``."""
     return part(x, at=(*((0, n, 1) for n in x.shape[:dim]), (start, stop, 1)))
@@ -52,6 +65,30 @@ def span(x: Any, dim: int, start: int, stop: int) -> Any:
 def nonzero(x: Any) -> Any:
     """x with a tiny number for zeros: 0 / 0 becomes 0, and anything else remains too large to be overlooked."""
     return where(x == 0, 1e-30, x)
+
+
+def on_diagonal(x: Any) -> Any:
+    """The diagonal of matrices. (..., n, n) -> (..., n)"""
+    n = len(x.shape)
+    return diagonal(x, offset=0, dims=(n - 2, n - 1))
+
+
+def phases(m: Any, what: str, *others: Any) -> Any:
+    """The imaginary diagonal of ``m``, V^H gV of vectors V: how the loss changes as their phases do.
+
+    Raises:
+        RuntimeError: it changes, with those of ``others`` turned alike, so that there is no derivative.
+    """
+    phase = total = imag(on_diagonal(m))
+    for other in others:
+        total = total + imag(on_diagonal(other))
+    message = (
+        f"linalg.{what}: in the complex case vectors are determined up to a factor exp(i phi), their phase, and the "
+        "specified loss function depends on it, so that its gradient is ill-defined. Compute the loss with what does "
+        "not depend on it, such as abs() or products v v^H"
+    )
+    refuse(abs(total) > 1e-2, error=RuntimeError, message=message)
+    return phase
 
 
 # ---- inverses and systems -----------------------------------------------------------------------------------------
@@ -78,22 +115,25 @@ solve.vjp(
 )  # fmt: skip
 
 
-@op("raises")
-def pinv(xp: Any, x: Any, *, atol: float, rtol: float) -> Any:
-    """Moore-Penrose inverse. (..., m, n) -> (..., n, m)
+@op("raises", "complex")
+def pinv(xp: Any, x: Any, *, atol: float, rtol: float, hermitian: bool = False) -> Any:
+    """Moore-Penrose inverse, of the lower triangle alone if ``hermitian``. (..., m, n) -> (..., n, m)
 
     Singular values up to ``max(atol, rtol * the largest)`` count as zero. The gradient holds while their number
     stays the same.
     """
+    if hermitian:
+        below = xp.tril(x, -1)
+        x = xp.where(xp.eye(x.shape[-1], dtype=bool), x.real, below + xp.conj(below).swapaxes(-1, -2))
     u, s, vh = checked(xp.linalg.svd, "the singular value decomposition did not converge", x, False)
     largest = s.max(axis=-1, keepdims=True) if s.size else s
     kept = s > xp.maximum(largest * rtol, atol)
     inverse = xp.where(kept, 1 / xp.where(kept, s, 1), 0)
-    return (vh.swapaxes(-1, -2) * inverse[..., None, :]) @ u.swapaxes(-1, -2)
+    return (xp.conj(vh).swapaxes(-1, -2) * inverse[..., None, :]) @ xp.conj(u).swapaxes(-1, -2)
 
 
 def _pinv(g: Any, out: Any, x: Any) -> Any:
-    p, pt, gt = out, swap(out), swap(g)
+    p, pt, gt = out, adjoint(out), adjoint(g)
     across = gt @ p @ pt
     along = pt @ p @ gt
     return across - x @ (p @ across) + along - (along @ p) @ x - pt @ g @ pt
@@ -137,21 +177,28 @@ det.vjp(x=lambda g, x: column(column(g)) * cofactor(x))
 cofactor.vjp(x=_cofactor)
 
 
-@op
+@op("complex")
 def slogdet(xp: Any, x: Any) -> Any:
-    """Sign and logarithm of the absolute value of the determinant. (..., n, n) -> (...), (...)"""
+    """Sign, or phase, and logarithm of the absolute value of the determinant. (..., n, n) -> (...), (...) real"""
     return tuple(xp.linalg.slogdet(x))
 
 
-slogdet.vjp(x=lambda g, x: column(column(g[1])) * swap(inv(x)))
+def _slogdet(g: Any, out: Any, x: Any) -> Any:
+    g_sign, g_log = g
+    if is_complex(x):
+        g_log = g_log - 1j * imag(conjugated(g_sign) * out[0])
+    return column(column(g_log)) * adjoint(inv(x))
+
+
+slogdet.vjp(x=_slogdet)
 
 
 # ---- factorisations -----------------------------------------------------------------------------------------------
 
 
-@op("raises")
+@op("raises", "complex")
 def cholesky(xp: Any, x: Any) -> Any:
-    """Lower triangular factor, x = out out^T, from the lower triangle of x. (..., n, n) -> (..., n, n)"""
+    """Lower triangular factor, x = out out^H, from the lower triangle of x. (..., n, n) -> (..., n, n)"""
     return checked(xp.linalg.cholesky, "the input is not positive-definite", x)
 
 
@@ -161,16 +208,17 @@ def lower_half(x: Any) -> Any:
 
 
 def _cholesky(g: Any, out: Any) -> Any:
-    upper, inner = swap(out), lower_half(swap(out) @ g)
-    return solve(upper, swap(solve(upper, inner + swap(inner)))) / 2
+    upper = adjoint(out)
+    inner = lower_half(upper @ g)
+    return solve(upper, adjoint(solve(upper, inner + adjoint(inner)))) / 2
 
 
 cholesky.vjp(x=_cholesky)
 
 
-@op
+@op("complex")
 def qr(xp: Any, x: Any, *, mode: str = "reduced") -> Any:
-    """Orthogonal and upper triangular factors, x = q r. (..., m, n) -> (..., m, k), (..., k, n)
+    """Orthogonal, or unitary, and upper triangular factors, x = q r. (..., m, n) -> (..., m, k), (..., k, n)
 
     ``mode`` is "reduced", k = min(m, n), or "complete", k = m. The gradient needs m >= n and m = k or "reduced".
     """
@@ -183,25 +231,24 @@ def _qr(g: Any, out: Any) -> Any:
         raise RuntimeError(
             "qr: The QR decomposition is not differentiable when mode='complete' and nrows > ncols; use mode='reduced'"
         )
-    m = r @ swap(gr) - swap(gq) @ q
-    symmetric = tril(m, diagonal=0) + swap(tril(m, diagonal=-1))
-    return swap(solve(r, swap(gq + q @ symmetric)))
+    half = lower_half(r @ adjoint(gr) - adjoint(gq) @ q)
+    return adjoint(solve(r, adjoint(gq + q @ (half + adjoint(half)))))
 
 
 qr.vjp(x=_qr)
 
 
 def _skew_quotient(m: Any, e: Any) -> Any:
-    """(m - m^T) / e for antisymmetric e, elementwise, with a zero diagonal. Symmetric."""
-    lower = tril((m - swap(m)) / nonzero(e), diagonal=-1)
-    return lower + swap(lower)
+    """(m - m^H) / e for antisymmetric real e, elementwise, with a zero diagonal. Hermitian."""
+    lower = tril((m - adjoint(m)) / nonzero(e), diagonal=-1)
+    return lower + adjoint(lower)
 
 
-@op("raises")
+@op("raises", "complex")
 def eigh(xp: Any, x: Any, *, lower: bool = True) -> Any:
-    """Eigenvalues, ascending, and eigenvectors in columns, of a symmetric matrix, from one of its triangles.
+    """Eigenvalues, ascending, and eigenvectors in columns, of a Hermitian matrix, from one of its triangles.
 
-    (..., n, n) -> (..., n), (..., n, n). The gradient is symmetric.
+    (..., n, n) -> (..., n) real, (..., n, n). The gradient is Hermitian.
     """
     values, vectors = checked(xp.linalg.eigh, "the eigenvalues did not converge", x, "L" if lower else "U")
     return values, vectors
@@ -209,14 +256,40 @@ def eigh(xp: Any, x: Any, *, lower: bool = True) -> Any:
 
 def _eigh(g: Any, out: Any) -> Any:
     (g_values, g_vectors), (values, vectors) = g, out
-    turned = _skew_quotient(swap(vectors) @ g_vectors, row(values) - column(values)) / 2
-    return (vectors * row(g_values) + vectors @ turned) @ swap(vectors)
+    m = adjoint(vectors) @ g_vectors
+    if is_complex(m):
+        phases(m, "eigh")
+    turned = _skew_quotient(m, row(values) - column(values)) / 2
+    return (vectors * row(g_values) + vectors @ turned) @ adjoint(vectors)
 
 
 eigh.vjp(x=_eigh)
 
 
-@op("raises")
+@op("raises", "complex")
+def eig(xp: Any, x: Any) -> Any:
+    """Eigenvalues and eigenvectors, in columns of norm 1. (..., n, n) -> (..., n), (..., n, n), both complex"""
+    why = "the eigenvalues did not converge, or the input has infinite numbers or nan"
+    kind = "complex64" if x.dtype in ("float32", "complex64") else "complex128"
+    return tuple([a.astype(kind, copy=False) for a in checked(xp.linalg.eig, why, x)])
+
+
+def _eig(g: Any, out: Any, x: Any) -> Any:
+    (g_values, g_vectors), (values, vectors) = g, out
+    vh = adjoint(vectors)
+    m = vh @ g_vectors
+    phases(m, "eig")
+    m = (m - (vh @ vectors) * row(real(on_diagonal(m)))) / nonzero(conjugated(row(values) - column(values)))
+    turned = tril(m, diagonal=-1) + triu(m, diagonal=1)
+    gx = solve(vh, column(g_values) * vh + turned @ vh)
+    return gx if is_complex(x) else real(gx)
+
+
+eig.vjp(x=_eig)
+eig.makes = "complex"
+
+
+@op("raises", "complex")
 def svd(xp: Any, x: Any, *, full: bool = False) -> Any:
     """Singular values, descending, and singular vectors: x = u diag(s) vh.
 
@@ -235,15 +308,17 @@ def _svd(g: Any, out: Any) -> Any:
         vh, gvh = span(vh, last - 1, 0, k), span(gvh, last - 1, 0, k)
     along, down = row(s), column(s)
     e = (along - down) * (along + down)
-    turned_u = _skew_quotient(swap(u) @ gu, e)
-    turned_v = _skew_quotient(vh @ swap(gvh), e)
+    m_u, m_v = adjoint(u) @ gu, vh @ adjoint(gvh)
+    turned_u, turned_v = _skew_quotient(m_u, e), _skew_quotient(m_v, e)
+    if is_complex(m_u):
+        gs = gs + 1j * phases(m_u, "svd", m_v) / nonzero(s)
     gx = (u * row(gs) + u @ (turned_u * along + down * turned_v)) @ vh
     if u.shape[-2] > k:
         outside = gu / nonzero(along)
-        gx = gx + (outside - u @ (swap(u) @ outside)) @ vh
+        gx = gx + (outside - u @ (adjoint(u) @ outside)) @ vh
     if vh.shape[-1] > k:
         outside = gvh / nonzero(down)
-        gx = gx + u @ (outside - (outside @ swap(vh)) @ vh)
+        gx = gx + u @ (outside - (outside @ adjoint(vh)) @ vh)
     return gx
 
 
@@ -252,5 +327,5 @@ svd.vjp(x=_svd)
 
 # ---- batches --------------------------------------------------------------------------------------------------------
 
-for _op in (inv, solve, pinv, det, cofactor, slogdet, cholesky, qr, eigh, svd):  # leading dimensions are a batch
+for _op in (inv, solve, pinv, det, cofactor, slogdet, cholesky, qr, eigh, eig, svd):  # leading dimensions are a batch
     _op.batched(shifted())

@@ -17,18 +17,20 @@ from leafgrad.ops.shape import cat, tril, triu
 from leafgrad.ops.shifted import shifted
 
 
-@op
+@op("holomorphic")
 def lu(xp: Any, x: Any) -> Any:
     """L below and U on and above the diagonal of one matrix, and with which row each row was exchanged, from 0.
 
     (..., m, n) -> (..., m, n), (..., min(m, n)) int64. L has ones on its diagonal, and P^T x = L U.
+    Pivots of complex numbers are those with the largest sum of the magnitudes of both parts, as in LAPACK.
     """
     *batch, m, n = x.shape
     a = x.reshape(math.prod(batch), m, n).copy()
     each, k = xp.arange(len(a)), min(m, n)
     pivots = xp.zeros((len(a), k), dtype="int64")
     for i in range(k):
-        pivots[:, i] = p = xp.argmax(xp.abs(a[:, i:, i]), axis=1) + i
+        below = a[:, i:, i]
+        pivots[:, i] = p = xp.argmax(xp.abs(below.real) + xp.abs(below.imag), axis=1) + i
         upper, lower = a[:, i].copy(), a[each, p].copy()
         a[:, i], a[each, p] = lower, upper
         a[:, i] = lower  # where a row is exchanged with itself
@@ -38,7 +40,7 @@ def lu(xp: Any, x: Any) -> Any:
     return a.reshape(x.shape), pivots.reshape(*batch, k)
 
 
-@op("nondifferentiable", "any_dtype", "raises")
+@op("nondifferentiable", "any_dtype", "raises", "complex")
 def exchanges(xp: Any, pivots: Any, x: Any) -> Any:
     """The permutation matrix P of rows that were exchanged one after the other, in the dtype of ``x``.
 
@@ -59,7 +61,7 @@ def exchanges(xp: Any, pivots: Any, x: Any) -> Any:
     return out.reshape(*pivots.shape[:-1], m, m).astype(x.dtype)
 
 
-@op("nondifferentiable", "any_dtype")
+@op("nondifferentiable", "any_dtype", "complex")
 def first_bad_minor(xp: Any, x: Any) -> Any:
     """The order of the first leading minor that is not positive, 0 if all are; of the lower triangle.
 
@@ -69,11 +71,11 @@ def first_bad_minor(xp: Any, x: Any) -> Any:
     a = xp.tril(x).reshape(math.prod(x.shape[:-2]), n, n).copy()
     found = xp.zeros(len(a), dtype="int32")
     for i in range(n):
-        pivot = a[:, i, i]
+        pivot = a[:, i, i].real
         good = pivot > 0
         found = xp.where(good | (found > 0), found, i + 1)
         column = a[:, i + 1 :, i]
-        a[:, i + 1 :, i + 1 :] -= column[:, :, None] * (column / xp.where(good, pivot, 1)[:, None])[:, None, :]
+        a[:, i + 1 :, i + 1 :] -= column[:, :, None] * (xp.conj(column) / xp.where(good, pivot, 1)[:, None])[:, None, :]
     return found.reshape(x.shape[:-2]).astype("int32")
 
 

@@ -213,7 +213,7 @@ EMPTY: Final[dict[str, Any]] = {}
 class Node(GraphNode):
     """One recorded call of an op: which arguments came from where, and what its rules asked to be kept."""
 
-    __slots__ = ("ends", "op", "out", "params", "saved", "shapes", "shown", "version", "where")
+    __slots__ = ("dtypes", "ends", "op", "out", "params", "saved", "shapes", "shown", "version", "where")
 
     op: Any
     params: dict[str, Any]
@@ -221,6 +221,7 @@ class Node(GraphNode):
     out: Any  # the raw output, if some rule reads it
     version: Version | None  # the version of out's memory
     shapes: tuple[Any, ...] | None  # per argument, if some rule reads a shape
+    dtypes: tuple[Any, ...]  # of each output of an op that has several
     ends: dict[int, weakref.ref[Output]]  # the living Outputs of an op that has several
     where: str  # the forward line, under anomaly detection only
     shown: tuple[str, tuple[Any, ...]]  # the name and edges of the function that made it, if that is more than the op

@@ -164,7 +164,7 @@ def _slope_in_steps(graph: Any, equation: Any) -> Any:
     return graph.emit(mul, graph.emit(sub, _centered(graph, h, params), along), scale)
 
 
-@op("elementwise", c="x * weight + bias")
+@op("elementwise", "holomorphic", c="x * weight + bias")
 def affine(xp: Any, x: Any, weight: Any, bias: Any) -> Any:
     """x * weight + bias, broadcast. (...), (...), (...) -> (...)"""
     y = x * weight

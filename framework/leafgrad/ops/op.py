@@ -271,7 +271,8 @@ class Op(Declarations):
         node.edges = edges
         node.seq = next(SEQ)
         if type(result) is tuple:
-            node.shape, node.ends = tuple([r.shape for r in result]), {}
+            node.shape, node.dtypes = zip(*[(r.shape, r.dtype) for r in result], strict=True)
+            node.ends = {}
         else:
             node.shape = result.shape
         node.hooks = None

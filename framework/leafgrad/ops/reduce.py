@@ -259,12 +259,12 @@ norm.vjp(x=_norm_x)
 # ---- exponential --------------------------------------------------------------------------------------------------
 
 
-@op("float", "reduction")
+@op("float", "reduction", "holomorphic")
 def logsumexp(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
     """log of the sum of exp(x) over ``dim``, without overflow."""
     if not x.size:
         return xp.log(xp.exp(x).sum(axis=dim, keepdims=keepdim))
-    top = x.max(axis=dim, keepdims=True)
+    top = x.real.max(axis=dim, keepdims=True)
     top = xp.where(xp.isfinite(top), top, 0)
     result = xp.log(total(xp.exp(x - top), dim, True)) + top
     return result if keepdim else result.sum(axis=dim)

@@ -165,7 +165,7 @@ xlog1py.vjp(
 )  # fmt: skip
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", "holomorphic")
 def sinc(xp: Any, x: Any, *, order: int = 0) -> Any:
     """The derivative of the given order of sin(pi x) / (pi x); smooth at 0, where the series is summed."""
     if x.dtype == "float16":

@@ -94,7 +94,7 @@ def _planes(x: Any, windows: Windows) -> Sizes:
 # ---- the elements of each window ------------------------------------------------------------------------------------
 
 
-@op("linear")
+@op("linear", "complex")
 def unfold(xp: Any, x: Any, *, windows: Windows) -> Any:
     """The elements of each window, 0 in the padding. (..., *length) -> (..., *kernel, *size)"""
     frame, planes = framed(xp, x, windows, 0), _planes(x, windows)
@@ -105,7 +105,7 @@ def unfold(xp: Any, x: Any, *, windows: Windows) -> Any:
     return out.reshape((*planes, *windows.kernel, *windows.size))
 
 
-@op("linear", transpose_of=unfold)
+@op("linear", "complex", transpose_of=unfold)
 def fold(xp: Any, x: Any, *, windows: Windows) -> Any:
     """Every element of every window added where it was; the transpose of unfold. -> (..., *length)"""
     planes = x.shape[: x.ndim - 2 * len(windows.size)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from leafgrad import devices, dtypes
 from leafgrad.ops.convert import to_dtype
-from leafgrad.ops.messages import describe
+from leafgrad.ops.messages import describe, warn
 from leafgrad.ops.node import SymbolBase, T, TensorBase
 from leafgrad.ops.traits import ALL
 
@@ -48,9 +48,11 @@ def integer(value: Any, name: str, function: str) -> int:
     raise TypeError(f"{function}(): argument {name!r} must be int, not {type(value).__name__}")
 
 
-def number(value: Any, name: str, function: str) -> Any:
-    """``value`` if it is a real number, else a TypeError."""
+def number(value: Any, name: str, function: str, may_be_complex: bool = False) -> Any:
+    """``value`` if it is a number, real unless it ``may_be_complex``, else a TypeError."""
     kind: Any = value.__class__  # what a compiled step follows says that it is a float
+    if may_be_complex and isinstance(value, complex):
+        return value
     if isinstance(value, numbers.Real):
         return value if kind is float or isinstance(value, int) else float(value)
     raise TypeError(f"{function}(): argument {name!r} must be Number, not {type(value).__name__}")
@@ -142,9 +144,18 @@ def cast(input: T, dtype: Any) -> T:
     return input if source is target else to_dtype(input, dtype=target.name, source=source.name)
 
 
+def discarding(input: Any, dtype: dtypes.dtype) -> Any:
+    """``cast`` of what a caller asked for: complex numbers lose their imaginary part, with a warning."""
+    source = dtypes.of(input._data)
+    if not source.is_complex or dtype.is_complex or dtype is dtypes.bool_:
+        return cast(input, dtype)
+    warn("Casting complex values to real discards the imaginary part; write .real for it")
+    return to_dtype(input, dtype=dtype.name, source=source.name)
+
+
 def widened(input: T, dtype: Any) -> T:
     """``input``, converted to ``dtype`` if given, as sums and products take it: integers and bools as int64."""
-    x = input if dtype is None else cast(input, dtype)
+    x = input if dtype is None else discarding(input, dtypes.check(dtype))
     wide = x._data.dtype in dtypes.DIFFERENTIABLE or dtypes.of(x._data).is_differentiable
     return x if wide else cast(x, dtypes.int64)
 
@@ -156,6 +167,13 @@ def expect_real(input: T, function: str) -> T:
             f"{function}: not implemented for {found}; compute with .real and .imag, or with abs()"
         )
     return input
+
+
+def expect_differentiable(input: T, function: str, error: type[Exception] = RuntimeError) -> T:
+    """``input`` if its dtype is a floating or a complex one, else an ``error``."""
+    if isinstance(input, TensorBase) and dtypes.of(input._data).is_complex:
+        return input
+    return expect_floating(input, function, error)
 
 
 def expect_floating(input: T, function: str, error: type[Exception] = RuntimeError) -> T:

@@ -153,7 +153,7 @@ def _plus(function: str, input: Tensor, product: Tensor, beta: float, alpha: flo
             f"{function}: expected input to have the dtype of the product, {product.dtype}, got {input.dtype}; "
             "convert one with .to(dtype)"
         )
-    if not product.dtype.is_floating_point:
+    if not product.dtype.is_differentiable:
         for name, value in (("beta", beta), ("alpha", alpha)):
             if isinstance(value, float):
                 raise RuntimeError(

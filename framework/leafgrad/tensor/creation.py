@@ -8,6 +8,7 @@ from typing import Any
 
 from leafgrad import devices, dtypes
 from leafgrad.ops import create, dispatch
+from leafgrad.ops.conjugate import is_complex
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor import arguments
 from leafgrad.tensor.public import public
@@ -295,7 +296,7 @@ def linspace(
 
     Of integer dtypes, both are cut to integers, and so are the points.
     """
-    target = kind(dtype)
+    target = _between(start, end, dtype)
     bounds = _bounds("linspace", start, end, steps, target)
     return new(create.linspace, target, device, requires_grad, **bounds)
 
@@ -315,18 +316,25 @@ def logspace(
 
     Of integer dtypes, ``start`` and ``end`` are cut to integers, and so are the points.
     """
-    target = kind(dtype)
+    target = _between(start, end, dtype)
     bounds = _bounds("logspace", start, end, steps, target)
     return new(create.logspace, target, device, requires_grad, base=float(base), **bounds)
+
+
+def _between(start: Any, end: Any, dtype: Any) -> dtypes.dtype:
+    """The dtype asked for, or the default one, or the complex one of its size if a bound is complex."""
+    usual = dtypes.get_default_dtype()
+    return kind(dtype, usual.to_complex() if is_complex(start) or is_complex(end) else usual)
 
 
 def _bounds(function: str, start: Any, end: Any, steps: int, kind: dtypes.dtype) -> dict[str, Any]:
     if steps < 0:
         raise RuntimeError(f"{function}: number of steps must be non-negative, got {steps}")
-    first, last = number(start, f"{function}: start"), number(end, f"{function}: end")
-    if not kind.is_floating_point and steps > 1:
+    first, last = (number(v, f"{function}: {n}", kind.is_complex) for v, n in ((start, "start"), (end, "end")))
+    if not kind.is_differentiable and steps > 1:
         first, last = int(first), int(last)
-    return {"start": float(first), "end": float(last), "count": int(steps)}
+    plain = complex if kind.is_complex else float
+    return {"start": plain(first), "end": plain(last), "count": int(steps)}
 
 
 @public(only="leafgrad")

@@ -8,8 +8,9 @@ from leafgrad import dtypes, return_types
 from leafgrad.errors import LinAlgError
 from leafgrad.ops import linalg, linalg as ops, lu as lu_ops
 from leafgrad.ops.convert import new_full
+from leafgrad.ops.linalg import adjoint
 from leafgrad.ops.marks import shown_as
-from leafgrad.ops.matmul import matmul, swap
+from leafgrad.ops.matmul import matmul
 from leafgrad.ops.shape import cat, diagonal, tril, triu
 from leafgrad.tensor.arguments import cast, expect_tensor, one_dim
 from leafgrad.tensor.joining import narrow
@@ -56,16 +57,17 @@ def check_square(A: Any, function: str, name: str = "A") -> None:
 
 @public(name="linalg.cholesky", out="exact")
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
-    """L with A = L L^T, lower triangular; or its transpose if ``upper``. (..., n, n) -> (..., n, n)
+    """L with A = L L^H, lower triangular; or L^H if ``upper``. (..., n, n) -> (..., n, n)
 
-    A is symmetric and positive-definite; only its lower triangle is read, and its gradient is symmetric.
+    A is symmetric, Hermitian if complex, and positive-definite; only its lower triangle is read, and its gradient is
+    Hermitian.
 
     Raises:
         LinAlgError: a matrix is not positive-definite.
     """
     check_square(A, "linalg.cholesky")
     factor = ops.cholesky(A)
-    return swap(factor) if upper else factor
+    return adjoint(factor) if upper else factor
 
 
 @public(name="linalg.qr", out="cast")
@@ -86,7 +88,7 @@ def qr(A: Tensor, mode: str = "reduced") -> return_types.linalg_qr:
     if m < n:  # the factors of the first m columns decide the rest
         last = A.ndim - 1
         q, r = ops.qr(ops.span(A, last, 0, m), mode="reduced")
-        r = cat(r, matmul(swap(q), ops.span(A, last, m, n)), dim=last)
+        r = cat(r, matmul(adjoint(q), ops.span(A, last, m, n)), dim=last)
     else:
         q, r = ops.qr(A, mode="complete" if mode == "complete" and m > n else "reduced")
     return return_types.linalg_qr(new_full(A, shape=(0,), value=0) if mode == "r" else q, r)
@@ -102,8 +104,8 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
             The vectors beyond k are arbitrary and get no gradient.
         driver: only None; others belong to cuSOLVER.
 
-    Gradients through U and Vh are those of functions that do not depend on the signs of the vectors, and exist only
-    where singular values are distinct.
+    Gradients through U and Vh are those of functions that do not depend on the signs of the vectors, or on their phases
+    if complex, which is an error in the backward pass, and exist only where singular values are distinct.
     """
     check_matrices(A, "linalg.svd")
     if driver is not None:
@@ -120,14 +122,14 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
 
 @public(name="linalg.eigh", out="cast")
 def eigh(A: Tensor, UPLO: str = "L") -> return_types.linalg_eigh:
-    """Eigenvalues, ascending, and orthonormal eigenvectors, in columns, of symmetric matrices.
+    """Eigenvalues, ascending, and orthonormal eigenvectors, in columns, of Hermitian matrices.
 
     Args:
-        A: (..., n, n), symmetric.
-        UPLO: which triangle is read, "L" or "U". The gradient is symmetric all the same.
+        A: (..., n, n), symmetric, or Hermitian if complex.
+        UPLO: which triangle is read, "L" or "U". The gradient is Hermitian all the same.
 
-    Gradients through the vectors are those of functions that do not depend on their signs, and exist only where
-    eigenvalues are distinct.
+    Gradients through the vectors are those of functions that do not depend on their signs, or on their phases if
+    complex, which is an error in the backward pass, and exist only where eigenvalues are distinct.
     """
     check_square(A, "linalg.eigh")
     if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
@@ -137,21 +139,31 @@ def eigh(A: Tensor, UPLO: str = "L") -> return_types.linalg_eigh:
 
 @public(name="linalg.eigvalsh", out="exact")
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """Eigenvalues of symmetric matrices, ascending. (..., n, n) -> (..., n)"""
+    """Eigenvalues of Hermitian matrices, ascending. (..., n, n) -> (..., n)"""
     return eigh(A, UPLO).eigenvalues
 
 
-@public(name="linalg.eig", also="linalg.eigvals")
-def eig(A: Tensor) -> Any:
-    """Not there: eigenvalues of a matrix that is not symmetric are complex, and there is no rule for them yet.
+@public(name="linalg.eig")
+def eig(A: Tensor) -> return_types.linalg_eig:
+    """Eigenvalues and eigenvectors of square matrices, complex even of real ones.
+
+    (..., n, n) -> (..., n), (..., n, n): the vectors are columns of norm 1, and the order is that of LAPACK.
+
+    Gradients through the vectors are those of functions that depend neither on their phases, which is an error in the
+    backward pass, nor on their norms, and exist only where eigenvalues are distinct.
 
     Raises:
-        NotImplementedError: always.
+        LinAlgError: the iteration did not converge, or A has infinite numbers or nan.
     """
-    raise NotImplementedError(
-        "linalg.eig and eigvals, whose results are complex, are not there yet; use linalg.eigh or eigvalsh for a "
-        "symmetric matrix"
-    )
+    check_square(A, "linalg.eig")
+    return return_types.linalg_eig(*ops.eig(A))
+
+
+@public(name="linalg.eigvals")
+def eigvals(A: Tensor) -> Tensor:
+    """Eigenvalues of square matrices, complex even of real ones. (..., n, n) -> (..., n)"""
+    check_square(A, "linalg.eigvals")
+    return eig(A).eigenvalues
 
 
 @public(name="linalg.diagonal")
@@ -242,13 +254,14 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     Of matrices with such a minor the factor is nan.
     """
     check_square(A, "linalg.cholesky")
-    info = lu_ops.first_bad_minor(swap(A) if upper else A)
+    read = adjoint(A) if upper else A
+    info = lu_ops.first_bad_minor(read)
     if check_errors:
         expect_whole("linalg.cholesky", info, "the leading minor of order {0} is not positive-definite")
     good = spread(info == 0)
-    factor = where(good, linalg.cholesky(where(good, swap(A) if upper else A, identity(A))), float("nan"))
+    factor = where(good, linalg.cholesky(where(good, read, identity(A))), float("nan"))
     factor = tril(factor, diagonal=0)
-    return return_types.linalg_cholesky_ex(swap(factor) if upper else factor, info)
+    return return_types.linalg_cholesky_ex(adjoint(factor) if upper else factor, info)
 
 
 # ---- failures -----------------------------------------------------------------------------------------------------

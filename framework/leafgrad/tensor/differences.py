@@ -8,7 +8,7 @@ from typing import Any
 from leafgrad import dtypes, return_types
 from leafgrad.ops import cumulative
 from leafgrad.ops.marks import shown_as
-from leafgrad.tensor.arguments import cast, expect_floating, expect_tensor, integer, number, one_dim, widened
+from leafgrad.tensor.arguments import cast, expect_differentiable, expect_tensor, integer, number, one_dim, widened
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.public import public
 from leafgrad.tensor.statistics import as_floating, found_at
@@ -113,7 +113,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 @public(out="exact")
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """log of the running sums of exp along ``dim``, without overflow. (...) -> (...). NotImplementedError: integers."""
-    x = expect_floating(input, "logcumsumexp", NotImplementedError)
+    x = expect_differentiable(input, "logcumsumexp", NotImplementedError)
     return cumulative.logcumsumexp(x, dim=one_dim(x, dim, "logcumsumexp"))
 
 
@@ -172,7 +172,7 @@ def gradient(
             raise RuntimeError(
                 f"gradient: each dimension size must be at least edge_order+1 = {edge_order + 1}, got {input.shape[d]}"
             )
-    x = cast(input, None if input.dtype.is_floating_point else dtypes.get_default_dtype())
+    x = cast(input, None if input.dtype.is_differentiable else dtypes.get_default_dtype())
     return tuple([_slopes(x, d, step, edge_order) for d, step in zip(over, steps, strict=True)])
 
 

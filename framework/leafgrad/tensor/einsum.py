@@ -152,7 +152,7 @@ def _sum_out(term: Term, keep: Collection[Hashable]) -> Term:
     dim = tuple(i for i, label in enumerate(labels) if label not in keep)
     if not dim:
         return term
-    x = x if x.dtype.is_floating_point else x.long()  # as sums of integers are
+    x = x if x.dtype.is_differentiable else x.long()  # as sums of integers are
     return sum_over(x, dim=dim), tuple(label for label in labels if label in keep)
 
 

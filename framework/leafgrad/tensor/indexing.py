@@ -265,7 +265,7 @@ def _is_mask(x: Tensor, key: Any) -> bool:
 def _value(x: Tensor, value: Any) -> Any:
     """A number, or a tensor of x's dtype on x's device."""
     if isinstance(value, Tensor):
-        return arguments.cast(value.to(x.device) if not value._data.ndim else value, x.dtype)
+        return arguments.discarding(value.to(x.device) if not value._data.ndim else value, x.dtype)
     if isinstance(value, (list, tuple)) or (type(value) in backends.BACKENDS and value.ndim):
         return copied(value, x.dtype, x.device)
     return value_for(x, value, "value")

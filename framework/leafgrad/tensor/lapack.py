@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from leafgrad import return_types
 from leafgrad.ops.exponential import log
+from leafgrad.ops.linalg import adjoint
 from leafgrad.ops.matmul import matmul, swap
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import diagonal
@@ -33,9 +34,8 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """X with A X = ``input``, from L of A = L L^H, or if ``upper`` of A = L^H L. (..., n, k) -> (..., n, k)"""
     check_square(L, "cholesky_solve", "L")
-    adjoint = swap(L).conj() if L.dtype.is_complex else swap(L)
-    lower, adjoint = (adjoint, L) if upper else (L, adjoint)
-    return solve_triangular(adjoint, solve_triangular(lower, input, upper=False), upper=True)
+    lower, above = (adjoint(L), L) if upper else (L, adjoint(L))
+    return solve_triangular(above, solve_triangular(lower, input, upper=False), upper=True)
 
 
 @public(out="cast")
@@ -80,10 +80,10 @@ def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) 
     start = randn(n, integer(q, "q", "svd_lowrank"), dtype=difference.dtype, device=difference.device)
     Q = decompositions.qr(matmul(difference, start)).Q
     for _ in range(niter):
-        Q = decompositions.qr(matmul(swap(difference), Q)).Q
+        Q = decompositions.qr(matmul(adjoint(difference), Q)).Q
         Q = decompositions.qr(matmul(difference, Q)).Q
-    U, S, Vh = decompositions.svd(matmul(swap(Q), difference), full_matrices=False)
-    return return_types.svd(matmul(Q, U), S, swap(Vh))
+    U, S, Vh = decompositions.svd(matmul(adjoint(Q), difference), full_matrices=False)
+    return return_types.svd(matmul(Q, U), S, adjoint(Vh))
 
 
 @public(only="leafgrad")
@@ -121,7 +121,7 @@ def slogdet(input: Tensor) -> return_types.slogdet:
 def logdet(input: Tensor) -> Tensor:
     """Logarithm of the determinant: -inf where that is 0, nan where it is negative. (..., n, n) -> (...)"""
     sign, logabsdet = linalg.slogdet(input)
-    return log(sign.detach()) + logabsdet
+    return log(sign if sign.dtype.is_complex else sign.detach()) + logabsdet
 
 
 @public(out="cast")
@@ -138,7 +138,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 
 @public(out="cast")
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> return_types.svd:
-    """U, S and V with ``input`` = U diag(S) V^T; succeeded by ``linalg.svd``, which gives V transposed.
+    """U, S and V with ``input`` = U diag(S) V^H; succeeded by ``linalg.svd``, which gives V^H.
 
     Args:
         some: U is (..., m, k) and V (..., n, k) with k = min(m, n), else (..., m, m) and (..., n, n).
@@ -147,7 +147,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> return_typ
     U, S, Vh = decompositions.svd(input, full_matrices=not some or not compute_uv)
     if not compute_uv:
         return return_types.svd(zeros_like(U.detach()), S, zeros_like(Vh.detach()))
-    return return_types.svd(U, S, Vh.mT)
+    return return_types.svd(U, S, adjoint(Vh))
 
 
 @public(out="cast")

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from leafgrad import dtypes, return_types
 from leafgrad.ops import linalg, linalg as ops, lu as lu_ops, matmul as products
+from leafgrad.ops.conjugate import conjugated, real_part
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.elementwise import mul
-from leafgrad.ops.linalg import column
+from leafgrad.ops.linalg import adjoint as adjoint_of, column
 from leafgrad.ops.matmul import matmul, swap
 from leafgrad.ops.matrix_exp import matrix_exp as exp_op
 from leafgrad.ops.reduce import sum as sum_over
@@ -71,11 +72,11 @@ def pinv(
     Args:
         atol, rtol: singular values up to ``max(atol, rtol * largest)`` count as zero. By default atol is 0 and rtol
             is max(m, n) times the dtype's eps, or 0 if atol is given. ``rcond`` is an older name of rtol.
-        hermitian: the matrices are symmetric. It changes nothing but the check that they are square.
+        hermitian: the matrices are symmetric, Hermitian if complex; their lower triangle is read.
     """
     (check_square if hermitian else check_matrices)(A, "linalg.pinv")
     a, r = tolerances(A, atol, rtol if rcond is None else rcond, "linalg.pinv")
-    return ops.pinv(A, atol=a, rtol=r)
+    return ops.pinv(A, atol=a, rtol=r, hermitian=bool(hermitian))
 
 
 @public(name="linalg.matrix_power", out="cast")
@@ -203,11 +204,11 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         )
     _, r = tolerances(A, None, rcond, "linalg.lstsq")
     solution = matmul(ops.pinv(A, atol=0.0, rtol=r), B)
-    empty = new_full(A, shape=(0,), value=0)
+    empty = new_full(A, shape=(0,), value=0, dtype=A.dtype.to_real().name)
     residuals = empty
     if A.shape[-2] > A.shape[-1] and driver not in (None, "gelsy"):
         miss = matmul(A, solution) - B
-        residuals = sum_over(miss * miss, dim=(miss.ndim - 2,))
+        residuals = sum_over(real_part(conjugated(miss) * miss), dim=(miss.ndim - 2,))
     s = svdvals(A).detach()
     ranks = new_full(A, shape=(0,), value=0, dtype="int64") if driver == "gels" else rank(s, 0.0, r)
     if vector:
@@ -266,7 +267,7 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
 
 @public(name="linalg.lu_solve", out="exact")
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
-    """X with A X = B, or X A = B if not ``left``, from what ``lu_factor(A)`` returns; ``adjoint`` takes A^T for A.
+    """X with A X = B, or X A = B if not ``left``, from what ``lu_factor(A)`` returns; ``adjoint`` takes A^H for A.
 
     (..., n, n), (..., n), (..., n, k) -> (..., n, k), or (..., k, n) -> (..., k, n)
     """
@@ -274,9 +275,10 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     check_pivots(pivots, LU, "linalg.lu_solve", "pivots")
     P, L, U = lu_unpack(LU, pivots)
     if not left:
-        return swap(lu_solve(LU, pivots, swap(B), adjoint=not adjoint))
+        return adjoint_of(lu_solve(LU, pivots, adjoint_of(B), adjoint=not adjoint))
     if adjoint:
-        return matmul(P, solve_triangular(swap(L), solve_triangular(swap(U), B, upper=False), upper=True))
+        half = solve_triangular(adjoint_of(U), B, upper=False)
+        return matmul(P, solve_triangular(adjoint_of(L), half, upper=True))
     return solve_triangular(U, solve_triangular(L, matmul(swap(P), B), upper=False), upper=True)
 
 

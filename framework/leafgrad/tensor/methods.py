@@ -72,13 +72,15 @@ DECLARED: dict[str, Callable[..., Any]] = {}
 
 
 def declare(name: str, function: Callable[..., Any]) -> None:
-    """Make the function of an op a method of Tensor, and a function of the public namespaces.
+    """Make the function of an op, or one of a plugin, a method of Tensor, and a function of the public namespaces.
 
     Where a module, or a cell of a notebook, runs again, the new op takes the place of the former one.
     """
     package = sys.modules["leafgrad"]
     listed, former = isinstance(vars(Methods).get(name), Listed), DECLARED.get(name)
-    again = former is not None and all(getattr(former, a) == getattr(function, a, None) for a in ("__module__", "op"))
+    again = former is not None and all(
+        getattr(former, a, None) == getattr(function, a, None) for a in ("__module__", "op")
+    )
     if not again and (name in own(package.__name__) or (not listed and hasattr(package.Tensor, name))):
         raise TypeError(f"leafgrad has {name!r} already; choose another name")
     setattr(Methods, name, function)

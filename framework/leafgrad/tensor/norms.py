@@ -15,7 +15,7 @@ from leafgrad.ops.linalg import inv
 from leafgrad.ops.select import maximum
 from leafgrad.ops.shape import permute, reshape
 from leafgrad.tensor.arguments import cast, dims, expect_real, expect_tensor, number, one_dim
-from leafgrad.tensor.decompositions import check_floating, check_matrices, check_square, svdvals
+from leafgrad.tensor.decompositions import check_floating, check_matrices, check_square, eigvalsh, svdvals
 from leafgrad.tensor.pointwise import where
 from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
@@ -168,10 +168,11 @@ def matrix_rank(
 
     Args:
         atol, rtol: as in ``pinv``. ``tol`` is an older name of atol.
-        hermitian: the matrices are symmetric; it changes nothing but the check that they are square.
+        hermitian: the matrices are symmetric, Hermitian if complex; their lower triangle is read.
     """
     (check_square if hermitian else check_matrices)(A, "linalg.matrix_rank")
-    return rank(svdvals(A.detach()), *tolerances(A, atol if tol is None else tol, rtol, "linalg.matrix_rank"))
+    s = abs(eigvalsh(A.detach())) if hermitian else svdvals(A.detach())
+    return rank(s, *tolerances(A, atol if tol is None else tol, rtol, "linalg.matrix_rank"))
 
 
 def rank(s: Tensor, atol: float, rtol: float) -> Tensor:
@@ -187,7 +188,7 @@ def tolerances(A: Tensor, atol: Any, rtol: Any, function: str) -> tuple[float, f
         if value is not None and not isinstance(value, (int, float)):
             raise TypeError(f"{function}: {name}: expected a number or None, got {type(value).__name__}")
     if rtol is None:
-        rtol = 0.0 if atol else max(A.shape[-2:]) * EPS[A.dtype.name]
+        rtol = 0.0 if atol else max(A.shape[-2:]) * EPS[A.dtype.to_real().name]
     return float(atol or 0.0), float(rtol)
 
 

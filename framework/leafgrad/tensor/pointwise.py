@@ -20,6 +20,8 @@ from leafgrad.ops import (
     special,
     trigonometric,
 )
+from leafgrad.ops.complex import view_as_complex, view_as_real
+from leafgrad.ops.conjugate import is_complex
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.promotion import result_type, without_bools
@@ -162,8 +164,7 @@ def true_divide(input: Any, other: Any) -> Tensor:
 @public(out="cast", inplace=True)
 def pow(input: Any, exponent: Any) -> Tensor:
     """``input ** exponent``. (...), (...) -> (...)"""
-    result: Tensor = ew.pow(input, exponent)
-    return result
+    return ew.pow(input, exponent)
 
 
 @public(out="exact", inplace=True)
@@ -180,13 +181,13 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
 
 @public(out="exact", inplace=True)
 def float_power(input: Any, exponent: Any) -> Tensor:
-    """``input ** exponent`` computed in float64. (...), (...) -> (...) float64"""
+    """``input ** exponent`` in float64, or complex128 of complex numbers. (...), (...) -> (...)"""
+    kind = dtypes.complex128 if is_complex(input) or is_complex(exponent) else dtypes.float64
     double = [
-        cast(a, dtypes.float64) if isinstance(a, Tensor) else float(number(a, name, "float_power"))
+        cast(a, kind) if isinstance(a, Tensor) else number(a, name, "float_power", kind.is_complex) * 1.0
         for a, name in ((input, "input"), (exponent, "exponent"))
     ]
-    result: Tensor = ew.pow(*double)
-    return result
+    return ew.pow(*double)
 
 
 @public(out="cast", inplace=True)
@@ -216,8 +217,8 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 
 def _in_one_dtype(input: Any, tensor1: Any, tensor2: Any, value: float, function: str) -> tuple[Any, list[Tensor]]:
     """The dtype in which three tensors meet, and they in it (bfloat16 in float32): nothing is rounded on the way."""
-    tensors = [expect_tensor(input, "input", function)]
-    tensors += [expect_tensor(t, name, function) for name, t in (("tensor1", tensor1), ("tensor2", tensor2))]
+    given = ("input", input), ("tensor1", tensor1), ("tensor2", tensor2)
+    tensors = [expect_tensor(t, name, function) for name, t in given]
     kind = result_type(tuple(tensors))
     if kind is dtypes.bool_:
         raise NotImplementedError(f"{function}: expected integers or floats, got bools; convert one with .long()")
@@ -237,11 +238,13 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     Raises:
         RuntimeError: the dtypes differ, or shapes do not broadcast. NotImplementedError: integers.
     """
-    expect_floating(expect_tensor(input, "input", "lerp"), "lerp", NotImplementedError)
+    if not expect_tensor(input, "input", "lerp").dtype.is_complex:
+        expect_floating(input, "lerp", NotImplementedError)
     for name, t in (("end", expect_tensor(end, "end", "lerp")), ("weight", weight)):
         if isinstance(t, Tensor) and t.dtype is not input.dtype and (t.ndim or name == "end"):
             raise RuntimeError(f"lerp: {name}: expected dtype {input.dtype}, like input's, got {t.dtype}")
-    return ew.lerp(input, end, weight if isinstance(weight, Tensor) else number(weight, "weight", "lerp"))
+    w = weight if isinstance(weight, Tensor) else number(weight, "weight", "lerp", input.dtype.is_complex)
+    return ew.lerp(input, end, w)
 
 
 @public(out="cast", inplace=True)
@@ -376,8 +379,10 @@ def nan_to_num(
         nan: in place of nan; 0 by default.
         posinf, neginf: in place of inf and -inf; by default the largest and smallest number of the dtype.
     """
-    expect_tensor(input, "input", "nan_to_num")
-    return select.nan_to_num(input, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
+    x = expect_tensor(input, "input", "nan_to_num")
+    if x.dtype.is_complex:
+        return view_as_complex(nan_to_num(view_as_real(x), nan, posinf, neginf))
+    return select.nan_to_num(x, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
 
 
 # ---- activations that PyTorch has at the top; the others are in nn.functional -------------------------------------
@@ -440,7 +445,5 @@ _OPERATORS: dict[str, Any] = {
     "__imod__": remainder, "__ipow__": pow, "__iand__": bitwise_and, "__ior__": bitwise_or, "__ixor__": bitwise_xor,
     "__ilshift__": bitwise_left_shift, "__irshift__": bitwise_right_shift,
 }  # fmt: skip
-
-
 for _name, _op in _OPERATORS.items():
     attach(_name, in_place(_op, _name), module=__name__)

@@ -25,17 +25,25 @@ def to_bool(self: Tensor) -> bool:
 
 def to_float(self: Tensor) -> float:
     """The only element as a float."""
-    return float(_scalar(self, "float()"))
+    return float(_real(_scalar(self, "float()"), "double"))
 
 
 def to_int(self: Tensor) -> int:
     """The only element as an int."""
-    return int(_scalar(self, "int()"))
+    return int(_real(_scalar(self, "int()"), "int64_t"))
 
 
 def to_complex(self: Tensor) -> complex:
     """The only element as a complex number."""
     return complex(_scalar(self, "complex()"))
+
+
+def _real(value: Any, kind: str) -> Any:
+    if not isinstance(value, complex):
+        return value
+    if value.imag:
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow, got {value}; take .real of it")
+    return value.real
 
 
 def _scalar(self: Tensor, what: str) -> Any:

@@ -324,7 +324,8 @@ def randint_like(
     requires_grad: bool = False,
 ) -> Tensor:
     """Integers uniform in [low, high), in the shape, dtype and device of ``input``."""
-    arguments.expect_tensor(input, "input", "randint_like")
+    if dtype is None:
+        arguments.expect_real(arguments.expect_tensor(input, "input", "randint_like"), "randint_like")
     first, end = (0, low) if high is None else (low, high)
     place = input.device if device is None else device
     out = randint(first, end, input.shape, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad)

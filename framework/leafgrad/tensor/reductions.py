@@ -15,7 +15,17 @@ from leafgrad.ops import compare, elementwise as ew, messages, reduce as ops
 from leafgrad.ops.complex import imag, real
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.op import Op
-from leafgrad.tensor.arguments import Dim, cast, dims, expect_floating, expect_tensor, flag, one_dim, widened
+from leafgrad.tensor.arguments import (
+    Dim,
+    cast,
+    dims,
+    discarding,
+    expect_floating,
+    expect_tensor,
+    flag,
+    one_dim,
+    widened,
+)
 from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
 
@@ -238,7 +248,7 @@ def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
 @public(name="special.softmax")
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """exp over its sum along ``dim``. (...) -> (...). RuntimeError for integers, unless ``dtype`` is given."""
-    x = input if dtype is None else cast(expect_tensor(input, "input", "softmax"), dtype)
+    x = input if dtype is None else discarding(expect_tensor(input, "input", "softmax"), dtypes.check(dtype))
     if not (isinstance(x, Tensor) and x._data.dtype in FLOATING):
         expect_floating(x, "softmax", NotImplementedError)
     d = dim if type(dim) is int and 0 <= dim < x._data.ndim else one_dim(x, dim, "softmax")
@@ -249,7 +259,7 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 @public(name="special.log_softmax")
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """log of ``softmax``, without overflow. (...) -> (...)"""
-    x = input if dtype is None else cast(expect_tensor(input, "input", "log_softmax"), dtype)
+    x = input if dtype is None else discarding(expect_tensor(input, "input", "log_softmax"), dtypes.check(dtype))
     expect_floating(x, "log_softmax", NotImplementedError)
     return _log_softmax(x, dim=one_dim(x, dim, "log_softmax"))
 

@@ -128,12 +128,13 @@ def _combined(x: Tensor, at: Tensor, v: Tensor, d: int, reduce: str, include_sel
     total = x + ops.gather_sum(v, at, shape=shape, dim=d)
     if reduce == "sum":
         return total
-    ones = new_full(v, shape=tuple(v._data.shape), value=1)
-    own = new_full(x, shape=shape, value=1)
+    kind = x.dtype.to_real().name if x.dtype.is_complex else None
+    ones = new_full(v, shape=tuple(v._data.shape), value=1, dtype=kind)
+    own = new_full(x, shape=shape, value=1, dtype=kind)
     count = own + ops.gather_sum(ones, at, shape=shape, dim=d)
     if not include_self:
         count = where((count > 1), count - 1, count)
-    return total / count if x.dtype.is_floating_point else total // count
+    return total / count if x.dtype.is_differentiable else total // count
 
 
 def _slices(x: Tensor, at: Tensor, d: int, source: Tensor, function: str) -> Tensor:
@@ -176,7 +177,12 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy of ``input`` with a number (or 0-d tensor) in the slices at ``index`` along ``dim``."""
     x, at, d = index_vector(input, dim, index, "index_fill", wraps=True)
-    return preserved(unlifted(ops.index_put(x, _number_or_0d(input, value, "index_fill"), at, dims=(d,)), input), input)
+    count = x._data.shape[d]
+    with within(x, d, "index_fill", IndexError):
+        filled = ops.index_put(new_full(at, shape=(count,), value=False, dtype="bool"), True, at, dims=(0,))
+    mask = reshaped(filled, tuple(count if i == d else 1 for i in range(x._data.ndim)))
+    out = where(mask, _number_or_0d(input, value, "index_fill"), x)  # each element once, unlike its index
+    return preserved(unlifted(out, input), input)
 
 
 def _number_or_0d(input: Tensor, value: Any, function: str) -> Any:

@@ -15,7 +15,7 @@ from leafgrad.ops.shape import expand, permute, reshape
 from leafgrad.ops.sort import argsort
 from leafgrad.return_types import Found
 from leafgrad.tensor.arguments import Dim, cast, dims, expect_tensor, flag, integer, number, one_dim
-from leafgrad.tensor.complex_numbers import conj
+from leafgrad.tensor.complex_numbers import complex, conj
 from leafgrad.tensor.pointwise import clamp
 from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import reshaped
@@ -411,4 +411,5 @@ def corrcoef(input: Tensor) -> Tensor:
     if not c.ndim:
         return c / c
     deviation = c.diagonal().sqrt()
-    return clamp(c / deviation.reshape(-1, 1) / deviation, -1, 1)
+    c = c / deviation.reshape(-1, 1) / deviation
+    return complex(clamp(c.real, -1, 1), clamp(c.imag, -1, 1)) if c.dtype.is_complex else clamp(c, -1, 1)

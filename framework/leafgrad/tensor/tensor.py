@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad import backends, devices, dtypes, modes
-from leafgrad.ops import dispatch, messages
-from leafgrad.ops.convert import clone, to_device, to_dtype
+from leafgrad.ops import dispatch
+from leafgrad.ops.convert import clone, to_device
 from leafgrad.ops.node import GraphNode, Hooks, Leaf, Output, SymbolBase, TensorBase, Version
 from leafgrad.tensor import arguments
 from leafgrad.tensor.graph import Node, node_for
@@ -415,9 +415,7 @@ class Tensor(Operators, Methods, TensorBase):
         place, kind, copy = arguments.destination(*args, **kwargs)
         out = self
         if kind is not None and kind is not out.dtype:
-            if out.dtype.is_complex and not kind.is_complex and kind is not dtypes.bool_:
-                messages.warn("Casting complex values to real discards the imaginary part; write .real for it")
-            out = to_dtype(out, dtype=kind.name, source=out.dtype.name)
+            out = arguments.discarding(out, kind)
         if place is not None:
             target, source = place.resolve(), out.device.resolve()
             if target != source:

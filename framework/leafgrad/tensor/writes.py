@@ -40,7 +40,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     target, source = self.device.resolve(), new.device.resolve()
     if target != source:
         new = to_device(new, device=target, source=source)
-    return write(self, arguments.cast(new, self.dtype))
+    return write(self, arguments.discarding(new, self.dtype))
 
 
 @public(only="Tensor")
@@ -192,6 +192,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
     """Write how many trials it takes until one succeeds, each with probability ``p``: 1, 2, 3, …"""
     if not 0 < arguments.number(p, "p", "geometric_") < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    arguments.expect_real(self, "geometric_")
     return _drawn(self, "geometric", random_ops.geometric, generator, p=float(p))
 
 

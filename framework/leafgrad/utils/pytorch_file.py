@@ -33,6 +33,8 @@ STORAGES = {
     "DoubleStorage": dtypes.float64,
     "HalfStorage": dtypes.float16,
     "BFloat16Storage": dtypes.bfloat16,
+    "ComplexFloatStorage": dtypes.complex64,
+    "ComplexDoubleStorage": dtypes.complex128,
     "LongStorage": dtypes.int64,
     "IntStorage": dtypes.int32,
     "ShortStorage": dtypes.int16,
@@ -227,11 +229,16 @@ class Machine:
         return Storage(memory, STORAGES[kind])
 
 
-def tensor(storage: Storage, offset: int, size: Any, stride: Any, requires_grad: Any = False, *_: Any) -> Tensor:
-    """The part of a storage with these sizes and strides, in elements."""
+def tensor(
+    storage: Storage, offset: int, size: Any, stride: Any, requires_grad: Any = False, _: Any = None, bits: Any = None
+) -> Tensor:
+    """The part of a storage with these sizes and strides, in elements; conjugated or negated if ``bits`` say so."""
     if not isinstance(storage, Storage):
         raise ValueError(f"it is damaged: it has a tensor of a {type(storage).__name__}")
     made = strided(storage.memory, dtype=storage.dtype, size=size, stride=stride, offset=offset)
+    bits = bits if isinstance(bits, dict) else {}
+    made = made.conj() if bits.get("conj") else made
+    made = -made if bits.get("neg") else made
     return made.requires_grad_(bool(requires_grad))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from leafgrad.ops.op import Op
 from leafgrad.plugins import ModuleSpec, hookimpl
 from leafgrad_fft.ops import OPS
+from leafgrad_fft.short_time import istft, stft
 from leafgrad_fft.transforms import (
     fft,
     fft2,
@@ -18,11 +19,15 @@ from leafgrad_fft.transforms import (
     fftn,
     fftshift,
     hfft,
+    hfft2,
+    hfftn,
     ifft,
     ifft2,
     ifftn,
     ifftshift,
     ihfft,
+    ihfft2,
+    ihfftn,
     irfft,
     irfft2,
     irfftn,
@@ -55,18 +60,24 @@ __all__ = [
     "fftn",
     "fftshift",
     "hfft",
+    "hfft2",
+    "hfftn",
     "ifft",
     "ifft2",
     "ifftn",
     "ifftshift",
     "ihfft",
+    "ihfft2",
+    "ihfftn",
     "irfft",
     "irfft2",
     "irfftn",
+    "istft",
     "rfft",
     "rfft2",
     "rfftfreq",
     "rfftn",
+    "stft",
 ]
 
 leafgrad_api_version = 1

@@ -224,6 +224,28 @@ def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None =
     return _real("ihfft", input, None if n is None else [n], dim, OTHER[_norm("ihfft", norm)]).conj()
 
 
+def hfftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm: str | None = None) -> Tensor:
+    """`hfft` along several dimensions, of the last of which half is given. (..., n1, m) -> (..., n1, n2)"""
+    norm = OTHER[_norm("hfftn", norm)]
+    return _real_inverse("hfftn", _expect("hfftn", input, "complex").conj(), s, dim, norm)
+
+
+def ihfftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm: str | None = None) -> Tensor:
+    """The inverse of `hfftn`, of real numbers. (..., n1, n2) -> (..., n1, n2 // 2 + 1)"""
+    return _real("ihfftn", input, s, dim, OTHER[_norm("ihfftn", norm)]).conj()
+
+
+def hfft2(input: Tensor, s: Any = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
+    """`hfftn` along two dimensions. (..., n1, m) -> (..., n1, n2)"""
+    norm = OTHER[_norm("hfft2", norm)]
+    return _real_inverse("hfft2", _expect("hfft2", input, "complex").conj(), s, dim, norm)
+
+
+def ihfft2(input: Tensor, s: Any = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
+    """`ihfftn` along two dimensions. (..., n1, n2) -> (..., n1, n2 // 2 + 1)"""
+    return _real("ihfft2", input, s, dim, OTHER[_norm("ihfft2", norm)]).conj()
+
+
 # ---- shifts and frequencies ---------------------------------------------------------------------------------------
 
 

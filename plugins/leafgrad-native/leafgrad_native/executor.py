@@ -245,12 +245,18 @@ class OpRunner:
 
     def __call__(self) -> None:
         program, equation = self.program, self.equation
-        result = run(equation, {v: program.value(v) for v in equation.values})
-        found = result if equation.several else (result,)
+        given = {v: program.value(v) for v in equation.values}
+        result = run(equation, given)
+        found = [own(a, given.values()) for a in (result if equation.several else (result,))]
         self.expected.check(found)
         for k, array in zip(self.outputs, found, strict=True):
             program.slots[k] = array
         arrays.point(program.table, program.slots)
+
+
+def own(array: Any, others: Iterable[Any]) -> Any:
+    """``array``, copied if it may lie in the memory of others, where later phases write."""
+    return array.copy() if any(np.may_share_memory(array, other) for other in others) else array
 
 
 class NativeExecutor:

@@ -91,6 +91,7 @@ class HistoryStep(NamedTuple):
     shape: Any
     shapes: Any
     several: bool
+    dtypes: tuple[Any, ...] | None
     where: str | None
     apply: Apply | None
 
@@ -165,6 +166,8 @@ class History:
             node.out = tuple(map(raw, step.out)) if type(step.out) is tuple else raw(step.out)
             if step.several:
                 node.ends = {}
+            if step.dtypes is not None:
+                node.dtypes = step.dtypes
             if step.where is not None:
                 node.where = step.where
             made.append(node)
@@ -272,6 +275,7 @@ class Reader:
             shape=node.shape,
             shapes=node.shapes,
             several=hasattr(node, "ends"),
+            dtypes=getattr(node, "dtypes", None),
             where=getattr(node, "where", None),
             apply=apply,
         )

@@ -56,8 +56,8 @@ __all__ = [
 
 
 def _run(op: Op, input: Tensor, inplace: bool, **params: Any) -> Tensor:
-    """``op`` of a floating tensor, into its memory if ``inplace``."""
-    arguments.expect_floating(input, op.name)
+    """``op`` of a floating tensor, or a complex one if it takes them, into its memory if ``inplace``."""
+    arguments.expect_differentiable(input, op.name)
     return update(input, op, **params) if inplace else op(input, **params)
 
 

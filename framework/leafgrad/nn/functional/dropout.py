@@ -7,7 +7,7 @@ import math
 from leafgrad.ops import messages
 from leafgrad.ops.elementwise import mul
 from leafgrad.ops.random import bernoulli_full
-from leafgrad.tensor.arguments import expect_tensor
+from leafgrad.tensor.arguments import expect_real, expect_tensor
 from leafgrad.tensor.creation import zeros_like
 from leafgrad.tensor.formats import keeps_channels_last
 from leafgrad.tensor.inplace import update
@@ -124,7 +124,7 @@ def _alpha_dropout(input: Tensor, p: float, training: bool, inplace: bool, dims:
         return input
     if p == 1:
         return update(input, zeros_like) if inplace else input * zeros_like(input)
-    kept = _kept(input, p, dims)
+    kept = _kept(expect_real(input, "alpha_dropout"), p, dims)
     scale = 1 / math.sqrt((SATURATION**2 * p + 1) * (1 - p))
     shift = (1 - kept) * (SATURATION * scale) - SATURATION * scale * p
 

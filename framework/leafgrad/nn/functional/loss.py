@@ -156,8 +156,9 @@ def kl_div(
             in the mathematical sense.
     """
     reduction = chosen(size_average, reduce, reduction, "kl_div")
-    expect_tensor(input, "input", "kl_div")
-    expect_tensor(target, "target", "kl_div")
+    for name, t in (("input", input), ("target", target)):
+        if expect_tensor(t, name, "kl_div").dtype.is_complex:
+            raise RuntimeError(f"kl_div: Complex inputs not supported, got {name} of {t.dtype}")
     if reduction == "mean":
         messages.warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides "

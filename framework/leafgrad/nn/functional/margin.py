@@ -173,7 +173,8 @@ def _triplet(
     reduction: str,
     function: str,
 ) -> Tensor:
-    _expect_tensors(function, anchor=anchor, positive=positive, negative=negative)
+    for name, t in (("anchor", anchor), ("positive", positive), ("negative", negative)):
+        expect_tensor(t, name, function)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:

@@ -10,7 +10,7 @@ from leafgrad.ops.elementwise import add
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.normalize import affine, standardize
 from leafgrad.ops.reduce import mean, var
-from leafgrad.tensor.arguments import expect_floating, expect_real, expect_tensor
+from leafgrad.tensor.arguments import expect_differentiable, expect_floating, expect_real, expect_tensor
 from leafgrad.tensor.creation import zeros
 from leafgrad.tensor.formats import channels_last, follow, keeps_channels_last
 from leafgrad.tensor.inplace import update
@@ -252,10 +252,12 @@ def rms_norm(
     Raises:
         RuntimeError: the last dimensions of ``input`` are not ``normalized_shape``.
     """
-    expect_floating(input, "rms_norm", NotImplementedError)
+    expect_differentiable(input, "rms_norm", NotImplementedError)
     dims = _check_last(input, normalized_shape, weight)
-    kind = dtypes.float32 if input.dtype in (dtypes.float16, dtypes.bfloat16) else input.dtype
+    kind = dtypes.float32 if input.dtype in (dtypes.float16, dtypes.bfloat16) else input.dtype.to_real()
     small = dtypes.finfo(kind).eps if eps is None else eps
+    if input.dtype.is_complex:  # its squares, not those of its magnitude
+        return _affine(input * (input.square().mean(dims, keepdim=True) + small).rsqrt(), weight, None)
     return _affine(standardize(input, dim=dims, eps=small, centered=False), weight, None)
 
 
