@@ -7,6 +7,7 @@ import gc
 import os
 import platform
 import signal
+import subprocess
 from collections import Counter
 from doctest import ELLIPSIS
 from importlib.metadata import version
@@ -135,9 +136,15 @@ def write_faults_report(path, terminalreporter):
     rows = "".join(f"| {fault} | {times[fault]:,} | {outcomes[fault]} |\n" for fault in times)
     begin, end = "<!-- tried -->\n", "<!-- end -->\n"
     head, _, rest = path.read_text(encoding="utf-8").partition(begin)
-    versions = f"Python {platform.python_version()}, NumPy {version('numpy')}, {platform.system()}"
+    versions = f"Python {platform.python_version()}, NumPy {version('numpy')}, {platform.system()}, commit {commit()}"
     table = f"\n| fault | times tried | each time |\n| --- | --- | --- |\n{rows}\n{versions}.\n\n"
     path.write_text(head + begin + table + end + rest.partition(end)[2], encoding="utf-8")
+
+
+def commit():
+    """What is tested, in short; of a tree with changes, with -dirty."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    return subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def write_gpu_report(path, terminalreporter):

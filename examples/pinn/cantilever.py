@@ -17,17 +17,17 @@ TARGETS = {"full": 1e-6, "quick": 1e-2}
 SLICES = {"x": [4.0, 8.0]}
 
 LENGTH, HEIGHT, E, NU, P = 8.0, 1.0, 775.0, 0.3, 1.0
-I = HEIGHT**3 / 12  # noqa: E741 - the second moment of area, as everyone calls it
+INERTIA = HEIGHT**3 / 12  # the second moment of area
 
 
 def along(x, y):
     """The displacement along the beam, y counted from its middle."""
-    return P * y / (6 * E * I) * ((6 * LENGTH - 3 * x) * x + (2 + NU) * (y * y - HEIGHT**2 / 4))
+    return P * y / (6 * E * INERTIA) * ((6 * LENGTH - 3 * x) * x + (2 + NU) * (y * y - HEIGHT**2 / 4))
 
 
 def across(x, y):
     shear = 3 * NU * y * y * (LENGTH - x) + (4 + 5 * NU) * HEIGHT**2 * x / 4
-    return -P / (6 * E * I) * (shear + (3 * LENGTH - x) * x * x)
+    return -P / (6 * E * INERTIA) * (shear + (3 * LENGTH - x) * x * x)
 
 
 def strain(u, v):
@@ -37,7 +37,7 @@ def strain(u, v):
 
 def work(v, y):
     """What the load at the tip gives, per length."""
-    return P / (2 * I) * (HEIGHT**2 / 4 - y * y) * v
+    return P / (2 * INERTIA) * (HEIGHT**2 / 4 - y * y) * v
 
 
 def solve(run):

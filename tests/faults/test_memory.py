@@ -128,11 +128,11 @@ COMPILED = """
         tensors = [*net.state_dict().values(), *(p.grad for p in net.parameters()), lg.get_rng_state()]
         tensors += [t for entry in optimizer.state_dict()["state"].values() for t in entry.values()]
         return [t.numpy().tobytes() for t in tensors]
-    def limited(room, x):
+    def limited(room, compiled, *given):
         used = 1024 * int(re.search(r"VmSize:\\s+(\\d+)", open("/proc/self/status").read())[1])
         resource.setrlimit(resource.RLIMIT_AS, (used + room, resource.RLIM_INFINITY))
         try:
-            compiled(x)
+            compiled(*given)
         finally:
             resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
 
@@ -144,14 +144,31 @@ COMPILED = """
     for room in (20_000_000, 80_000_000, 130_000_000, 180_000_000):
         before = state()
         try:
-            limited(room, large)
+            limited(room, compiled, large)
         except MemoryError as error:
             failed += 1
-            assert re.search(r"\\w+\\(\\w+: float32 \\(200000, 64\\)", str(error)), error
+            assert re.search(r"\\w+\\(.*(: float32 |shape=)\\(200000, 64\\)", str(error)), error
             assert re.search(r"Unable to allocate [\\d.]+ MiB|[\\d,]+ bytes", str(error)), error
             assert state() == before
         compiled(small)
     assert failed >= 2, failed
+
+    @lg.compile(executor=executor)
+    def noisy(x, count):
+        y = net(x).mean()
+        if kind == "open":
+            seen.append(1)
+        return y + lg.rand(count).sort().values[0]
+    for _ in range(3):
+        noisy(small, 4)
+    before = state()
+    try:
+        limited(20_000_000, noisy, small, 10_000_000)
+    except MemoryError as error:
+        assert re.search(r"\\w+\\(.*\\(10000000,\\).*\\): Unable to allocate [\\d.]+ MiB", str(error)), error
+        assert state() == before
+        failed += 1
+    noisy(small, 4)
     print(failed)
 """
 

@@ -85,6 +85,7 @@ ROWS = [
     row(ops.view_as_real, lambda z: np.stack([z.real, z.imag], -1), of((2, 3))),
     row(ops.view_as_complex, lambda x: x[..., 0] + 1j * x[..., 1], reals((3, 2)), name="view_as_complex"),
     row(ops.sgn, lambda z: z / abs(z), of((2, 3))),
+    row(ops.sgn, np.sign, reals((2, 3)), name="sgn"),
     row(ops.angle, np.angle, of((2, 3))),
     row(ew.abs, np.abs, of((2, 3))),
     *[

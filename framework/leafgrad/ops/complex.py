@@ -86,7 +86,7 @@ def sgn(xp: Any, x: Any) -> Any:
 def _sgn_x(g: Any, out: Any, x: Any) -> Any:
     """(g - out Re(conj(out) g)) / abs(x): what of g does not lead away from 0."""
     size = abs(x)
-    rest = g - out * real(conj(out) * g)
+    rest = g - out * conjugate.real_part(conj(out) * g)
     return where(size == 0, 0, rest / where(size == 0, 1, size))
 
 

@@ -106,10 +106,7 @@ def created(op: Any, place: tuple[str, int], params: dict[str, Any]) -> Any:
         return modes.TRACER.get().create(op, place, params)
     backend = backends.by_device_type(place[0])
     with backend.device_scope(place[1]):
-        try:
-            return op.create(backend, params)
-        except MemoryError as error:
-            raise messages.failed(op, (), params, error) from messages.cause(op, error)
+        return op.create(backend, params)
 
 
 def alias(data: Any, node: Any = None, kind: type | None = None) -> Any:

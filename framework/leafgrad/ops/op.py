@@ -194,7 +194,10 @@ class Op(Declarations):
     def create(self, backend: backends.Backend, params: dict[str, Any]) -> Any:
         """Run an op that takes no arrays: a raw array of the backend, on its current device."""
         forward, xp = self.table.get(backend.array_type) or self.resolve(backend.array_type)
-        return backend.wrap(forward(xp, **params))
+        try:
+            return backend.wrap(forward(xp, **params))
+        except MemoryError as error:
+            raise messages.failed(self, (), params, error) from messages.cause(self, error)
 
     def apply(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run on Tensors: check, promote, compute, record. The complete path."""

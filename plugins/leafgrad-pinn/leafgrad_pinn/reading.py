@@ -80,13 +80,14 @@ def networks_of(
 
 
 NUMBERS = schema.mapping(schema.number)
+NOTED = schema.optional(schema.either(schema.number, schema.text))
 DETAILS = schema.record(
     {
         "errors": schema.mapping(schema.record({"l2": schema.number, "max": schema.number})),
         "unknowns": NUMBERS, "deviations": NUMBERS, "relative": NUMBERS, "estimated": NUMBERS,
         "residuals": schema.mapping(schema.record({"points": schema.array(2), "sizes": schema.array(1)})),
         "reasons": schema.items(schema.text), "free": schema.text, "seconds": schema.number,
-        "history": schema.items(schema.mapping(schema.optional(schema.either(schema.number, schema.text)))),
+        "history": schema.items(schema.mapping(NOTED, stage=schema.text, step=schema.number, loss=schema.number)),
     },
     optional=("relative", "estimated", "free"),
 )  # fmt: skip

@@ -137,13 +137,15 @@ def items(check: Check, length: int | None = None) -> Check:
     return whole
 
 
-def mapping(check: Check) -> Check:
-    """A dict with strings as keys, and such values."""
+def mapping(check: Check, **needed: Check) -> Check:
+    """A dict with strings as keys, and such values; those ``needed`` are there, with checks of their own."""
 
     def whole(value: Any, where: str) -> Any:
         if not isinstance(value, dict):
             raise misfit(where, "a dict", value)
-        return {text(name, where): check(item, f"{where}.{name}") for name, item in value.items()}
+        if missing := [name for name in needed if name not in value]:
+            raise misfit(f"{where}.{missing[0]}", "a value", "none")
+        return {text(name, where): needed.get(name, check)(item, f"{where}.{name}") for name, item in value.items()}
 
     return whole
 

@@ -135,6 +135,18 @@ def test_one_error_that_names_the_field(file, tmp_path):
         pinn.Solution.load(tmp_path / "file")
 
 
+@pytest.mark.parametrize("column", ["loss", "step", "stage"])
+def test_each_row_of_a_history_has_what_is_computed_with(file, column):
+    for other in (None, [], "gone"):
+        saved = copy.deepcopy(lg.load(file[1]))
+        row = saved["runs"][0]["details"]["dict"]["history"]["list"][0]["dict"]
+        row[column] = other
+        if other == "gone":
+            del row[column]
+        with pytest.raises(ValueError, match=rf"runs\[0\]\.details\.history\[0\]\.{column}: expected"):
+            read(saved, 10**6, "cpu")
+
+
 def test_claims_are_compared_with_what_is_there(file):
     saved = lg.load(file[1])
     for part, value in (("width", 14_000), ("depth", 10**9), ("width", 60)):

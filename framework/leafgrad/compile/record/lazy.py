@@ -337,9 +337,13 @@ class LazyRecorder(Recorder):
                 complete([self.give_gradients, self.settle])
 
     def fail(self, error: BaseException) -> None:
-        """Do what was recorded before the function raised an error. One of a signal is not lost for another one."""
+        """Do what was recorded before the function raised an error. One of a signal is not lost for another one.
+
+        Where there is no memory for what is drawn, or for what the function makes itself, nothing is written either.
+        """
         if isinstance(error, Exception):
-            self.finish()
+            if not isinstance(error, MemoryError):
+                self.finish()
         elif not self.given_up:
             with suppress(Exception):  # it may have come between two lines of the recorder
                 self.finish()

@@ -105,11 +105,10 @@ class Compiled(Generic[P, R]):
             )
         try:
             return cast(R, self._call(flags, args, kwargs, wish == "check"))
-        except Exception as error:
+        except BaseException as error:
             shorten(error)
-            raise
-        except BaseException:  # the handler of a signal may raise anywhere, between any two lines
-            modes.FLAGS.set(flags)
+            if not isinstance(error, Exception):  # the handler of a signal may raise anywhere, between any two lines
+                modes.FLAGS.set(flags)
             raise
 
     def _call(self, flags: int, args: Any, kwargs: Any, checks: bool) -> Any:
@@ -403,10 +402,9 @@ class Compiled(Generic[P, R]):
                 f"compile: {type(instance).__name__} has __slots__ and cannot keep its compiled method "
                 f"{self.__name__!r}; compile the bound method instead: leafgrad.compile(object.{self.__name__})"
             ) from None
-        bound = own.get(self._attribute)
-        if type(bound) is not type(self) or bound.function != types.MethodType(self.function, instance):
-            bound = type(self)(types.MethodType(self.function, instance), self.executor, self.closed)
-            own[self._attribute] = bound
+        bound, method = own.get(self._attribute), types.MethodType(self.function, instance)
+        if type(bound) is not type(self) or bound.function != method:
+            bound = own[self._attribute] = type(self)(method, self.executor, self.closed)
         return bound
 
     def __set_name__(self, owner: type, name: str) -> None:
