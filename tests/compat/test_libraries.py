@@ -9,6 +9,7 @@ import pytest
 
 IMPORTS = """
 torch._C _TensorMeta
+torch._utils _element_size _flatten_dense_tensors
 torch.serialization DEFAULT_PROTOCOL MAP_LOCATION
 torch.distributions.transforms _InverseTransform
 torch.utils._pytree _get_node_type SUPPORTED_NODES LeafSpec PyTree TreeSpec tree_unflatten
@@ -49,6 +50,7 @@ def test_the_package_has_a_version(torch):
 def test_modules_show_their_names_in_their_dict(torch):
     assert vars(torch.distributions)["Normal"] is torch.distributions.Normal
     assert torch.torch is torch
+    assert torch._utils._element_size(torch.float16) == 2
 
 
 def test_functions_in_place(torch):

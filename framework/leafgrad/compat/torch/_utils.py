@@ -1,13 +1,19 @@
-"""``torch._utils``: many tensors as one vector, and back."""
+"""``torch._utils``: many tensors as one vector, and back, and the size of elements."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from leafgrad.dtypes import dtype as kind
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["_flatten_dense_tensors", "_unflatten_dense_tensors"]
+__all__ = ["_element_size", "_flatten_dense_tensors", "_unflatten_dense_tensors"]
+
+
+def _element_size(dtype: kind) -> int:
+    """Bytes of one element."""
+    return dtype.itemsize
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
