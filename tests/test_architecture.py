@@ -366,8 +366,7 @@ OWN_WORDS = "leafgrad.compat leafgrad.plugins.builtin leafgrad.lowering"
 HOMONYMS = {ast.ClassDef: 1, ast.FunctionDef: 4}
 # Those that more of them define, and how many: a list to shorten. ``main`` is what each subcommand is called.
 MANY = dict.fromkeys("Generator Identity Multinomial Node Op".split(), 2)
-MANY |= {"check": 7, "main": 9, "run": 9, "compare": 7, "named": 7, "zeros": 7, "number": 6, "spelled": 6}
-MANY |= {"broadcast": 5, "chosen": 5, "filled": 5, "replaced": 5}
+MANY |= {"main": 9}
 
 
 def homonyms(root: Path, kind: type[ast.ClassDef | ast.FunctionDef]) -> dict[str, list[str]]:

@@ -195,7 +195,7 @@ def test_a_rank_that_ends_all_gives_the_status_whatever_mpiexec_says(code, statu
     forgetful.write_text(f'#!/bin/sh\n{launcher.mpiexec()} "$@"\nexit {said}\n')
     forgetful.chmod(0o755)
     monkeypatch.setattr(launcher, "mpiexec", lambda: str(forgetful))
-    assert launcher.run([sys.executable, str(script)], 2) == status
+    assert launcher.run_ranks([sys.executable, str(script)], 2) == status
 
 
 @pytest.fixture

@@ -171,7 +171,7 @@ def test_a_rank_that_stands_still_is_named(mpi, tmp_path, monkeypatch, capfd):
         "dist.barrier()\n"
     )
     monkeypatch.setattr(watch, "STILL", 0.2)
-    assert launcher.run([sys.executable, str(script)], 2) == 0
+    assert launcher.run_ranks([sys.executable, str(script)], 2) == 0
     said = capfd.readouterr().err
     assert said.count("leafgrad run: rank 1 of 2, process ") == 1
     assert "has been stopped by a signal for 0.2 s, and the others wait for it: kill -CONT" in said

@@ -261,7 +261,7 @@ def run_backward(
     if ctx._materialize:
         some = next(one for one in grads if one is not None)
         grads = tuple(
-            zeros(some, like) if one is None and like is not None else one
+            zeros_of(some, like) if one is None and like is not None else one
             for one, like in zip(grads, node.outputs, strict=True)
         )
     result = cls.backward(ctx, *grads)
@@ -277,7 +277,7 @@ def run_backward(
     return pulled
 
 
-def zeros(some: Tensor, like: tuple[tuple[int, ...], str]) -> Tensor:
+def zeros_of(some: Tensor, like: tuple[tuple[int, ...], str]) -> Tensor:
     shape, dtype = like
     return new_full(some, shape=shape, value=0, dtype=dtype)
 

@@ -78,7 +78,7 @@ class Evaluated:
                 f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in "
                 "strict mode when create_graph=True."
             )
-        return zeros(self.inputs[i]) if g is None else g
+        return plain_zeros(self.inputs[i]) if g is None else g
 
     def gradient(self) -> Tensors:
         """The gradient of the only output, a scalar, recorded."""
@@ -104,7 +104,7 @@ def as_tuple(values: Any, what: str, name: str) -> tuple[Tensors, bool]:
     return values, False
 
 
-def zeros(like: Tensor) -> Tensor:
+def plain_zeros(like: Tensor) -> Tensor:
     return new_full(like.detach(), shape=tuple(like.shape), value=0)
 
 

@@ -50,7 +50,7 @@ def through(functions: Any, others: tuple[Any, ...], gradients: Gradients, what:
     first = given = shown(gradients, recorded)
     for function in list(functions.values()):
         with modes.set_grad_enabled(recorded):
-            given = replaced(function(given, *others), given, what)
+            given = replaced_gradients(function(given, *others), given, what)
     return tuple([
         old if new is before else taken(new, recorded)
         for old, before, new in zip(gradients, first, given, strict=True)
@@ -69,7 +69,7 @@ def taken(t: Any, recorded: bool) -> Any:
     return t if recorded or t is None else dispatch.separate(dispatch.raw(t))
 
 
-def replaced(new: Any, before: Gradients, what: str) -> Gradients:
+def replaced_gradients(new: Any, before: Gradients, what: str) -> Gradients:
     """What a hook returned in place of ``before``: nothing, or as many gradients of the same shapes."""
     if new is None:
         return before

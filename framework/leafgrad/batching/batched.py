@@ -127,17 +127,17 @@ class Batched(SymbolOperators, SymbolBase):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if isinstance(value, Batched):
-            value = value if has(value, self.batch) else filled(value, self.batch)
+            value = value if has(value, self.batch) else for_all_samples(value, self.batch)
             value = widened(value.array, value.ndim, self.ndim)
         self.array[key] = value
 
     def beside(self, data: Any) -> Any:
         inner = self.array.beside(data) if isinstance(self.array, SymbolBase) else data
-        return filled(inner, self.batch).copy()
+        return for_all_samples(inner, self.batch).copy()
 
     def overwritten(self, data: Any) -> Any:
         for batch in batches_of(self):
-            data = data if has(data, batch) else filled(data, batch)
+            data = data if has(data, batch) else for_all_samples(data, batch)
         return data
 
     def check_target(self, data: Any) -> None:
@@ -259,8 +259,8 @@ def left(data: Any, batch: Batch, dim: int) -> Any:
     return data.array if dim == 0 else permute(data.array, dims=moved(len(data.array.shape), 0, dim))
 
 
-def filled(data: Any, batch: Batch) -> Any:
+def for_all_samples(data: Any, batch: Batch) -> Any:
     """``data``, which lacks the batch, the same for all samples."""
     if isinstance(data, Batched) and data.level > batch.level:
-        return Batched(filled(data.array, batch), data.batch)
+        return Batched(for_all_samples(data.array, batch), data.batch)
     return Batched(expand(data, shape=(batch.size, *data.shape)), batch)

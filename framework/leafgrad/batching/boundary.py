@@ -47,19 +47,19 @@ def enter(xp: Any, x: Any, *, batch: Batch, dim: int) -> Any:
 @boundary("linear", "view", "any_dtype", "complex")
 def leave(xp: Any, x: Any, *, batch: Batch, dim: int) -> Any:
     """A batch of samples with the batch as the dimension ``dim``."""
-    return batched.left(x if batched.has(x, batch) else batched.filled(x, batch), batch, dim)
+    return batched.left(x if batched.has(x, batch) else batched.for_all_samples(x, batch), batch, dim)
 
 
 @boundary("linear", "any_dtype", "complex")
 def fill(xp: Any, x: Any, *, batch: Batch) -> Any:
     """x for every sample."""
-    return x if batched.has(x, batch) else batched.filled(x, batch)
+    return x if batched.has(x, batch) else batched.for_all_samples(x, batch)
 
 
 @boundary("linear", "any_dtype", "complex")
 def total(xp: Any, x: Any, *, batch: Batch) -> Any:
     """The sum of the samples."""
-    whole = x if batched.has(x, batch) else batched.filled(x, batch)
+    whole = x if batched.has(x, batch) else batched.for_all_samples(x, batch)
     return whole.summed() if whole.batch is batch else reduce.sum(batched.left(whole, batch, 0), dim=(0,))
 
 

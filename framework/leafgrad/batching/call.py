@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 
 from leafgrad.backends.place import place
 from leafgrad.ops import create, dispatch, messages
-from leafgrad.ops.abstract import broadcast
+from leafgrad.ops.abstract import broadcast_shape
 from leafgrad.ops.geometry import moved
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.shape import expand, part, permute, reshape, stack
@@ -116,7 +116,7 @@ class BatchedCall:
 
     def over_all(self) -> Any:
         """An op over all dimensions, as one of all elements."""
-        shape = broadcast([self.shape(i) for i in range(len(self.args))])
+        shape = broadcast_shape([self.shape(i) for i in range(len(self.args))])
         args = [self.filled(i, shape) for i in range(len(self.args))]
         out = self.again(*args, dim=1)
         if "along" in self.op.traits:

@@ -101,12 +101,12 @@ def for_each_leaf(prefix: Any, structure: Any) -> list[Any]:
     return [v for p in parts for v in for_each_leaf(prefix, p)]
 
 
-def spelled(structure: Any) -> str:
+def outline(structure: Any) -> str:
     """A structure in an error's words: ``(*, {'a': *})``."""
     if structure is None:
         return "*"
     kind, keys, parts, _ = structure
-    inner = [spelled(p) for p in parts]
+    inner = [outline(p) for p in parts]
     if kind in DICTS:
         return "{" + ", ".join([f"{k!r}: {p}" for k, p in zip(keys, inner, strict=True)]) + "}"
     if kind is list:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.batching.batched import Batched, filled, has
+from leafgrad.batching.batched import Batched, for_all_samples, has
 from leafgrad.ops import dispatch
 from leafgrad.ops.shape import stack
 
@@ -50,5 +50,5 @@ def independent(op: Any, raw: tuple[Any, ...]) -> tuple[Any, ...]:
                 f"randomness='different', or draw outside of vmap ({op.name})"
             )
     for batch in batches:
-        first = first if has(first, batch) else filled(first, batch)
+        first = first if has(first, batch) else for_all_samples(first, batch)
     return (first, *raw[1:])

@@ -115,8 +115,8 @@ class Inputs:
         except pytree.StructureMismatch:
             raise ValueError(
                 f"{self.what}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
-                f"{pytree.spelled(pytree.flatten(in_dims)[1])} but inputs has structure "
-                f"{pytree.spelled(self.structure)}."
+                f"{pytree.outline(pytree.flatten(in_dims)[1])} but inputs has structure "
+                f"{pytree.outline(self.structure)}."
             ) from None
         self.dims = [self._checked(leaf, dim) for leaf, dim in zip(self.leaves, given, strict=True)]
         sizes = [t.shape[d] for t, d in zip(self.leaves, self.dims, strict=True) if d is not None]
@@ -198,8 +198,8 @@ class Run:
         except pytree.StructureMismatch:
             raise ValueError(
                 f"vmap({name}, ..., out_dims={self.out_dims})(<inputs>): out_dims is not compatible with the structure "
-                f"of `outputs`. out_dims has structure {pytree.spelled(pytree.flatten(self.out_dims)[1])} but outputs "
-                f"has structure {pytree.spelled(self.structure)}."
+                f"of `outputs`. out_dims has structure {pytree.outline(pytree.flatten(self.out_dims)[1])} but outputs "
+                f"has structure {pytree.outline(self.structure)}."
             ) from None
         if not all(d is None or (isinstance(d, int) and not isinstance(d, bool)) for d in self.dims):
             raise ValueError(

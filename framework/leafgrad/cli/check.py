@@ -26,7 +26,7 @@ def main(argv: list[str]) -> int:
         return int(exit.code or 0)
     load_all()
     try:
-        ops = chosen(options.name)
+        ops = chosen_ops(options.name)
     except (plugins.UnknownNameError, plugins.PluginClashError) as error:
         print(f"leafgrad check: {error}", file=sys.stderr)
         return 2
@@ -36,7 +36,7 @@ def main(argv: list[str]) -> int:
     return 0 if outcomes["passed"] and not outcomes["failed"] else 1
 
 
-def chosen(name: str) -> list[Any]:
+def chosen_ops(name: str) -> list[Any]:
     """The ops of a plugin, or the op of that name."""
     for plugin in plugins.status():
         if plugin.name == name and plugin.status == "active":

@@ -74,7 +74,7 @@ def launch(options: argparse.Namespace) -> int:
 
     again = ["run", *(["--as-torch"] if options.as_torch else []), options.script, *options.args]
     try:
-        return launcher.run([sys.executable, "-m", "leafgrad", *again], options.ranks)
+        return launcher.run_ranks([sys.executable, "-m", "leafgrad", *again], options.ranks)
     except (ImportError, ValueError, OSError) as error:
         print(f"leafgrad run: --ranks: {error}", file=sys.stderr)
         return 2

@@ -31,7 +31,7 @@ SIGNALS = tuple([getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "LEAFGRAD_NUM_THREADS")
 
 
-def run(command: Sequence[str], ranks: int) -> int:
+def run_ranks(command: Sequence[str], ranks: int) -> int:
     """Run a command ``ranks`` times at once, each with its share of the processors; returns the exit status.
 
     Raises:
@@ -59,7 +59,7 @@ def run(command: Sequence[str], ranks: int) -> int:
         if came and not status and process.returncode:
             return 128 + came[-1]
         if watch.first or (said.get("how") and not status):
-            print(f"leafgrad run: {named(watch.first, said, ranks)}; all ranks are stopped", file=sys.stderr)
+            print(f"leafgrad run: {death_in_words(watch.first, said, ranks)}; all ranks are stopped", file=sys.stderr)
             return ended(watch.first) or process.returncode or status or 1
         status = status or process.returncode
         if status == 0 and (there := sorted(path.name for path in Path(folder).glob("[0-9]*"))):
@@ -107,7 +107,7 @@ def in_terminal() -> bool:
 
 def enter() -> None:
     """Note for the launcher that this process is a rank whose program is not through."""
-    rank = number()
+    rank = launched_rank()
     if rank is not None and not Path(os.environ[FOLDER], str(rank)).exists():  # else it is a child of a rank
         pipe = Path(os.environ[FOLDER], f"{PIPE}{rank}")
         if hasattr(os, "pidfd_open"):
@@ -147,7 +147,7 @@ def ending_all(rank: int, leave: Callable[[int], Any]) -> Any:
     return end
 
 
-def number() -> int | None:
+def launched_rank() -> int | None:
     """Which rank this process is, as its launcher says; None if it says nothing."""
     return next((int(os.environ[name]) for name in RANKS if os.environ.get(name, "").isdigit()), None)
 
@@ -170,7 +170,11 @@ def through(rank: int) -> None:
 def end_all(status: int) -> None:
     """Ask the launcher, if there is one, to end all: a rank that has not met the others cannot do so itself."""
     if folder := os.environ.get(FOLDER):
-        print(f"leafgrad: rank {number()} ended without the others; all ranks are stopped", file=sys.stderr, flush=True)
+        print(
+            f"leafgrad: rank {launched_rank()} ended without the others; all ranks are stopped",
+            file=sys.stderr,
+            flush=True,
+        )
         with suppress(OSError):  # it has ended already, and the folder with it
             Path(folder, f"{STATUS}{status}").touch()
             os.kill(int(Path(folder, LAUNCHER).read_text()), signal.SIGTERM)
@@ -216,7 +220,7 @@ def asked(folder: Path) -> int:
     return max((int(path.name.removeprefix(STATUS)) for path in folder.glob(f"{STATUS}*")), default=0)
 
 
-def named(first: Sequence[Death], said: dict[str, str], ranks: int) -> str:
+def death_in_words(first: Sequence[Death], said: dict[str, str], ranks: int) -> str:
     """Which rank ended first, and how, in words."""
     if not first:  # before it was a rank that anybody knew
         return f"a rank, process {said.get('pid', '')}: {said['how'].strip()}"

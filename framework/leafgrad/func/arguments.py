@@ -30,7 +30,7 @@ def positions(argnums: Any, count: int) -> tuple[int, ...]:
     return found
 
 
-def chosen(
+def chosen_arguments(
     level: Level, args: tuple[Any, ...], argnums: Argnums, kwargs: dict[str, Any], writable: bool = False
 ) -> tuple[tuple[Any, ...], Any]:
     """All arguments with those of ``argnums`` as leaves, and these alone as ``argnums`` has them: one or a tuple.

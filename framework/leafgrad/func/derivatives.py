@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad.batching import pytree
-from leafgrad.func.arguments import Argnums, chosen, named, tensors, with_aux
+from leafgrad.func.arguments import Argnums, chosen_arguments, named, tensors, with_aux
 from leafgrad.func.level import Level, jvps, vjps
 from leafgrad.tensor.tensor import Tensor
 
@@ -46,7 +46,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
     def both(*args: Any, **kwargs: Any) -> Any:
         level = Level()
         with level:
-            every, by = chosen(level, args, argnums, kwargs)
+            every, by = chosen_arguments(level, args, argnums, kwargs)
             output, aux = with_aux(level.kept(func(*every, **kwargs)), has_aux, what)
             if not isinstance(output, Tensor):
                 raise RuntimeError(f"{what}: Expected f(*args) to return a Tensor, got {type(output)}")
@@ -95,7 +95,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         if theirs != form:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
-                f"function. cotangents: {pytree.spelled(theirs)}, primal output: {pytree.spelled(form)}"
+                f"function. cotangents: {pytree.outline(theirs)}, primal output: {pytree.outline(form)}"
             )
         found = vjps(outputs, flat, given, retain_graph)
         return pytree.unflatten(structure, iter(found))
@@ -114,8 +114,8 @@ def check_tangents(primals: Any, tangents: Any, what: str = JVP) -> tuple[list[T
     if structure != theirs:
         raise RuntimeError(
             f"{what}: Expected primals and tangents to have the same python structure. For example, if primals is a "
-            f"tuple of 3 tensors, tangents also must be. Got primals with structure {pytree.spelled(structure)} and "
-            f"tangents with structure {pytree.spelled(theirs)}"
+            f"tuple of 3 tensors, tangents also must be. Got primals with structure {pytree.outline(structure)} and "
+            f"tangents with structure {pytree.outline(theirs)}"
         )
     for name, values in (("primals", flat), ("tangents", moves)):
         if not values:
@@ -178,8 +178,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         moves, theirs = pytree.flatten(tangents)
         if theirs != structure:
             raise RuntimeError(
-                f"Expected the tangents {pytree.spelled(theirs)} to have the same argspec as the primals "
-                f"{pytree.spelled(structure)}"
+                f"Expected the tangents {pytree.outline(theirs)} to have the same argspec as the primals "
+                f"{pytree.outline(structure)}"
             )
         return pytree.unflatten(form, iter(jvps(outputs, flat, moves)))
 

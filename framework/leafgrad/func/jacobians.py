@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from leafgrad.autograd.functional import basis
+from leafgrad.autograd.functional import basis, plain_zeros
 from leafgrad.batching import pytree
 from leafgrad.batching.vmap import check_randomness, vmap
-from leafgrad.func.arguments import Argnums, chosen, named, tensors, with_aux
-from leafgrad.func.level import Level, jvps, vjps, zeros
+from leafgrad.func.arguments import Argnums, chosen_arguments, named, tensors, with_aux
+from leafgrad.func.level import Level, jvps, vjps
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
@@ -40,7 +40,7 @@ def jacrev(
 
     def rows(level: Level, output: Tensor, leaves: list[Tensor]) -> list[Tensor]:
         if not output.numel():
-            return [shaped(zeros(x), (*output.shape, *x.shape)) for x in leaves]
+            return [shaped(plain_zeros(x), (*output.shape, *x.shape)) for x in leaves]
         by = vmap(lambda e: tuple(vjps([output], leaves, [e], True)), chunk_size=chunk_size)
         return [block.reshape(*output.shape, *x.shape) for block, x in zip(by(basis(output)), leaves, strict=True)]
 
@@ -63,7 +63,7 @@ def jacfwd(
                 by = vmap(lambda e, x=x: jvps([output], [x], [e])[0], out_dims=-1)
                 blocks.append(by(basis(x)).reshape(*output.shape, *x.shape))
             else:
-                blocks.append(shaped(zeros(output), (*output.shape, *x.shape)))
+                blocks.append(shaped(plain_zeros(output), (*output.shape, *x.shape)))
         return blocks
 
     return _jacobian(func, argnums, has_aux, columns, "jacfwd", writable=True)
@@ -77,7 +77,7 @@ def _jacobian(func: Any, argnums: Argnums, has_aux: bool, blocks: Any, what: str
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         level = Level()
         with level:
-            every, by = chosen(level, args, argnums, kwargs, writable)
+            every, by = chosen_arguments(level, args, argnums, kwargs, writable)
             output, aux = with_aux(level.kept(func(*every, **kwargs)), has_aux, what)
             outputs, form = tensors(output, what)
         leaves, structure = pytree.flatten(by)

@@ -8,13 +8,14 @@ from contextlib import nullcontext
 from typing import Any
 
 from leafgrad import modes
+from leafgrad.autograd.functional import plain_zeros
 from leafgrad.autograd.taylor import Expansion
 from leafgrad.batching import pytree
 from leafgrad.batching.batched import Batch
 from leafgrad.batching.boundary import enter, leave
 from leafgrad.batching.vmap import running
 from leafgrad.func.arguments import tensors
-from leafgrad.func.level import Level, is_open, zeros
+from leafgrad.func.level import Level, is_open
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["jet"]
@@ -58,17 +59,17 @@ def jet(
     expansion = Expansion(order, recorded, batch)
     with modes.set_grad_enabled(recorded), nullcontext() if batch is None else running(batch):
         for leaf, terms in zip(leaves, series, strict=True):
-            expansion.seed(leaf, [entered(t, k, batch) for k, t in enumerate(filled(terms), 1)])
+            expansion.seed(leaf, [entered(t, k, batch) for k, t in enumerate(without_gaps(terms), 1)])
         expansion.sweep(outputs)
         found = [[derivative(expansion, out, k) for k in range(1, order + 1)] for out in outputs]
     return level.settled(output), pytree.unflatten(form, iter(level.settled(found)))
 
 
-def filled(terms: Any) -> list[Tensor | None]:
+def without_gaps(terms: Any) -> list[Tensor | None]:
     """Derivatives with zeros before the last that is none: an expansion has gaps at its end alone."""
     some = next((t for t in reversed(terms) if t is not None), None)
     last = max([k for k, t in enumerate(terms) if t is not None], default=0)
-    return [zeros(some) if t is None and some is not None and k < last else t for k, t in enumerate(terms)]
+    return [plain_zeros(some) if t is None and some is not None and k < last else t for k, t in enumerate(terms)]
 
 
 def entered(t: Tensor | None, k: int, batch: Batch | None) -> Tensor | None:
@@ -85,7 +86,7 @@ def scaled(t: Tensor | None, factor: float) -> Tensor | None:
 def derivative(expansion: Expansion, output: Tensor, k: int) -> Tensor:
     """The k-th derivative of an output."""
     found = scaled(expansion.of(output, k), math.factorial(k))
-    found = zeros(output) if found is None else found
+    found = plain_zeros(output) if found is None else found
     if expansion.batch is None or k == expansion.order:
         return found
     whole: Tensor = leave(found, batch=expansion.batch, dim=0)
@@ -96,18 +97,18 @@ def check_series(primals: Any, series: Any, collapse: bool) -> tuple[int, int]:
     """The order of the series, if they go with the primals, and along how many curves they are."""
     if not isinstance(primals, tuple) or not primals:
         raise TypeError(
-            f"{JET}: primals: expected a tuple of tensors, as in jet(f, (x,), ([v],)), got {spelled(primals)}"
+            f"{JET}: primals: expected a tuple of tensors, as in jet(f, (x,), ([v],)), got {in_words(primals)}"
         )
     if not isinstance(series, (tuple, list)) or len(series) != len(primals):
         raise ValueError(
-            f"{JET}: series: expected a tuple with a list for each of {len(primals)} primals, got {spelled(series)}"
+            f"{JET}: series: expected a tuple with a list for each of {len(primals)} primals, got {in_words(series)}"
         )
     lead = curves(series) if collapse else ()
     for i, (x, terms) in enumerate(zip(primals, series, strict=True)):
         if not isinstance(x, Tensor) or not x.dtype.is_differentiable:
-            raise TypeError(f"{JET}: primals[{i}]: expected a floating or complex tensor, got {spelled(x)}")
+            raise TypeError(f"{JET}: primals[{i}]: expected a floating or complex tensor, got {in_words(x)}")
         if not isinstance(terms, (tuple, list)):
-            raise TypeError(f"{JET}: series[{i}]: expected a list of derivatives, got {spelled(terms)}")
+            raise TypeError(f"{JET}: series[{i}]: expected a list of derivatives, got {in_words(terms)}")
         if len(terms) != len(series[0]):
             raise ValueError(
                 f"{JET}: series[{i}]: expected {len(series[0])} derivatives, as in series[0], got {len(terms)}; "
@@ -132,7 +133,7 @@ def check_term(name: str, like: str, x: Tensor, t: Any, lead: tuple[int, ...]) -
     if t is None:
         return
     if not isinstance(t, Tensor):
-        raise TypeError(f"{JET}: {name}: expected a tensor, or None for zero, got {spelled(t)}")
+        raise TypeError(f"{JET}: {name}: expected a tensor, or None for zero, got {in_words(t)}")
     for what, ours, theirs in (
         ("shape", (*lead, *x.shape), tuple(t.shape)),
         ("dtype", x.dtype, t.dtype),
@@ -143,7 +144,7 @@ def check_term(name: str, like: str, x: Tensor, t: Any, lead: tuple[int, ...]) -
             raise ValueError(f"{JET}: {name}: expected {what} {ours}, {before}that of {like}, got {theirs}")
 
 
-def spelled(value: Any) -> str:
+def in_words(value: Any) -> str:
     """A value in an error."""
     if isinstance(value, Tensor):
         return f"a tensor of {value.dtype}"

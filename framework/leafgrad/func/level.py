@@ -8,10 +8,10 @@ from typing import Any, Self
 
 from leafgrad import modes
 from leafgrad.autograd import api, engine, forward
+from leafgrad.autograd.functional import plain_zeros
 from leafgrad.autograd.local import close, local, node, open_to, settled
 from leafgrad.batching import pytree
 from leafgrad.ops import dispatch
-from leafgrad.ops.convert import new_full
 from leafgrad.ops.node import SEQ, Epoch, GraphNode, Version
 from leafgrad.tensor.inplace import is_fixed, rebase, version
 from leafgrad.tensor.tensor import Tensor
@@ -142,7 +142,7 @@ def vjps(outputs: list[Tensor], leaves: list[Tensor], gradients: list[Tensor] | 
     ]
     recorded = modes.is_grad_enabled() and is_open(outputs, gradients)
     if not pairs:
-        return [zeros(x) for x in leaves]
+        return [plain_zeros(x) for x in leaves]
     found = api.grad(
         [o for o, _ in pairs],
         leaves,
@@ -164,7 +164,3 @@ def jvps(outputs: list[Tensor], leaves: list[Tensor], tangents: list[Tensor], st
 def is_open(outputs: list[Tensor], others: list[Tensor] | None) -> bool:
     """Whether a derivative of ``outputs`` depends on something that may be differentiated by outside."""
     return bool(open_to(outputs)) or any(t.requires_grad for t in others or ())
-
-
-def zeros(like: Tensor) -> Tensor:
-    return new_full(like.detach(), shape=tuple(like.shape), value=0)

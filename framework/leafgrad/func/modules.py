@@ -40,7 +40,7 @@ def functional_call(
     check_module(module, "functional_call: module")
     state = merged(parameter_and_buffer_dicts)
     positional = () if args is None else args if isinstance(args, tuple) else (args,)
-    with replaced(module, state, tie_weights, strict):
+    with with_state(module, state, tie_weights, strict):
         return module(*positional, **(kwargs or {}))
 
 
@@ -80,7 +80,7 @@ def slots(module: Any) -> dict[str, Slot]:
 
 
 @contextmanager
-def replaced(module: Any, state: Any, tie_weights: bool, strict: bool) -> Iterator[None]:
+def with_state(module: Any, state: Any, tie_weights: bool, strict: bool) -> Iterator[None]:
     """Within it the module has the tensors of ``state``."""
     known = slots(module)
     chosen = tied(known, state) if tie_weights else dict(state)

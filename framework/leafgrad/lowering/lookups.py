@@ -13,7 +13,7 @@ from leafgrad.compile.ir.graph import Equation, Operand, Value
 from leafgrad.lowering.expressions import FLOATS
 from leafgrad.lowering.forms import Form
 from leafgrad.lowering.kernels import Index, Lookup
-from leafgrad.ops.abstract import broadcast
+from leafgrad.ops.abstract import broadcast_shape
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def along(table: Form, arrays: Sequence[Form], dims: Sequence[int]) -> tuple[For
 
 def chosen(table: Form, arrays: Sequence[Form], dims: Sequence[int]) -> tuple[Form, list[Form]]:
     """The same for an op whose index arrays stand where the chosen dimensions stood, or first if those are apart."""
-    common = broadcast(a.shape for a in arrays)
+    common = broadcast_shape(a.shape for a in arrays)
     kept = [d for d in range(len(table.shape)) if d not in dims]
     first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
     before, after = kept[:first], kept[first:]

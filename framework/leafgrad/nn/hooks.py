@@ -178,7 +178,7 @@ class BackwardGate:
 
     def on_grad_output(self, gradients: Gradients) -> Gradients:
         for hook in self.backward_pre:
-            gradients = replaced(hook(self.module, gradients), gradients, "Backward pre hook", "grad_output")
+            gradients = replaced_by_hook(hook(self.module, gradients), gradients, "Backward pre hook", "grad_output")
         if self.watches_inputs:
             self.grad_output = gradients
             return gradients
@@ -201,7 +201,7 @@ class BackwardGate:
             return gradients
         for hook in self.backward:
             new = hook(self.module, gradients, self.grad_output)
-            gradients = replaced(new, gradients, "Backward hook", "grad_input")
+            gradients = replaced_by_hook(new, gradients, "Backward hook", "grad_input")
         self.grad_output = None
         return gradients
 
@@ -235,7 +235,7 @@ def rebuild(like: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
     return type(like)(*values) if hasattr(like, "_fields") else values
 
 
-def replaced(new: Any, before: Gradients, what: str, argument: str) -> Gradients:
+def replaced_by_hook(new: Any, before: Gradients, what: str, argument: str) -> Gradients:
     """What a hook returned in place of ``before``: nothing, or as many gradients."""
     if new is None:
         return before

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from leafgrad.nn import functional as F
-from leafgrad.nn.functional.reduction import Flag, chosen
+from leafgrad.nn.functional.reduction import Flag, chosen_reduction
 from leafgrad.nn.module import Module
 from leafgrad.tensor.tensor import Tensor
 
@@ -33,7 +33,7 @@ class Loss(Module):
 
     def __init__(self, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean") -> None:
         super().__init__()
-        self.reduction = chosen(size_average, reduce, reduction, type(self).__name__)
+        self.reduction = chosen_reduction(size_average, reduce, reduction, type(self).__name__)
 
 
 class WeightedLoss(Loss):

@@ -28,7 +28,7 @@ class Abstract(NamedTuple):
         return Abstract(tuple(shape), dtype or self.dtype)
 
 
-def broadcast(shapes: Iterable[Shape]) -> Shape:
+def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
     """The shape that shapes broadcast to. Raises ValueError."""
     found: list[int] = []
     for shape in shapes:

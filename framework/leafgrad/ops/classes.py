@@ -11,7 +11,7 @@ from leafgrad.ops.convert import new_full, to_dtype
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import div, mul, neg, sub
 from leafgrad.ops.exponential import exp
-from leafgrad.ops.index import check
+from leafgrad.ops.index import expect_in_range
 from leafgrad.ops.reduce import known, log_softmax, lowered, raised, softmax, sum, total
 from leafgrad.ops.select import maximum
 from leafgrad.ops.shape import reshape
@@ -44,7 +44,7 @@ def _places(xp: Any, shape: tuple[int, ...], at: Any, dim: int) -> tuple[Any, ..
 def _checked(xp: Any, shape: tuple[int, ...], target: Any, dim: int, ignore: int) -> tuple[Any, Any]:
     """The same after a check of the targets, which ``place`` and slopes have from ops that did it."""
     kept, key = _key(xp, shape, target, dim, ignore)
-    check(key[dim], shape[dim], dim)
+    expect_in_range(key[dim], shape[dim], dim)
     return kept, key
 
 

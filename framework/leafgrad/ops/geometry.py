@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from leafgrad.ops.abstract import Shape, broadcast
+from leafgrad.ops.abstract import Shape, broadcast_shape
 
 
 def index_axes(ndim: int, dims: Shape, width: int) -> tuple[int, ...]:
@@ -33,7 +33,7 @@ def index_shape(shape: Shape, at: Sequence[Shape], dims: Shape) -> Shape:
         IndexError: the index arrays do not broadcast.
     """
     try:
-        common = broadcast(at)
+        common = broadcast_shape(at)
     except ValueError:
         raise IndexError(f"shape mismatch: index arrays of shapes {[list(s) for s in at]} do not broadcast") from None
     return tuple([shape[a] if a >= 0 else common[a] for a in index_axes(len(shape), dims, len(common))])

@@ -27,7 +27,7 @@ FEW = 16  # rows that are sooner added one by one than by an index
 # ---- keys -----------------------------------------------------------------------------------------------------------
 
 
-def check(index: Any, size: int, dim: int, inside: bool = False) -> None:
+def expect_in_range(index: Any, size: int, dim: int, inside: bool = False) -> None:
     """An IndexError if an index is out of range and the array library would not say so."""
     if not inside:
         backends.backend_of(index).check_index(index, size, dim)
@@ -37,7 +37,7 @@ def _chosen(shape: Shape, at: Sequence[Any], dims: tuple[int, ...], inside: bool
     """The key of ``index``: arrays at ``dims``, everything elsewhere."""
     key: list[Any] = [slice(None)] * len(shape)
     for d, indices in zip(dims, at, strict=True):
-        check(indices, shape[d], d, inside)
+        expect_in_range(indices, shape[d], d, inside)
         key[d] = indices
     return tuple(key)
 
@@ -50,7 +50,7 @@ def _ladder(xp: Any, n: int, axis: int, ndim: int) -> Any:
 def _along(xp: Any, shape: Shape, at: Any, dim: int, inside: bool = False) -> tuple[Any, ...]:
     """The key of ``gather``: ``at`` along ``dim``, each element's own index elsewhere."""
     if shape:
-        check(at, shape[dim], dim, inside)
+        expect_in_range(at, shape[dim], dim, inside)
     for d, (n, size) in enumerate(zip(at.shape, shape, strict=True)):
         if d != dim and n > size:
             raise IndexError(f"index {n - 1} is out of bounds for dimension {d} with size {size}")
@@ -71,7 +71,7 @@ def _spelled_out(xp: Any, shape: Shape, at: Sequence[Any], dims: tuple[int, ...]
     axes = index_axes(len(shape), dims, max(a.ndim for a in at))
     key = [_ladder(xp, n, axes.index(d), len(axes)) if d in axes else None for d, n in enumerate(shape)]
     for d, a in zip(dims, at, strict=True):
-        check(a, shape[d], d, inside)
+        expect_in_range(a, shape[d], d, inside)
         key[d] = a.reshape([a.shape[k] if -a.ndim <= k < 0 else 1 for k in axes])
     return tuple(key)
 
@@ -105,7 +105,7 @@ def index(xp: Any, x: Any, *at: Any, dims: tuple[int, ...], inside: bool = False
     The dimensions of the arrays stand where ``dims`` stood, or first if ``dims`` are not next to each other.
     """
     if len(dims) == 1 and x.size:
-        check(at[0], x.shape[dims[0]], dims[0], inside)
+        expect_in_range(at[0], x.shape[dims[0]], dims[0], inside)
         return x.take(at[0], axis=dims[0])
     return x[_chosen(x.shape, at, dims, inside)]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from leafgrad.ops.abstract import broadcast
+from leafgrad.ops.abstract import broadcast_shape
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import add, mul
 from leafgrad.ops.shape import permute, reshape
@@ -101,7 +101,7 @@ def _product_shape(x: Any, y: Any) -> Any:
     a, b = x.shape, y.shape
     if not x.floating or not (a and b) or a[-1] != b[-2 if len(b) > 1 else 0]:
         return None
-    return (*broadcast((a[:-2], b[:-2])), *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
+    return (*broadcast_shape((a[:-2], b[:-2])), *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
 
 
 @matmul.chunk

@@ -88,7 +88,7 @@ def rounded(value: Any) -> Any:
     return _arrays.widen_numbers(value)
 
 
-def number(op: Any, value: Any) -> Any:
+def narrowed(op: Any, value: Any) -> Any:
     """A Python number beside bfloat16, as the op takes it."""
     return rounded(value) if rounds_numbers(op) else value
 

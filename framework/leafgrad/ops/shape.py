@@ -9,7 +9,7 @@ import math
 from itertools import accumulate
 from typing import Any
 
-from leafgrad.ops.abstract import broadcast, reduced
+from leafgrad.ops.abstract import broadcast_shape, reduced
 from leafgrad.ops.define import op
 from leafgrad.ops.geometry import inverse
 from leafgrad.ops.shifted import all_samples, behind, in_front, kept_first, shifted
@@ -90,7 +90,7 @@ def _expand(xp: Any, x: Any, *, shape: Shape) -> Any:
 
 
 expand.lower("native", lambda c, e: c.view(lambda x, axis: x.expand(e.out.shape)))
-expand.shape(lambda x, *, shape: shape if broadcast((x.shape, shape)) == tuple(shape) else None)
+expand.shape(lambda x, *, shape: shape if broadcast_shape((x.shape, shape)) == tuple(shape) else None)
 expand.chunk(lambda call: call.on(call.axes[0] + call.out.ndim - call.inputs[0].ndim, call.axes[0], resized=True))
 
 

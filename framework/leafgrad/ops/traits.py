@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from leafgrad.ops.abstract import Abstract, Shape, broadcast
+from leafgrad.ops.abstract import Abstract, Shape, broadcast_shape
 from leafgrad.ops.declarations import Declarations
 from leafgrad.ops.node import TensorBase
 from leafgrad.ops.signature import Signature
@@ -54,7 +54,7 @@ def fill(
 
 
 def _meet(*arguments: Abstract | None) -> Shape:
-    return broadcast([a.shape for a in arguments if a is not None])
+    return broadcast_shape([a.shape for a in arguments if a is not None])
 
 
 def _reduced(*arguments: Abstract | None, dim: Any, keepdim: bool = False) -> Shape:

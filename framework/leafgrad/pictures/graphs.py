@@ -34,7 +34,7 @@ def graph(of: Any, names: Any = None, *, limit: int = LIMIT) -> Drawing:
     if isinstance(program, Graph):
         return of_program(program, limit)
     roots = of if isinstance(of, Mapping) else dict(enumerate([of] if isinstance(of, Tensor) else _several(of)))
-    called = named(names)
+    called = names_by_node(names)
     for key, t in roots.items():
         if not isinstance(t, Tensor):
             raise TypeError(f"graph: of: expected tensors or a compiled function, got {type(t).__name__}")
@@ -53,7 +53,7 @@ def _several(of: Any) -> list[Any]:
     raise TypeError(f"graph: of: expected tensors or a compiled function, got {type(of).__name__}")
 
 
-def named(names: Any) -> dict[int, str]:
+def names_by_node(names: Any) -> dict[int, str]:
     """The id of the node of each tensor that has a name -> the name."""
     if names is None:
         return {}

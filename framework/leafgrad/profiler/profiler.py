@@ -241,7 +241,7 @@ class profile:
 
     def _watch(self, what: Any, args: Sequence[Any], run: Callable[[], Any]) -> Any:
         """Run an op, a node of a backward pass or a compiled function, and note how long it took."""
-        event = self.begin(*named(what))
+        event = self.begin(*name_and_kind(what))
         if event is None:
             return run()
         if self.record_shapes:
@@ -314,7 +314,7 @@ class profile:
         Path(path).write_text(text, encoding="utf-8")
 
 
-def named(what: Any) -> tuple[str, str]:
+def name_and_kind(what: Any) -> tuple[str, str]:
     """The name of what runs, and its kind."""
     if isinstance(what, Op):
         return what.name, "op"

@@ -534,7 +534,7 @@ class Methods:
     def float(self, memory_format: memory_format = ...) -> Tensor:
         """As float32."""
     def float_power(self, exponent: Any) -> Tensor:
-        """``input ** exponent`` computed in float64. (...), (...) -> (...) float64"""
+        """``input ** exponent`` in float64, or complex128 of complex numbers. (...), (...) -> (...)"""
     def float_power_(self, exponent: Any) -> Tensor:
         """``float_power`` in place; returns the tensor."""
     def floor(self) -> Tensor:
@@ -1270,7 +1270,7 @@ class Methods:
     ) -> Tensor:
         """Sum over ``dim``; integers and bools are added up in int64."""
     def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> return_types.svd:
-        """U, S and V with ``input`` = U diag(S) V^T; succeeded by ``linalg.svd``, which gives V transposed."""
+        """U, S and V with ``input`` = U diag(S) V^H; succeeded by ``linalg.svd``, which gives V^H."""
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """The same as ``transpose``."""
     def swapaxes_(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:

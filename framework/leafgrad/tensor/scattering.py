@@ -236,7 +236,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return reshaped(flat, tuple(x.shape))
 
 
-def replaced(function: str, input: Tensor, src: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
+def part_replaced(function: str, input: Tensor, src: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
     """A copy of ``input`` with ``part`` of it replaced by ``src``, which has its shape."""
     out = input.clone()
     target = part(out)
@@ -252,7 +252,7 @@ def replaced(function: str, input: Tensor, src: Tensor, part: Callable[[Tensor],
 @public
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy with ``select(dim, index)`` replaced by ``src``."""
-    return replaced("select_scatter", input, src, lambda x: select(x, dim, index))
+    return part_replaced("select_scatter", input, src, lambda x: select(x, dim, index))
 
 
 @public(out="exact")
@@ -262,19 +262,19 @@ def slice_scatter(
     """A copy with the slice ``start:end:step`` of dimension ``dim`` replaced by ``src``."""
     d = arguments.one_dim(input, dim, "slice_scatter")
     key = (*[slice(None)] * d, slice(start, end, step))
-    return replaced("slice_scatter", input, src, lambda x: x[key])
+    return part_replaced("slice_scatter", input, src, lambda x: x[key])
 
 
 @public
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy with a diagonal replaced by ``src``."""
-    return replaced("diagonal_scatter", input, src, lambda x: diagonal(x, offset, dim1, dim2))
+    return part_replaced("diagonal_scatter", input, src, lambda x: diagonal(x, offset, dim1, dim2))
 
 
 @public
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A copy with ``as_strided(size, stride, storage_offset)`` replaced by ``src``."""
-    return replaced("as_strided_scatter", input, src, lambda x: as_strided(x, size, stride, storage_offset))
+    return part_replaced("as_strided_scatter", input, src, lambda x: as_strided(x, size, stride, storage_offset))
 
 
 @public

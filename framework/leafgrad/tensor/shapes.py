@@ -9,7 +9,7 @@ from typing import Any
 
 from leafgrad import dtypes, modes
 from leafgrad.ops import shape as ops
-from leafgrad.ops.abstract import broadcast
+from leafgrad.ops.abstract import broadcast_shape
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor import arguments
@@ -391,7 +391,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
     if any(n < 0 for one in every for n in one):
         raise ValueError(f"broadcast_shapes: expected sizes of at least 0, got {[list(s) for s in every]}")
     try:
-        return Size(broadcast(map(tuple, every)))
+        return Size(broadcast_shape(map(tuple, every)))
     except ValueError:
         raise RuntimeError(
             f"Shape mismatch: objects cannot be broadcast to a single shape, got "

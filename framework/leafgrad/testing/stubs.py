@@ -223,10 +223,10 @@ def annotation(text: Any, function: Callable[..., Any], imports: Imports) -> str
     if text is inspect.Parameter.empty:
         return "Any"
     source = text if isinstance(text, str) else inspect.formatannotation(text)
-    return spelled(source, inspect.unwrap(function).__globals__, imports)
+    return stub_source(source, inspect.unwrap(function).__globals__, imports)
 
 
-def spelled(source: str, known: dict[str, Any], imports: Imports) -> str:
+def stub_source(source: str, known: dict[str, Any], imports: Imports) -> str:
     return ast.unparse(Spelling(known, imports).visit(ast.parse(source, mode="eval")))
 
 
@@ -253,7 +253,7 @@ class Spelling(ast.NodeTransformer):
         if value is None or value is getattr(builtins, node.id, None):
             return ast.Name(f"builtins.{node.id}" if hasattr(builtins, node.id) else node.id)
         if getattr(value, "__name__", None) != node.id:  # an alias such as `Dim = int | None`
-            return ast.parse(spelled(str(value), {}, self.imports), mode="eval").body
+            return ast.parse(stub_source(str(value), {}, self.imports), mode="eval").body
         self.imports["leafgrad.tensor.tensor" if node.id == "Tensor" else value.__module__].add(node.id)
         return node
 

@@ -90,7 +90,7 @@ class SummaryWriter:
         Raises:
             TypeError, ValueError: it is no number.
         """
-        self._summary(tag, float_field(2, number(scalar_value)), global_step, walltime)
+        self._summary(tag, float_field(2, scalar(scalar_value)), global_step, walltime)
 
     def add_scalars(
         self,
@@ -270,7 +270,7 @@ def flat(values: Any) -> Iterable[Any]:
     return found
 
 
-def number(value: Any) -> float:
+def scalar(value: Any) -> float:
     """A number, also from a tensor or an array of one element."""
     if isinstance(value, Tensor):
         return float(value.detach().item())

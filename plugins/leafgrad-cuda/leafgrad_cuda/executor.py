@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from leafgrad import backends
 from leafgrad.compile.ir.graph import Graph, Value
-from leafgrad.compile.ir.replay import ReplayProgram, run
+from leafgrad.compile.ir.replay import ReplayProgram, run_equation
 from leafgrad.compile.run.executor import Program
 from leafgrad.errors import CompileError
 from leafgrad_cuda.device import Device, Emulated, Gpu
@@ -47,7 +47,7 @@ class CudaProgram:
         self.device.load(plan)
         self.inputs = [(plan.names[v], v.shape, v.dtype) for v in graph.inputs]
         self.read = [plan.slots[plan.whole[v].root] for v in graph.inputs]
-        self.constants = [(plan.slots[plan.whole[e.out].root], run(e, {})) for e in plan.constants]
+        self.constants = [(plan.slots[plan.whole[e.out].root], run_equation(e, {})) for e in plan.constants]
         copied = [r for p in plan.parts if isinstance(p, OpRun) for r in p.inputs.values()]
         given = {*self.read, *(k for k, _ in self.constants)}
         made = {plan.slots[plan.whole[v].root] for p in plan.parts if isinstance(p, OpRun) for v in p.equation.outputs}
@@ -92,7 +92,7 @@ class CudaProgram:
     def op(self, part: OpRun, slots: list[Any]) -> None:
         """One equation through its op."""
         at = {v: slots[self.plan.slots[r]].reshape(v.shape) for v, r in part.inputs.items()}
-        made = run(part.equation, at)
+        made = run_equation(part.equation, at)
         for v, array in zip(part.equation.outputs, made if part.equation.several else (made,), strict=True):
             expect(array, self.plan.names[v], v.shape, v.dtype, f"the op {part.equation.name!r}")
             k = self.plan.slots[self.plan.whole[v].root]

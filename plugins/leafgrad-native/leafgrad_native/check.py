@@ -14,7 +14,7 @@ import numpy as np
 
 from leafgrad.compile.ir import edges, rounding
 from leafgrad.compile.ir.graph import Equation, Given, Graph, Source, Value
-from leafgrad.compile.ir.replay import run
+from leafgrad.compile.ir.replay import run_equation
 from leafgrad.lowering.stages import CPhase
 from leafgrad_native import pool
 from leafgrad_native.cache import Library
@@ -156,7 +156,7 @@ class Checked:
         """What to say of the first equation whose C is not leafgrad's and computes, on its own, something else."""
         at = dict(zip(graph.inputs, inputs, strict=True))
         for equation in graph.equations:
-            made = run(equation, at)
+            made = run_equation(equation, at)
             at.update(zip(equation.outputs, made if equation.several else (made,), strict=True))
             if not is_foreign(equation):
                 continue

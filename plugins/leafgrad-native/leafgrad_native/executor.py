@@ -15,7 +15,7 @@ import numpy as np
 from leafgrad import threads
 from leafgrad.backends.numpy import philox_bernoulli
 from leafgrad.compile.ir.graph import Equation, Graph, Value
-from leafgrad.compile.ir.replay import run
+from leafgrad.compile.ir.replay import run_equation
 from leafgrad.compile.run.executor import Program
 from leafgrad.lowering.forms import Form, Root
 from leafgrad.lowering.stages import CPhase, OpPhase
@@ -88,7 +88,7 @@ class NativeProgram:
         )
         self.pointer = ctypes.addressof(self.call)
         self.inputs = self.expected(graph.inputs, "the caller of the program")
-        self.constants = [(plan.slots[plan.whole[e.out].root], run(e, {})) for e in plan.constants]
+        self.constants = [(plan.slots[plan.whole[e.out].root], run_equation(e, {})) for e in plan.constants]
         self.results = [(plan.slots[r], r.shape, np.dtype(r.dtype)) for r in plan.results]
         self.returned = [k for k, _, _ in self.results]
         self.stored = any(dtype.kind == "V" for _, _, dtype in self.results)
@@ -246,7 +246,7 @@ class OpRunner:
     def __call__(self) -> None:
         program, equation = self.program, self.equation
         given = {v: program.value(v) for v in equation.values}
-        result = run(equation, given)
+        result = run_equation(equation, given)
         found = [own(a, given.values()) for a in (result if equation.several else (result,))]
         self.expected.check(found)
         for k, array in zip(self.outputs, found, strict=True):

@@ -263,4 +263,4 @@ class ObjectWalker:
     def called_from_c(self, value: Any, path: str) -> None:
         """A function in C that something else may call, so that no call of it is seen."""
         if isinstance(value, types.BuiltinFunctionType) and not pure.is_pure(value):
-            self.open(path, f"holds {pure.named(value)}")
+            self.open(path, f"holds {pure.callee_name(value)}")

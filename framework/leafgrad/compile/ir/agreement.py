@@ -23,7 +23,7 @@ def is_foreign(op: Op) -> bool:
     return not (op.forward.__module__ or "").startswith("leafgrad.")
 
 
-def check(equation: Equation, made: Any) -> None:
+def expect_agreement(equation: Equation, made: Any) -> None:
     """A CompileError unless an equation made arrays of the shapes and dtypes that it says."""
     if equation.several:
         agree_all(made, equation.op, [(v.shape, v.dtype) for v in equation.outputs])
@@ -52,14 +52,14 @@ def agree_all(made: Any, op: Op, kinds: Sequence[Kind]) -> Any:
 
 def differs(op: Op, kinds: Sequence[Kind], made: Sequence[Any]) -> CompileError:
     predicted = ", ".join(f"{dtype} {shape}" for shape, dtype in kinds)
-    given = ", ".join(map(named, made))
+    given = ", ".join(map(made_in_words, made))
     return CompileError(
         f"op {op.name!r}, shape rule: predicted {predicted}, the op gave {given}; mend {op.name}.shape(...), "
         f"from {op.origins.get('shape')}, or the forward"
     )
 
 
-def named(made: Any) -> str:
+def made_in_words(made: Any) -> str:
     if type(made) is tuple:
         return f"{len(made)} arrays"
     return f"{made.dtype} {made.shape}" if hasattr(made, "dtype") else type(made).__name__

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from leafgrad import backends
-from leafgrad.compile.ir.agreement import check, is_checked
+from leafgrad.compile.ir.agreement import expect_agreement, is_checked
 from leafgrad.compile.ir.draws import generators, restore, states
 from leafgrad.compile.ir.graph import Equation, Graph, Value
 from leafgrad.compile.ir.memory import separate
@@ -38,7 +38,7 @@ class ReplayProgram:
         at: dict[Value, Any] = dict(zip(self.graph.inputs, inputs, strict=True))
         for equation, dead in self.steps:
             try:
-                result = run(equation, at)
+                result = run_equation(equation, at)
             except Exception as error:
                 error.add_note(f"in the compiled program at {equation.line}")
                 raise
@@ -73,7 +73,7 @@ def steps(graph: Graph) -> list[tuple[Equation, list[Value]]]:
     return list(zip(graph.equations, dead, strict=True))
 
 
-def run(equation: Equation, at: dict[Value, Any]) -> Any:
+def run_equation(equation: Equation, at: dict[Value, Any]) -> Any:
     """The arrays that an equation makes."""
     device, index = equation.place
     backend = backends.by_device_type(device)
@@ -83,7 +83,7 @@ def run(equation: Equation, at: dict[Value, Any]) -> Any:
             args = tuple([at[v] if isinstance(v, Value) else v for v in equation.inputs])
             made = op.compute(args, equation.params)
             if is_checked(op):
-                check(equation, made)
+                expect_agreement(equation, made)
             return made
         return op.create(backend, equation.params)
 

@@ -13,7 +13,7 @@ from typing import Any
 from leafgrad import backends
 from leafgrad.backends.place import place
 from leafgrad.compile.ir.graph import Graph, Value
-from leafgrad.compile.ir.replay import run, steps
+from leafgrad.compile.ir.replay import run_equation, steps
 
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 NEAR = {"float32": 1e-4, "float64": 1e-10}  # of the largest element: so near, nothing more is asked
@@ -89,7 +89,7 @@ def unsure(graph: Graph, inputs: Sequence[Any], seed: int) -> dict[Value, Any]:
     at = {v: nudged(a, rng) for v, a in zip(graph.inputs, inputs, strict=True)}
     with xp.errstate(all="ignore"):
         for equation, dead in steps(graph):
-            made = run(equation, at)
+            made = run_equation(equation, at)
             for v, array in zip(equation.outputs, made if equation.several else (made,), strict=True):
                 at[v] = nudged(array, rng)
             for v in dead:

@@ -9,11 +9,11 @@ from typing import Any
 from leafgrad import backends, dtypes
 from leafgrad.compile.ir.graph import Operand, Place, Value
 from leafgrad.errors import CompileError
-from leafgrad.ops.abstract import Abstract, Shape, broadcast
+from leafgrad.ops.abstract import Abstract, Shape, broadcast_shape
 from leafgrad.ops.op import Op
 from leafgrad.ops.signature import declared
 
-__all__ = ["Unknown", "broadcast", "one", "predict", "result_shape", "results", "shape_of", "zeros"]
+__all__ = ["Unknown", "broadcast_shape", "one", "predict", "result_shape", "results", "shape_of", "zeros_for"]
 
 
 class Unknown(CompileError):
@@ -141,7 +141,7 @@ def one(place: Place, dtype: str, ndim: int) -> Any:
         return backend.wrap(backend.xp.ones((1,) * ndim, dtype=dtype))
 
 
-def zeros(operand: Operand) -> Any:
+def zeros_for(operand: Operand) -> Any:
     """An array such as a value stands for; a number itself."""
     if not isinstance(operand, Value):
         return operand

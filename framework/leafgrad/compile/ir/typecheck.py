@@ -11,7 +11,7 @@ from leafgrad import backends
 from leafgrad.backends import Generator
 from leafgrad.backends.place import place
 from leafgrad.compile.ir.graph import Equation, Graph
-from leafgrad.compile.ir.shapes import zeros
+from leafgrad.compile.ir.shapes import zeros_for
 from leafgrad.errors import CompileError
 
 
@@ -24,7 +24,7 @@ def typecheck(graph: Graph) -> Graph:
     graph.check()
     for equation in graph.equations:
         try:
-            made = run(equation)
+            made = run_on_zeros(equation)
         except Exception as error:
             raise CompileError(f"{equation.name}, from {equation.line}: fails on zeros: {error}") from error
         for stated, array in zip(equation.outputs, made, strict=True):
@@ -37,7 +37,7 @@ def typecheck(graph: Graph) -> Graph:
     return graph
 
 
-def run(equation: Equation) -> tuple[Any, ...]:
+def run_on_zeros(equation: Equation) -> tuple[Any, ...]:
     """The arrays that the equation makes of zeros. Generators are left as they were."""
     kind, index = equation.place
     states = {p: p.get_state() for p in equation.params.values() if isinstance(p, Generator)}
@@ -45,7 +45,7 @@ def run(equation: Equation) -> tuple[Any, ...]:
     try:
         with backend.device_scope(index):
             if any(equation.values):
-                result = equation.op.compute(tuple(map(zeros, equation.inputs)), equation.params)
+                result = equation.op.compute(tuple(map(zeros_for, equation.inputs)), equation.params)
             else:
                 result = equation.op.create(backend, equation.params)
     finally:

@@ -200,7 +200,7 @@ class Writer:
     def constant(self, value: Any) -> str:
         if isinstance(value, RawText):
             return value.text
-        if spelled(value) or (type(value) is tuple and all(map(spelled, value))):
+        if has_source(value) or (type(value) is tuple and all(map(has_source, value))):
             return repr(value)
         for name, known in self.space.items():
             if known is value:
@@ -268,7 +268,7 @@ class RawText:
         self.text = text
 
 
-def spelled(value: Any) -> bool:
+def has_source(value: Any) -> bool:
     """Whether a value is what Python reads its repr as."""
     return type(value) in (bool, int, str, type(None)) or (type(value) is float and math.isfinite(value))
 

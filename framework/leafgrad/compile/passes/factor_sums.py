@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from leafgrad.compile.ir.graph import Equation, Graph, Value
-from leafgrad.compile.ir.shapes import broadcast
+from leafgrad.compile.ir.shapes import broadcast_shape
 from leafgrad.compile.passes.rewrite import Rewriter, rewrite, size
-from leafgrad.compile.passes.rules.arithmetic import number, regroups
+from leafgrad.compile.passes.rules.arithmetic import plain_number, regroups
 from leafgrad.ops.elementwise import add, mul, neg, sub
 from leafgrad.ops.matmul import contract, matmul
 from leafgrad.ops.op import Op
@@ -29,7 +29,7 @@ class Product:
     @property
     def shape(self) -> Shape:
         if self.op is mul:
-            return broadcast((self.left.shape, self.right.shape))
+            return broadcast_shape((self.left.shape, self.right.shape))
         return (*(self.left.shape[-1:] if self.op is contract else self.left.shape[:-1]), self.right.shape[-1])
 
     def cost(self) -> float:
@@ -46,7 +46,7 @@ class Sum:
 
     @property
     def shape(self) -> Shape:
-        return broadcast(t.shape for _, t in self.terms)
+        return broadcast_shape(t.shape for _, t in self.terms)
 
     def cost(self) -> float:
         passes = len(self.terms) - 1 + bool(self.constant)
@@ -160,9 +160,9 @@ def is_sum(e: Equation) -> bool:
     """
     if e.op not in (add, sub, neg, mul) or e.out.dtype not in ("float32", "float64"):
         return False
-    if e.op is mul and (isinstance(e.inputs[1], Value) or not regroups(number(e.inputs[1]) or 0)):
+    if e.op is mul and (isinstance(e.inputs[1], Value) or not regroups(plain_number(e.inputs[1]) or 0)):
         return False
-    if not all(isinstance(x, Value) or number(x) for x in e.inputs):
+    if not all(isinstance(x, Value) or plain_number(x) for x in e.inputs):
         return False
     return all(v.shape == e.out.shape for v in e.values)
 
@@ -170,11 +170,11 @@ def is_sum(e: Equation) -> bool:
 def parts(e: Equation) -> Iterator[tuple[float, Value | float]]:
     """What a sum adds up, with coefficients."""
     if e.op is mul:
-        yield number(e.inputs[1]) or 0, e.values[0]
+        yield plain_number(e.inputs[1]) or 0, e.values[0]
         return
     signs = (-1.0,) if e.op is neg else (1.0, -1.0 if e.op is sub else 1.0)
     for sign, x in zip(signs, e.inputs, strict=True):
-        yield sign, x if isinstance(x, Value) else number(x) or 0
+        yield sign, x if isinstance(x, Value) else plain_number(x) or 0
 
 
 def factored(total: Sum) -> Factor:

@@ -6,7 +6,7 @@ import warnings
 
 from leafgrad import backends
 from leafgrad.compile.ir.graph import Equation, Graph, Operand, Value
-from leafgrad.compile.ir.shapes import broadcast, shape_of
+from leafgrad.compile.ir.shapes import broadcast_shape, shape_of
 from leafgrad.compile.passes.rewrite import Rewriter, Rule, rewrite
 from leafgrad.ops.convert import clone, new_full, to_dtype
 from leafgrad.ops.create import constant, zeros
@@ -75,7 +75,7 @@ def beside_numbers(r: Rewriter, e: Equation, inputs: list[Operand]) -> Value | N
     """The equation with numbers for those of its inputs that are constants."""
     if len({v.dtype for v in e.values}) != 1 or not takes(e, inputs):
         return None
-    if broadcast(map(shape_of, inputs)) != e.out.shape:
+    if broadcast_shape(map(shape_of, inputs)) != e.out.shape:
         if "comparison" in e.op.traits:
             return None
         return r.emit(expand, r.emit(e.op, *inputs, **e.params), shape=e.out.shape)

@@ -60,7 +60,7 @@ class Widening:
 
     def operand(self, equation: Equation, v: Operand) -> Operand:
         if not isinstance(v, Value):
-            return narrow.number(equation.op, v)
+            return narrow.narrowed(equation.op, v)
         if v.dtype != narrow.NAME:
             return v
         if v not in self.wide:

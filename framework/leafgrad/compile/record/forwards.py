@@ -57,7 +57,7 @@ def state_of(forward: types.FunctionType) -> Iterator[str]:
                 if (
                     owner is not None and not isinstance(owner, (types.ModuleType, type))
                 ) or value.__module__ in STATEFUL:
-                    yield f"{name} is {pure.named(value)}"
+                    yield f"{name} is {pure.callee_name(value)}"
             elif isinstance(value, MUTABLE) or has_attributes(value):
                 yield f"{name} is a {type(value).__name__}"
         if "random" in words(code):

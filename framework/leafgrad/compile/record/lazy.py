@@ -18,7 +18,7 @@ from leafgrad import modes
 from leafgrad.backends.place import place
 from leafgrad.compile.ir import memory
 from leafgrad.compile.ir.graph import Captured, Equation, Line, Raw, Value, user_line
-from leafgrad.compile.ir.replay import run
+from leafgrad.compile.ir.replay import run_equation
 from leafgrad.compile.record.effects import complete
 from leafgrad.compile.record.forwards import keeps_state
 from leafgrad.compile.record.guide import KEPT, Guide, Programs
@@ -276,7 +276,7 @@ class LazyRecorder(Recorder):
             if not isinstance(e, Equation):
                 continue
             try:
-                result = run(e, known)
+                result = run_equation(e, known)
             except Exception as error:
                 error.add_note(f"in the compiled step at {e.line}")
                 last = {id(o): (o, value) for at, o, value in self.writes if at <= i}

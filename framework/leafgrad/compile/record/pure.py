@@ -72,7 +72,7 @@ def is_pure(callee: Any) -> bool:
     return type(owner) in METHODS and name not in EXCEPT
 
 
-def named(callee: Any) -> str:
+def callee_name(callee: Any) -> str:
     """What to call it in a message."""
     owner = getattr(callee, "__self__", None)
     where = callee.__module__ if owner is None or isinstance(owner, types.ModuleType) else type(owner).__name__

@@ -17,7 +17,7 @@ from leafgrad.backends.place import place
 from leafgrad.compile.ir import shapes
 from leafgrad.compile.ir.draws import rewound
 from leafgrad.compile.ir.graph import Argument, Captured, Equation, Grad, Operand, Raw, Source, Value, user_line
-from leafgrad.compile.ir.replay import run
+from leafgrad.compile.ir.replay import run_equation
 from leafgrad.compile.record import outside
 from leafgrad.compile.record.course import Course, same_operand
 from leafgrad.compile.record.guide import Event, Guide, Input, same
@@ -374,7 +374,7 @@ class Recorder(Course):
             with rewound(generators := generators_in(equation.params)):
                 for generator in generators:
                     generator.set_state(self.drawn.get(generator, generator.get_state()))
-                result = run(equation, self.known)
+                result = run_equation(equation, self.known)
                 self.drawn |= {generator: generator.get_state() for generator in generators}
             self.known.update(zip(equation.outputs, result if equation.several else (result,), strict=True))
         return self.known[value]

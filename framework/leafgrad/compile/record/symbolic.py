@@ -29,7 +29,7 @@ KINDS: dict[str, type] = {"float32": float, "float64": float, "int64": int, "boo
 UNREAD = object()  # the value of a number whose program has not run
 
 
-def spelled(value: float) -> str:
+def number_source(value: float) -> str:
     """A number as Python source."""
     return f"float({repr(value)!r})" if isinstance(value, float) and not math.isfinite(value) else repr(value)
 
@@ -198,7 +198,7 @@ def fixed(value: Any) -> Any:
             elif type(found) is float and found == 0:  # of two signs
                 test = f"repr({text}) == {repr(found)!r}"
             else:
-                test = f"{text} == {spelled(found)}"
+                test = f"{text} == {number_source(found)}"
             numbers.relations.setdefault(test, (value._path, text))
         return found
     if type(value) in (tuple, list):
@@ -217,7 +217,7 @@ def text_of(value: Any) -> str:
     """The expression of a number, or a tuple of some."""
     if type(value) is tuple:
         return f"({''.join(f'{text_of(part)}, ' for part in value)})"
-    return value._text if type(value) is SymbolicNumber else spelled(value)
+    return value._text if type(value) is SymbolicNumber else number_source(value)
 
 
 def derived(function: Callable[..., Any], form: str, *parts: Any) -> Any:

@@ -150,7 +150,7 @@ class Watch:
             if caller is not None and self.is_user(caller) and not self.is_user(frame):
                 self.called(frame, caller)
         elif event == "c_call" and self.is_user(frame) and not pure.is_pure(callee):
-            self.open.append((f"calls {pure.named(callee)}", Line(frame.f_code.co_filename, frame.f_lineno)))
+            self.open.append((f"calls {pure.callee_name(callee)}", Line(frame.f_code.co_filename, frame.f_lineno)))
 
     def imported(self, frame: types.FrameType, module: Any) -> None:
         """An import may be over. One that found nothing is tried again at each call."""

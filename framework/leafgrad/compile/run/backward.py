@@ -99,7 +99,7 @@ class Backward:
         gradients = list(g) if type(g) is tuple else [g]
         if node.saved is FREED:
             raise messages.freed()
-        check(node, node.saved)
+        expect_unwritten(node, node.saved)
         if isinstance(next(one for one in gradients if one is not None), SymbolBase):
             return self.repeated(node, gradients, needed)
         run, places = self.program(tuple([one is not None for one in gradients]))
@@ -138,7 +138,7 @@ class Backward:
         """The same with Tensors, for derivatives of derivatives: by the nodes that the call would have had."""
         if node.saved is FREED:
             raise messages.freed()
-        check(node, node.saved)
+        expect_unwritten(node, node.saved)
         saved = dict(zip(self.saved, node.saved, strict=True))
 
         def array(value: Value) -> tuple[Any, Any]:
@@ -160,7 +160,7 @@ class Backward:
         return list(found.items())
 
 
-def check(node: Node, saved: Sequence[Saved]) -> None:
+def expect_unwritten(node: Node, saved: Sequence[Saved]) -> None:
     """An error if a tensor was written since the call."""
     for array, tensor in saved:
         if tensor is not None and tensor._writes is not None and tensor._writes.seq > node.seq:

@@ -74,7 +74,7 @@ def find(name: str | None, graph: Graph) -> Executor:
     """
     types = {v.place[0] for v in graph.inputs} | {v.place[0] for e in graph.equations for v in e.outputs}
     if name is None:
-        return chosen(graph, types)
+        return chosen_executor(graph, types)
     executor = load(name)
     if not runs(executor, types):
         raise CompileError(
@@ -84,7 +84,7 @@ def find(name: str | None, graph: Graph) -> Executor:
     return executor
 
 
-def chosen(graph: Graph, types: set[str]) -> Executor:
+def chosen_executor(graph: Graph, types: set[str]) -> Executor:
     """The executor of a graph for which none is named."""
     wanted = os.environ.get("LEAFGRAD_EXECUTOR")
     if wanted and runs(load(wanted), types):

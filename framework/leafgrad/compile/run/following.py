@@ -31,7 +31,7 @@ from leafgrad.compile.record.guide import same
 from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, Numbers, SymbolicNumber
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes
-from leafgrad.compile.run.left import ALL, END, Written, held_elsewhere, ordinary, replaced, settled_parts, subtrees
+from leafgrad.compile.run.left import ALL, END, Written, held_elsewhere, ordinary, settled_parts, subtrees, swapped
 from leafgrad.compile.run.paths import paths_of, walk
 from leafgrad.ops.node import Node
 from leafgrad.tensor.tensor import Tensor
@@ -416,7 +416,7 @@ class Followed:
                 plain[id(holder)] = type(holder)(*parts) if hasattr(holder, "_fields") else tuple(parts)
                 tuples.append(holder)
                 continue
-            found = [Written(*slot) for slot in replaced(holder, plain)]
+            found = [Written(*slot) for slot in swapped(holder, plain)]
             self.written += found
             if any(type(w.number) is not SymbolicNumber for w in found):
                 self.lost = "it keeps a number that changes in a tuple, a set or a key"

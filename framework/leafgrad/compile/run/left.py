@@ -67,7 +67,7 @@ def settled_parts(tree: Any) -> Any:
     """A pytree with ordinary numbers; its lists and dicts stay the same objects."""
     plain = {id(leaf): ordinary(leaf) for leaf in flatten(tree)[0] if type(leaf) in STANDING}
     for part in containers(tree):
-        for _ in replaced(part, plain):
+        for _ in swapped(part, plain):
             pass
         if type(part) is list:
             part[:] = map(ordinary, part)
@@ -115,7 +115,7 @@ def ordinary(result: Any) -> Any:
     return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
 
 
-def replaced(holder: Any, plain: dict[int, Any]) -> Iterator[tuple[Any, Any, Any]]:
+def swapped(holder: Any, plain: dict[int, Any]) -> Iterator[tuple[Any, Any, Any]]:
     """Replace what a container holds by ``plain`` values, by id: where in which container, and what was there."""
     if type(holder) is types.CellType:
         found: Any = [(None, holder.cell_contents)]

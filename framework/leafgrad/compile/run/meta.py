@@ -71,7 +71,7 @@ class MetaArray(Operators, SymbolBase):
             several = isinstance(found, tuple)
             made = list(found) if isinstance(found, tuple) else [found]
         except shapes.Unknown:
-            result = op.compute(tuple(map(shapes.zeros, operands)), params)
+            result = op.compute(tuple(map(shapes.zeros_for, operands)), params)
             several = type(result) is tuple
             made = [Value(tuple(r.shape), r.dtype.name, CPU) for r in (result if several else (result,))]
         base = (self.base or self) if "view" in op.traits else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from leafgrad.dtypes import int64, of
 from leafgrad.nn.functional.linear import linear
-from leafgrad.nn.functional.reduction import Flag, chosen, reduced
+from leafgrad.nn.functional.reduction import Flag, chosen_reduction, reduced
 from leafgrad.ops import classes
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.select import where
@@ -38,7 +38,7 @@ def nll_loss(
     Raises:
         ValueError, RuntimeError: shapes or dtypes do not fit. IndexError: a target is not a class.
     """
-    reduction = chosen(size_average, reduce, reduction, "nll_loss")
+    reduction = chosen_reduction(size_average, reduce, reduction, "nll_loss")
     _check(input, target, weight, "nll_loss")
     loss, counted = _picked(input, target, weight, ignore_index)
     return _over_targets(loss, counted, target, ignore_index, reduction)
@@ -69,7 +69,7 @@ def cross_entropy(
             target is not a class.
     """
     if size_average is not None or reduce is not None:
-        reduction = chosen(size_average, reduce, reduction, "cross_entropy")
+        reduction = chosen_reduction(size_average, reduce, reduction, "cross_entropy")
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if not (isinstance(input, Tensor) and isinstance(target, Tensor)):

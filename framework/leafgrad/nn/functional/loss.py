@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from leafgrad.nn.functional.reduction import Flag, chosen, reduced
+from leafgrad.nn.functional.reduction import Flag, chosen_reduction, reduced
 from leafgrad.ops import messages
 from leafgrad.ops.activation import logsigmoid
 from leafgrad.ops.exponential import binary_entropy
@@ -70,7 +70,7 @@ def mse_loss(
     Args:
         weight: a factor for each element; "mean" divides by their sum.
     """
-    reduction = chosen(size_average, reduce, reduction, "mse_loss")
+    reduction = chosen_reduction(size_average, reduce, reduction, "mse_loss")
     return _weighted(expect_real(_difference(input, target, "mse_loss"), "mse_loss").square(), weight, reduction)
 
 
@@ -87,7 +87,7 @@ def l1_loss(
     Args:
         weight: a factor for each element; "mean" divides by their sum.
     """
-    reduction = chosen(size_average, reduce, reduction, "l1_loss")
+    reduction = chosen_reduction(size_average, reduce, reduction, "l1_loss")
     return _weighted(_difference(input, target, "l1_loss").abs(), weight, reduction)
 
 
@@ -105,7 +105,7 @@ def smooth_l1_loss(
     Raises:
         ValueError: ``beta`` is negative.
     """
-    reduction = chosen(size_average, reduce, reduction, "smooth_l1_loss")
+    reduction = chosen_reduction(size_average, reduce, reduction, "smooth_l1_loss")
     if beta < 0:
         raise ValueError(f"smooth_l1_loss: beta: expected a number >= 0, got {beta}")
     distance = expect_real(_difference(input, target, "smooth_l1_loss"), "smooth_l1_loss").abs()
@@ -155,7 +155,7 @@ def kl_div(
         reduction: also "batchmean", the sum divided by the size of the first dimension, which is the divergence
             in the mathematical sense.
     """
-    reduction = chosen(size_average, reduce, reduction, "kl_div")
+    reduction = chosen_reduction(size_average, reduce, reduction, "kl_div")
     for name, t in (("input", input), ("target", target)):
         if expect_tensor(t, name, "kl_div").dtype.is_complex:
             raise RuntimeError(f"kl_div: Complex inputs not supported, got {name} of {t.dtype}")
@@ -189,7 +189,7 @@ def binary_cross_entropy(
     Raises:
         ValueError: the shapes differ. RuntimeError: on the CPU, something is outside [0, 1].
     """
-    reduction = chosen(size_average, reduce, reduction, "binary_cross_entropy")
+    reduction = chosen_reduction(size_average, reduce, reduction, "binary_cross_entropy")
     expect_tensor(input, "input", "binary_cross_entropy")
     expect_tensor(target, "target", "binary_cross_entropy")
     if input.shape != target.shape:
@@ -226,7 +226,7 @@ def binary_cross_entropy_with_logits(
     Raises:
         ValueError: the shapes differ.
     """
-    reduction = chosen(size_average, reduce, reduction, "binary_cross_entropy_with_logits")
+    reduction = chosen_reduction(size_average, reduce, reduction, "binary_cross_entropy_with_logits")
     expect_tensor(input, "input", "binary_cross_entropy_with_logits")
     expect_tensor(target, "target", "binary_cross_entropy_with_logits")
     if input.shape != target.shape:
@@ -240,7 +240,7 @@ def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean"
 ) -> Tensor:
     """log(1 + exp(-target input)), for a target of 1 or -1. Shapes: the same for both."""
-    reduction = chosen(size_average, reduce, reduction, "soft_margin_loss")
+    reduction = chosen_reduction(size_average, reduce, reduction, "soft_margin_loss")
     expect_tensor(input, "input", "soft_margin_loss")
     loss = -logsigmoid(expect_tensor(target, "target", "soft_margin_loss") * input)
     return reduced(loss, reduction)
@@ -266,7 +266,7 @@ def poisson_nll_loss(
         full: add log(target!), by Stirling's formula, where ``target`` is above 1.
         eps: added to a count before its logarithm is taken.
     """
-    reduction = chosen(size_average, reduce, reduction, "poisson_nll_loss")
+    reduction = chosen_reduction(size_average, reduce, reduction, "poisson_nll_loss")
     expect_tensor(input, "input", "poisson_nll_loss")
     expect_tensor(target, "target", "poisson_nll_loss")
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()

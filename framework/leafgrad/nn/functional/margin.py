@@ -7,7 +7,7 @@ from collections.abc import Callable
 from leafgrad.dtypes import int64
 from leafgrad.nn.functional.activation import relu
 from leafgrad.nn.functional.distance import pairwise_distance
-from leafgrad.nn.functional.reduction import Flag, chosen, reduced
+from leafgrad.nn.functional.reduction import Flag, chosen_reduction, reduced
 from leafgrad.ops.activation import logsigmoid
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_real, expect_tensor
@@ -44,7 +44,7 @@ def hinge_embedding_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """A distance where ``target`` is 1, what it lacks of ``margin`` where it is -1. Shapes: the same for both."""
-    reduction = chosen(size_average, reduce, reduction, "hinge_embedding_loss")
+    reduction = chosen_reduction(size_average, reduce, reduction, "hinge_embedding_loss")
     _expect_tensors("hinge_embedding_loss", input=input, target=target)
     near = where(target != -1, input, 0.0)
     far = where(target != 1, (margin - input).clamp(min=0), 0.0)
@@ -65,7 +65,7 @@ def margin_ranking_loss(
     Raises:
         RuntimeError: the numbers of dimensions differ, or the shapes do not broadcast.
     """
-    reduction = chosen(size_average, reduce, reduction, "margin_ranking_loss")
+    reduction = chosen_reduction(size_average, reduce, reduction, "margin_ranking_loss")
     _expect_tensors("margin_ranking_loss", input1=input1, input2=input2, target=target)
     if not input1.ndim == input2.ndim == target.ndim:
         raise RuntimeError(
@@ -93,7 +93,7 @@ def cosine_embedding_loss(
     Raises:
         RuntimeError: the shapes do not fit.
     """
-    reduction = chosen(size_average, reduce, reduction, "cosine_embedding_loss")
+    reduction = chosen_reduction(size_average, reduce, reduction, "cosine_embedding_loss")
     _expect_tensors("cosine_embedding_loss", input1=input1, input2=input2, target=target)
     if target.ndim > 1:
         raise RuntimeError(f"0D or 1D target tensor expected, multi-target not supported, got {target.ndim}D")
@@ -135,7 +135,7 @@ def triplet_margin_loss(
     Raises:
         ValueError: ``margin`` is not positive. RuntimeError: the numbers of dimensions differ.
     """
-    reduction = chosen(size_average, reduce, reduction, "triplet_margin_loss")
+    reduction = chosen_reduction(size_average, reduce, reduction, "triplet_margin_loss")
 
     def distance(x: Tensor, y: Tensor) -> Tensor:
         return pairwise_distance(x, y, p, eps)
@@ -214,7 +214,7 @@ def multi_margin_loss(
     Raises:
         ValueError: another ``p``. RuntimeError: the shapes do not fit, or a target is no class.
     """
-    reduction = chosen(size_average, reduce, reduction, "multi_margin_loss")
+    reduction = chosen_reduction(size_average, reduce, reduction, "multi_margin_loss")
     _expect_tensors("multi_margin_loss", input=input, target=target)
     if p not in (1, 2):
         raise ValueError(f"only p == 1 and p == 2 supported, got {p}")
@@ -260,7 +260,7 @@ def multilabel_margin_loss(
     Raises:
         RuntimeError: the shapes do not fit, or a target is no class.
     """
-    reduction = chosen(size_average, reduce, reduction, "multilabel_margin_loss")
+    reduction = chosen_reduction(size_average, reduce, reduction, "multilabel_margin_loss")
     _expect_tensors("multilabel_margin_loss", input=input, target=target)
     if target.shape != input.shape or input.ndim > 2:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
@@ -289,7 +289,7 @@ def multilabel_soft_margin_loss(
     Args:
         weight: a factor for each class. (classes,)
     """
-    reduction = chosen(size_average, reduce, reduction, "multilabel_soft_margin_loss")
+    reduction = chosen_reduction(size_average, reduce, reduction, "multilabel_soft_margin_loss")
     _expect_tensors("multilabel_soft_margin_loss", input=input, target=target)
     if not input.ndim:
         raise RuntimeError("multilabel_soft_margin_loss: input: expected at least 1 dimension (the classes), got 0")

@@ -23,7 +23,7 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
     raise ValueError(f"{reduction} is not a valid value for reduction; expected 'mean', 'sum' or 'none'")
 
 
-def chosen(size_average: Any, reduce: Any, reduction: str, function: str) -> str:
+def chosen_reduction(size_average: Any, reduce: Any, reduction: str, function: str) -> str:
     """The reduction that is meant; ``size_average`` and ``reduce``, if given, decide, with a warning.
 
     Raises:

@@ -6,6 +6,7 @@ from leafgrad.tensor.decompositions import (
     cholesky_ex as cholesky_ex,
     eig as eig,
     eigh as eigh,
+    eigvals as eigvals,
     eigvalsh as eigvalsh,
     linalg_diagonal,
     lu as lu,
@@ -44,5 +45,4 @@ from leafgrad.tensor.norms import (
 
 cross = linalg_cross
 diagonal = linalg_diagonal
-eigvals = eig
 vander = linalg_vander

@@ -12,7 +12,7 @@ from leafgrad import backends
 from leafgrad.ops.convert import nearest_bfloat16
 from leafgrad.plugins import builtin
 from leafgrad.testing.backends.expect import equal, expect, raises
-from leafgrad.testing.conformance.elsewhere import run
+from leafgrad.testing.conformance.elsewhere import run_on
 from leafgrad.testing.conformance.report import Fault, Skip
 from leafgrad.testing.conformance.samples import drawn
 from leafgrad.testing.conformance.subject import Sample, Samples, Subject, difference
@@ -118,11 +118,11 @@ def ops(backend: Any) -> None:
 def apart(subject: Subject, sample: Sample, device: str) -> str:
     """What a call of an op gives differently on a device; "" if nothing, or if it does not run on the CPU either."""
     try:
-        here = run(subject, sample, "cpu")
+        here = run_on(subject, sample, "cpu")
     except (TypeError, RuntimeError):
         return ""
     try:
-        there = run(subject, sample, device)
+        there = run_on(subject, sample, device)
     except Exception as error:
         return f"{subject.call(sample)}: {type(error).__name__}: {error}"
     for got, want in [pair for k in (0, 1) for pair in zip(there[k], here[k], strict=True)]:

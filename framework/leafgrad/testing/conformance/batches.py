@@ -49,12 +49,12 @@ def batched(subject: Subject) -> None:
         places = group[0].arrays
         alone = [[i] for i in places] if len(places) > 1 else []
         for chosen in [places, *alone]:
-            check(subject, group, chosen, 0)
+            compare_batch(subject, group, chosen, 0)
         for dim in (1, -1):
-            check(subject, group, places, dim)
+            compare_batch(subject, group, places, dim)
 
 
-def check(subject: Subject, group: list[Sample], chosen: list[int], dim: int) -> None:
+def compare_batch(subject: Subject, group: list[Sample], chosen: list[int], dim: int) -> None:
     """Compare one way to batch."""
     own = [replace(s, args=tuple(s.args[i] if i in chosen else a for i, a in enumerate(group[0].args))) for s in group]
     ndims = [np.ndim(a) for a in group[0].args]
@@ -74,7 +74,7 @@ def check(subject: Subject, group: list[Sample], chosen: list[int], dim: int) ->
     each = [subject.run(s, given) for s, given in zip(own, singles, strict=True)]
     for k, r in enumerate(found):
         want = np.stack([host(results[k].detach()) for results in each])
-        compare(subject, own[0], host(r.detach()), want, what)
+        compare_batched(subject, own[0], host(r.detach()), want, what)
     compare_gradients(subject, own[0], found, each, [(i, whole[i], [s[i] for s in singles]) for i in places], dims)
 
 
@@ -115,13 +115,15 @@ def compare_gradients(
             continue
         arrays, dim = [host(p) for p in parts], dims[i]
         want = np.asarray(sum(arrays[1:], arrays[0])) if dim is None else np.stack(arrays, dim)
-        compare(subject, sample, host(got[j]), want, f"gradient for {subject.argument(i)!r}, in_dims={tuple(dims)}")
+        compare_batched(
+            subject, sample, host(got[j]), want, f"gradient for {subject.argument(i)!r}, in_dims={tuple(dims)}"
+        )
 
 
 def host_dtype(t: Any) -> str:
     return str(t.dtype.name)
 
 
-def compare(subject: Subject, sample: Sample, got: Any, want: Any, what: str) -> None:
+def compare_batched(subject: Subject, sample: Sample, got: Any, want: Any, what: str) -> None:
     low = {"float32": 1e-5, "float16": 1e-2}.get(want.dtype.name, 0.0)
     subject.compare(sample, got, want, max(subject.rtol, 1e-9, low), REMEDY, what, "batched,summed,vjp")

@@ -30,7 +30,7 @@ from leafgrad.testing.conformance import (
     traits,
     values,
 )
-from leafgrad.testing.conformance.declared import DeclarationWatch, named
+from leafgrad.testing.conformance.declared import DeclarationWatch, declarations_in_words
 from leafgrad.testing.conformance.report import Fault, Report, Result, Skip, outcome
 from leafgrad.testing.conformance.subject import Subject
 
@@ -119,7 +119,7 @@ def of_plugin(spec: plugins.CheckSpec, subject: Subject) -> None:
             subject.untried.append(f"{spec.name}: {reason}")
         except AssertionError as error:
             where = f"{subject.call(sample)}: {error}"
-            raise Fault(f"{where}. Declared: {named(subject.op)}") from error
+            raise Fault(f"{where}. Declared: {declarations_in_words(subject.op)}") from error
     if not tried:
         raise Skip(reason)
 

@@ -68,7 +68,7 @@ def declarations(op: Any) -> Iterator[Declaration]:
             yield Declaration(what, rule)
 
 
-def named(op: Any, *kinds: str) -> str:
+def declarations_in_words(op: Any, *kinds: str) -> str:
     """The declarations of these kinds, or all, in words, each with its place."""
     op = author_of(op)
     chosen = [str(d) for d in declarations(op) if not kinds or d.what.partition(" ")[0] in kinds or d.what in kinds]
@@ -96,7 +96,7 @@ def raised_in(op: Any, error: BaseException | None) -> str:
         error = error.__cause__ or error.__context__
     if found is not None:
         return f", in {found}"
-    return (f", at {line}" if line else "") + f". Declared: {named(op)}"
+    return (f", at {line}" if line else "") + f". Declared: {declarations_in_words(op)}"
 
 
 def codes(code: CodeType | None) -> Iterator[CodeType]:

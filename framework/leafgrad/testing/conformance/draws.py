@@ -34,11 +34,11 @@ def draws(subject: Subject) -> None:
         plain = numbers(partial(called, subject, sample))
         for what, way, count in ways(subject, sample):
             several = plain[: len(plain) // count * count].reshape(-1, count * plain.shape[1])
-            compare(subject, sample, numbers(way, FEWER), several, what)
+            compare_draws(subject, sample, numbers(way, FEWER), several, what)
         if (reference := subject.reference) is not None:
             given = sample.params | {"generator": np.random.default_rng(0)}
             wanted = numbers(partial(reference, *sample.args, **given))
-            compare(subject, sample, plain, wanted, "beside the reference")
+            compare_draws(subject, sample, plain, wanted, "beside the reference")
     compiled(subject)
 
 
@@ -91,7 +91,7 @@ def ways(subject: Subject, sample: Sample) -> list[tuple[str, Callable[[], Any],
     return found
 
 
-def compare(subject: Subject, sample: Sample, got: Any, want: Any, what: str) -> None:
+def compare_draws(subject: Subject, sample: Sample, got: Any, want: Any, what: str) -> None:
     """A Fault if two tables of draws do not come from one distribution."""
     if got.shape[1] != want.shape[1]:
         raise subject.fault(sample, f"{want.shape[1]} numbers", f"{got.shape[1]}", REMEDY, what)

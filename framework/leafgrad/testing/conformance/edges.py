@@ -35,10 +35,10 @@ def edges(subject: Subject) -> None:
     if not samples:
         raise Skip("no sample has floating-point arrays")
     with np.errstate(all="ignore"):
-        run(subject, samples)
+        run_samples(subject, samples)
 
 
-def run(subject: Subject, samples: list[Sample]) -> None:
+def run_samples(subject: Subject, samples: list[Sample]) -> None:
     """Run all samples in one program, by each executor."""
     given = [tensor(s.args[i], "cpu") for s in samples for i in s.arrays]
     graph = optimize(trace(together(subject, samples), *given))
@@ -60,7 +60,7 @@ def run(subject: Subject, samples: list[Sample]) -> None:
                 raise subject.fault(samples[0], "the same in both", str(warning.message), remedy, where, OF)
         for sample in samples:
             for r in [next(results) for _ in subject.run(sample)][:1]:
-                compare(subject, sample, host(r), name)
+                compare_edges(subject, sample, host(r), name)
 
 
 def cases(subject: Subject) -> list[Sample]:
@@ -83,7 +83,7 @@ def cases(subject: Subject) -> list[Sample]:
     return found
 
 
-def compare(subject: Subject, sample: Sample, ours: Any, name: str) -> None:
+def compare_edges(subject: Subject, sample: Sample, ours: Any, name: str) -> None:
     """A Fault at the first element that is wrong."""
     op, params = subject.op, sample.params
 

@@ -22,9 +22,9 @@ def stand_in(subject: Subject) -> None:
     """Values and gradients on ``fake:0``, where a hidden call of NumPy or a transfer is an error, are the CPU's."""
     fake.register()
     for sample in subject.samples:
-        want, derivatives = run(subject, sample, "cpu")
+        want, derivatives = run_on(subject, sample, "cpu")
         try:
-            got, others = run(subject, sample, "fake:0")
+            got, others = run_on(subject, sample, "fake:0")
         except Exception as error:
             text = f"{type(error).__name__}: {error}"
             raise subject.fault(sample, "a result on fake:0", text, REMEDY) from error
@@ -34,7 +34,7 @@ def stand_in(subject: Subject) -> None:
                 subject.compare(sample, g, w, max(subject.rtol, low), REMEDY, what + " on fake:0")
 
 
-def run(subject: Subject, sample: Sample, device: str) -> tuple[list[Any], list[Any]]:
+def run_on(subject: Subject, sample: Sample, device: str) -> tuple[list[Any], list[Any]]:
     """Results and gradients on a device."""
     places = subject.differentiable(sample) if subject.orders and "nondifferentiable" not in subject.traits else []
     given = subject.tensors(sample, places, device)

@@ -26,10 +26,12 @@ def jets(subject: Subject) -> None:
         curves = [[derived.rng.uniform(-1.0, 1.0, sample.args[i].shape) for _ in range(ORDER)] for i in places]
         for moving in [list(range(len(places))), *([[k] for k in range(len(places))] if len(places) > 1 else [])]:
             for length in (ORDER, 1) if declared else (ORDER,):
-                check(subject, derived, point, curves, moving, length)
+                compare_curve(subject, derived, point, curves, moving, length)
 
 
-def check(subject: Subject, derived: Any, point: list[Any], curves: list[Any], moving: list[int], length: int) -> None:
+def compare_curve(
+    subject: Subject, derived: Any, point: list[Any], curves: list[Any], moving: list[int], length: int
+) -> None:
     """Compare along one curve, of which so many derivatives are not zero."""
     sample = derived.sample
     terms = [[tensor(c, "cpu") if k in moving and j < length else None for j, c in enumerate(curve)]

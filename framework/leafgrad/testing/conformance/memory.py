@@ -34,7 +34,7 @@ def untouched(subject: Subject, sample: Sample) -> None:
     for i in subject.differentiable(sample):
         given[i].requires_grad_()
     results = subject.run(sample, given)
-    compare(subject, sample, given, "after the forward")
+    compare_memory(subject, sample, given, "after the forward")
     found = [r for r in results if r.requires_grad]
     if not found:
         return
@@ -44,13 +44,13 @@ def untouched(subject: Subject, sample: Sample) -> None:
         ones = [np.ones(r.shape, r.dtype.name) for r in found]
         seeds = [sealed(tensor(a, subject.device)) for a in ones]
         grad(found, wanted, seeds, create_graph=recorded, retain_graph=True, allow_unused=True)
-        compare(subject, sample, given, "after the backward pass")
+        compare_memory(subject, sample, given, "after the backward pass")
         for what, arrays, tensors in (("gradient", ones, seeds), ("result", before, found)):
             for a, t in zip(arrays, tensors, strict=True):
                 subject.compare(sample, host(t.detach()), a, 0.0, COPY, f"{what} after the backward pass")
 
 
-def compare(subject: Subject, sample: Sample, given: list[Any], when: str) -> None:
+def compare_memory(subject: Subject, sample: Sample, given: list[Any], when: str) -> None:
     for i in sample.arrays:
         what = f"argument {subject.argument(i)!r} {when}"
         subject.compare(sample, host(given[i].detach()), sample.args[i], 0.0, COPY, what)

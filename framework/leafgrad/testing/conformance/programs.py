@@ -16,7 +16,7 @@ from leafgrad import plugins
 from leafgrad.autograd import grad
 from leafgrad.compile import trace
 from leafgrad.compile.ir.graph import Captured, Graph
-from leafgrad.compile.ir.replay import run
+from leafgrad.compile.ir.replay import run_equation
 from leafgrad.compile.numpy.executor import NumpyProgram
 from leafgrad.compile.passes import optimize
 from leafgrad.errors import CompileError
@@ -44,14 +44,14 @@ def declines(subject: Subject, executor: str, error: CompileError) -> None:
 
 def shapes(subject: Subject) -> None:
     """The shapes and dtypes that a trace states are those that the op gives."""
-    for sample in [*subject.samples, *broadcast(subject), *shorter(subject)]:
+    for sample in [*subject.samples, *broadcast_samples(subject), *shorter(subject)]:
         for dtype in subject.dtypes if sample.floats and subject.dtypes else [""]:
             low = sample.of(dtype) if dtype else sample
             given = [tensor(low.args[i], "cpu") for i in low.arrays]
             graph = trace(together(subject, [low]), *given)
             at = {v: host(s.tensor if isinstance(s, Captured) else given[s.index]) for v, s in graph.inputs.items()}
             for equation in graph.equations:
-                made = run(equation, at)
+                made = run_equation(equation, at)
                 at.update(zip(equation.outputs, made if equation.several else (made,), strict=True))
                 for stated in equation.outputs:
                     real = at[stated]
@@ -63,7 +63,7 @@ def shapes(subject: Subject) -> None:
                         )  # fmt: skip
 
 
-def broadcast(subject: Subject) -> Iterator[Sample]:
+def broadcast_samples(subject: Subject) -> Iterator[Sample]:
     """Samples with one array cut to size 1 along an axis, or with an axis more, where the op takes that."""
     for sample in subject.samples if isinstance(subject.op, Op) else ():
         for i in sample.arrays if len(sample.arrays) > 1 else ():
@@ -155,7 +155,7 @@ def dims(subject: Subject) -> None:
         given = tensors(subject, [sample])
         ways: dict[str, Callable[[Sample], Function]] = {
             "": lambda s: together(subject, [s]),
-            "under vmap": lambda s: filled(s, mapped(subject, s, tuple(0 if i in s.arrays else None
+            "under vmap": lambda s: of_arrays(s, mapped(subject, s, tuple(0 if i in s.arrays else None
                                                                      for i in range(len(s.args))))),
         }  # fmt: skip
         for what, way in ways.items():
@@ -191,7 +191,7 @@ def compiled(subject: Subject) -> None:
     names, own = names_of(subject), tensors(subject, turned)
     whole = joined([(function, given), (together(subject, turned), own)])
     for executor in names:
-        compare(subject, [*samples, *turned], whole, given + own, executor, what)
+        compare_programs(subject, [*samples, *turned], whole, given + own, executor, what)
     told = " ".join(subject.untried)
     if names and all(DECLINES.format(name) in told for name in names):
         raise Skip(f"declines: {', '.join(names)}")
@@ -211,10 +211,10 @@ def chunks(subject: Subject) -> None:
             continue  # one was just run in parts, the other never is
         try:  # one program of first derivatives, since a compiler takes its time for each
             whole = joined([(function, given) for _, function, given in found])
-            compare(subject, [found[0][0]], whole, [g for *_, given in found for g in given], executor, what)
+            compare_programs(subject, [found[0][0]], whole, [g for *_, given in found for g in given], executor, what)
         except AssertionError:
             for sample, function, given in found:
-                compare(subject, [sample], function, given, executor, what)
+                compare_programs(subject, [sample], function, given, executor, what)
             raise
 
 
@@ -269,7 +269,7 @@ def chunked(subject: Subject, orders: int = 2) -> list[tuple[Sample, Function, l
             continue
         dims = tuple(0 if i in places else None for i in range(len(sample.args)))
         whole = [tensor(np.stack([s.args[i] for s in group]), "cpu") for i in places]
-        function = filled(sample, mapped(subject, sample, dims))
+        function = of_arrays(sample, mapped(subject, sample, dims))
         if isinstance(subject.op, Op) and subject.op.batching is None:
             return []
         smooth = [places.index(i) for i in subject.differentiable(sample)] if subject.orders else []
@@ -320,7 +320,7 @@ def between(function: Function) -> Function:
     return inner
 
 
-def filled(sample: Sample, function: Function) -> Function:
+def of_arrays(sample: Sample, function: Function) -> Function:
     """The function of the arrays alone, the other arguments being those of the sample."""
 
     def of_arrays(*given: Any) -> tuple[Any, ...]:
@@ -330,7 +330,7 @@ def filled(sample: Sample, function: Function) -> Function:
     return of_arrays
 
 
-def compare(
+def compare_programs(
     subject: Subject, samples: list[Sample], function: Function, given: list[Any], executor: str, what: str
 ) -> None:
     """A Fault unless the compiled function gives at each call what the function does."""
@@ -376,5 +376,5 @@ def blamed(subject: Subject, samples: list[Sample], executor: str, what: str) ->
         function = together(subject, [sample])
         if what:
             function = differentiated(function)
-        compare(subject, [sample], function, tensors(subject, [sample]), executor, what)
+        compare_programs(subject, [sample], function, tensors(subject, [sample]), executor, what)
     return samples[0]

@@ -109,12 +109,12 @@ def reached(function: Any, seen: set[int]) -> Iterator[types.FunctionType]:
     seen.add(id(function))
     yield function
     named = [function.__globals__.get(n) for code in codes(function.__code__) for n in code.co_names]
-    for other in (*named, *filled(function)):
+    for other in (*named, *cell_contents(function)):
         if isinstance(other, types.FunctionType) and other.__module__ == function.__module__:
             yield from reached(other, seen)
 
 
-def filled(function: types.FunctionType) -> Iterator[Any]:
+def cell_contents(function: types.FunctionType) -> Iterator[Any]:
     """What the variables of enclosing functions hold that a function reads."""
     for cell in function.__closure__ or ():
         with suppress(ValueError):  # empty yet

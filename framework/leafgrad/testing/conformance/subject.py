@@ -14,7 +14,7 @@ from leafgrad.ops import dispatch, messages, promotion
 from leafgrad.ops.op import Op
 from leafgrad.tensor.random import manual_seed
 from leafgrad.tensor.tensor import Tensor
-from leafgrad.testing.conformance.declared import author_of, named, raised_in
+from leafgrad.testing.conformance.declared import author_of, declarations_in_words, raised_in
 from leafgrad.testing.conformance.report import Fault
 
 TOLERANCES = {"float32": 2e-5, "float16": 1e-2}
@@ -171,7 +171,7 @@ class Subject:
     def fault(self, sample: Sample, expected: Any, got: Any, remedy: str, what: str = "", of: str = "") -> Fault:
         """The error of a check. ``of``: the declarations whose places it gives, with the forward's; see ``named``."""
         where = self.call(sample) + (f", {what}" if what else "")
-        declared = named(self.op, "forward", *of.split(","))
+        declared = declarations_in_words(self.op, "forward", *of.split(","))
         return Fault(f"{where}: expected {expected}, got {got}; {remedy}. Declared: {declared}")
 
     def compare(

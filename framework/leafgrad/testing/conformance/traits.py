@@ -22,7 +22,7 @@ def results(subject: Subject, sample: Sample) -> list[Any]:
     return [host(r.detach()) for r in subject.run(sample)]
 
 
-def compare(subject: Subject, sample: Sample, got: list[Any], want: list[Any], what: str, trait: str) -> None:
+def compare_traits(subject: Subject, sample: Sample, got: list[Any], want: list[Any], what: str, trait: str) -> None:
     rtol = max(subject.rtol, 1e-9)
     for g, w in zip(got, want, strict=True):
         finite = np.abs(w[np.isfinite(w)]) if w.dtype.kind == "f" else np.zeros(0)
@@ -36,12 +36,12 @@ def elementwise(subject: Subject) -> None:
     for sample in subject.samples:
         arrays = [sample.args[i] for i in sample.arrays]
         shape = np.broadcast_shapes(*[a.shape for a in arrays])
-        whole = sample.mapped(sample.arrays, partial(broadcast, shape))
+        whole = sample.mapped(sample.arrays, partial(broadcast_copy, shape))
         want = results(subject, sample)
-        compare(subject, sample, results(subject, whole), want, "arguments broadcast before", "elementwise")
+        compare_traits(subject, sample, results(subject, whole), want, "arguments broadcast before", "elementwise")
         order = np.random.default_rng(0).permutation(int(np.prod(shape)))
         ways: list[tuple[str, Callable[[Any], Any]]] = [
-            ("elements in another order", partial(chosen, order)),
+            ("elements in another order", partial(in_order, order)),
             ("every second element", lambda a: a.ravel()[::2]),
             ("no element", lambda a: a.ravel()[:0]),
         ]
@@ -49,14 +49,14 @@ def elementwise(subject: Subject) -> None:
             ways.append(("one element, without dimensions", lambda a: a.ravel()[-1:].reshape(())))
         for what, way in ways:
             got = results(subject, whole.mapped(whole.arrays, way))
-            compare(subject, sample, got, [way(w) for w in want], what, "elementwise")
+            compare_traits(subject, sample, got, [way(w) for w in want], what, "elementwise")
 
 
-def broadcast(shape: tuple[int, ...], a: Any) -> Any:
+def broadcast_copy(shape: tuple[int, ...], a: Any) -> Any:
     return np.broadcast_to(a, shape).copy()
 
 
-def chosen(order: Any, a: Any) -> Any:
+def in_order(order: Any, a: Any) -> Any:
     return a.ravel()[order]
 
 
@@ -94,7 +94,7 @@ def superposed(subject: Subject, sample: Sample, places: list[int], trait: str) 
         return  # a conversion to integers
     want = [np.asarray(0.75 * x - 1.5 * y).astype(z.dtype) for x, y, z in zip(one, two, both, strict=True)]
     names = ", ".join(repr(subject.argument(i)) for i in places)
-    compare(subject, sample, both, want, f"0.75 and -1.5 times two values of {names}", trait)
+    compare_traits(subject, sample, both, want, f"0.75 and -1.5 times two values of {names}", trait)
 
 
 def reduction(subject: Subject) -> None:
@@ -113,13 +113,13 @@ def reduction(subject: Subject) -> None:
             kept = results(subject, changed(sample, {"keepdim": True}))
             flat = results(subject, changed(sample, {"keepdim": False}))
             expanded = [np.expand_dims(r, tuple(gone)) for r in flat]
-            compare(subject, sample, kept, expanded, "keepdim=True", "reduction")
+            compare_traits(subject, sample, kept, expanded, "keepdim=True", "reduction")
         for d in sorted(set(range(ndim)) - gone):
             lost = sum(g < d for g in gone)  # dimensions before d that the result has no more
             for start in (0, 1):
                 found = [halved(d if w.ndim == ndim else d - lost, start, w) for w in want]
                 part = results(subject, sample.mapped([i], partial(halved, d, start)))
-                compare(subject, sample, part, found, f"every second of dim {d}, from {start} on", "reduction")
+                compare_traits(subject, sample, part, found, f"every second of dim {d}, from {start} on", "reduction")
     if not done:
         raise Skip("no sample has a dim")
 
@@ -190,6 +190,6 @@ def promote(subject: Subject) -> None:
             mixed = sample.of("float64").mapped([i], lambda a: a.astype("float32"))
             same = mixed.mapped([i], lambda a: a.astype("float64"))
             what = f"{subject.argument(i)!r} of float32 among float64"
-            compare(subject, mixed, results(subject, mixed), results(subject, same), what, "promote")
+            compare_traits(subject, mixed, results(subject, mixed), results(subject, same), what, "promote")
     if not done:
         raise Skip("no sample has two floating-point arrays with dimensions")

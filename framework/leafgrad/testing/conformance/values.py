@@ -44,7 +44,7 @@ def values(subject: Subject) -> None:
         raise Skip("no reference was given")
     for dtype, sample in subject.each_dtype():
         want = [np.asarray(w) for w in outputs(reference_of(subject, sample))]
-        compare(subject, dtype, sample, want, "mend the forward, or the reference")
+        compare_values(subject, dtype, sample, want, "mend the forward, or the reference")
 
 
 def precision(subject: Subject) -> None:
@@ -59,7 +59,7 @@ def precision(subject: Subject) -> None:
             if dtype == "float64" and len(low.floats) == len(low.arrays) and any(map(narrowed, want)):
                 remedy = "compute in the precision of the arguments"
                 raise subject.fault(low, "the precision of float64", "numbers that were rounded to float32", remedy)
-            compare(subject, dtype, low, want, "let the forward keep the dtype of its arguments")
+            compare_values(subject, dtype, low, want, "let the forward keep the dtype of its arguments")
     integers(subject, floating[0])
 
 
@@ -91,7 +91,7 @@ def reference_of(subject: Subject, sample: Sample) -> Any:
         return subject.reference(*sample.of("float64").args, **sample.params)
 
 
-def compare(subject: Subject, dtype: str, sample: Sample, want: list[Any], remedy: str) -> None:
+def compare_values(subject: Subject, dtype: str, sample: Sample, want: list[Any], remedy: str) -> None:
     """A Fault unless the op gives ``want``; where that is float64, in the dtype of the arguments."""
     got = subject.run(sample)
     if len(got) != len(want):

@@ -77,11 +77,11 @@ class FakeArray:
         parts = wrapped(self, key)
         if not any(part is Ellipsis for part in parts):
             parts = (*parts, Ellipsis)  # a view of no axes where NumPy alone gives a scalar
-        return run(np.ndarray.__getitem__, (self, parts))
+        return run_hidden(np.ndarray.__getitem__, (self, parts))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         _note_mask("FakeArray.__setitem__", key)
-        run(np.ndarray.__setitem__, (self, wrapped(self, key), value))
+        run_hidden(np.ndarray.__setitem__, (self, wrapped(self, key), value))
 
     def __len__(self) -> int:
         return len(self._hidden)
@@ -180,12 +180,12 @@ class FakeArray:
     @property
     def real(self) -> Any:
         """View of the real part."""
-        return run(np.real, (self,))
+        return run_hidden(np.real, (self,))
 
     @property
     def imag(self) -> Any:
         """View of the imaginary part."""
-        return run(np.imag, (self,))
+        return run_hidden(np.imag, (self,))
 
 
 def _define_operators() -> None:
@@ -198,7 +198,7 @@ def _define_operators() -> None:
             for other in others:
                 if not isinstance(other, FakeArray) and getattr(other, "__array_ufunc__", self) is None:
                     return NotImplemented  # Tensor and Symbol have an operator of their own
-            return run(ufunc, (self, *others))
+            return run_hidden(ufunc, (self, *others))
 
         operator.__name__ = name
         setattr(FakeArray, name, operator)
@@ -225,7 +225,7 @@ class FakeFunction:
             kwargs = {"mode": "wrap", **kwargs}  # as CuPy's do, without a word
         if name == "repeat" and any(isinstance(arg, FakeArray) for arg in args[1:]):
             SYNCS.append("xp.repeat with an array of repeats")
-        result = run(self._function, (*self._bound, *args), kwargs)
+        result = run_hidden(self._function, (*self._bound, *args), kwargs)
         return new_array(np.asarray(result)) if name in surface.GIVES_0D else result
 
 
@@ -251,7 +251,7 @@ def _axes(part: Any) -> int:
     return part.ndim if isinstance(part, FakeArray) and part.dtype == bool else 1
 
 
-def run(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
+def run_hidden(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
     """Call a NumPy function on the hidden arrays and hide its results."""
     seen: list[FakeArray] = []
     hidden = [reveal(arg, seen) for arg in args]

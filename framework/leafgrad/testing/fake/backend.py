@@ -15,7 +15,7 @@ from leafgrad.backends.communicator import HostCommunicator
 from leafgrad.backends.numpy import NumpyGenerator, host_array
 from leafgrad.ops.op import Op
 from leafgrad.plugins import BackendSpec, hookimpl
-from leafgrad.testing.fake.array import DEVICES, SYNCS, FakeArray, device_scope, new_array, reveal, run, waited
+from leafgrad.testing.fake.array import DEVICES, SYNCS, FakeArray, device_scope, new_array, reveal, run_hidden, waited
 from leafgrad.testing.fake.namespace import Namespace
 
 _PLUGIN_NAME: Final = "fake-device"
@@ -166,7 +166,7 @@ def _uncovered(forward: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(forward)
     def kernel(xp: Any, *args: Any, **params: Any) -> Any:
-        return run(lambda *hidden: forward(np, *hidden, **params), args)
+        return run_hidden(lambda *hidden: forward(np, *hidden, **params), args)
 
     return kernel
 

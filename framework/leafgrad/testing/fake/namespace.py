@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from leafgrad.testing.fake import surface
-from leafgrad.testing.fake.array import FakeArray, FakeFunction, refuse_keywords, run, wrapped
+from leafgrad.testing.fake.array import FakeArray, FakeFunction, refuse_keywords, run_hidden, wrapped
 
 
 class _Ufunc(FakeFunction):
@@ -21,7 +21,7 @@ class _Ufunc(FakeFunction):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         allowed = {"out", "dtype", "casting"} | ({"axes", "axis"} if self.__name__ == "matmul" else set())
         refuse_keywords(self.__name__, kwargs.keys() - allowed)
-        return run(self._function, args, kwargs)
+        return run_hidden(self._function, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         if name not in ("reduce", "accumulate", "reduceat", "at", "outer"):
@@ -33,7 +33,7 @@ class _Ufunc(FakeFunction):
         return FakeFunction(getattr(self._function, name), f"{self.__name__}.{name}")
 
     def _at(self, array: FakeArray, key: Any, *values: Any) -> None:
-        run(self._function.at, (array, wrapped(array, key), *values))
+        run_hidden(self._function.at, (array, wrapped(array, key), *values))
 
 
 class Namespace:

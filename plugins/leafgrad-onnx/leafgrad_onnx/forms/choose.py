@@ -7,7 +7,7 @@ from typing import Any
 
 from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad.ops import classes, index
-from leafgrad.ops.abstract import broadcast
+from leafgrad.ops.abstract import broadcast_shape
 from leafgrad.ops.geometry import index_axes
 from leafgrad.tensor import inplace, view
 from leafgrad_onnx.forms.shape import counted
@@ -27,7 +27,7 @@ class Choice:
     def __init__(self, w: Writer, e: Equation, first: int, whole: tuple[int, ...]) -> None:
         self.w, self.whole, self.dims = w, whole, e.params["dims"]
         at = [v for v in e.inputs[first:] if isinstance(v, Value)]
-        self.shape = broadcast([v.shape for v in at])
+        self.shape = broadcast_shape([v.shape for v in at])
         width = len(self.shape)
         parts = [
             w.emit("Unsqueeze", w.expand(w(v, "int64"), self.shape), w.ints([width]))

@@ -12,7 +12,7 @@ import numpy as np
 
 import leafgrad
 from leafgrad import modes
-from leafgrad.ops.abstract import broadcast
+from leafgrad.ops.abstract import broadcast_shape
 from leafgrad_onnx.errors import OnnxLoadError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -78,7 +78,7 @@ def met(*tensors: Any) -> tuple[Any, ...]:
     shapes = [tuple(t.shape) for t in tensors if t is not None and hasattr(t, "shape")]
     if len(shapes) > 1:
         try:
-            room(broadcast(shapes), 8)
+            room(broadcast_shape(shapes), 8)
         except ValueError:
             raise OnnxLoadError(f"shapes that do not broadcast: {', '.join(map(str, shapes))}") from None
     return tensors

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from leafgrad.compile.ir.graph import Equation, Operand, Value
-from leafgrad.compile.ir.shapes import broadcast
+from leafgrad.compile.ir.shapes import broadcast_shape
 from leafgrad.compile.passes.rewrite import Rewriter, Rule, size
 from leafgrad.ops.convert import clone, to_dtype
 from leafgrad.ops.elementwise import add, div, mul, neg, pow, reciprocal, sqrt, square, sub
@@ -31,7 +31,7 @@ def same(r: Rewriter, e: Equation, x: Operand) -> Value | None:
     return x if x.shape == e.out.shape else r.emit(expand, x, shape=e.out.shape)
 
 
-def number(x: Operand) -> float | None:
+def plain_number(x: Operand) -> float | None:
     """``x`` if it is a Python number; True and False are none, which arithmetic treats by dtype."""
     return x if type(x) is float or type(x) is int else None
 
@@ -52,7 +52,7 @@ def scaled(r: Rewriter, x: Operand | Equation) -> tuple[Value, float] | None:
     e = x if isinstance(x, Equation) else r.maker(x, mul)
     if e is None or not e.out.dtype.startswith("float"):
         return None
-    y, c = e.inputs[0], number(e.inputs[1])
+    y, c = e.inputs[0], plain_number(e.inputs[1])
     if not isinstance(y, Value) or c is None or not regroups(c):
         return None
     return y, c
@@ -67,9 +67,9 @@ def regroups(c: float) -> bool:
 
 def add_rule(r: Rewriter, e: Equation) -> Value | None:
     x, y = e.inputs
-    if number(x) is not None:
+    if plain_number(x) is not None:
         return r.emit(add, y, x)
-    if adds_nothing(number(y), e, 1.0):
+    if adds_nothing(plain_number(y), e, 1.0):
         return same(r, e, x)
     if (b := negated(r, y)) is not None:
         return r.emit(sub, x, b)
@@ -84,9 +84,9 @@ def add_rule(r: Rewriter, e: Equation) -> Value | None:
 
 def sub_rule(r: Rewriter, e: Equation) -> Value | None:
     x, y = e.inputs
-    if adds_nothing(number(y), e, -1.0):
+    if adds_nothing(plain_number(y), e, -1.0):
         return same(r, e, x)
-    if adds_nothing(number(x), e, 1.0):
+    if adds_nothing(plain_number(x), e, 1.0):
         return r.emit(neg, y)
     if (b := negated(r, y)) is not None:
         return r.emit(add, x, b)
@@ -97,9 +97,9 @@ def sub_rule(r: Rewriter, e: Equation) -> Value | None:
 
 def mul_rule(r: Rewriter, e: Equation) -> Value | None:
     x, y = e.inputs
-    if number(x) is not None:
+    if plain_number(x) is not None:
         return r.emit(mul, y, x)
-    c = number(y)
+    c = plain_number(y)
     if c is not None:
         return scale_rule(r, e, x, c)
     for a, b in ((x, y), (y, x)):
@@ -120,7 +120,7 @@ def small_factors(r: Rewriter, e: Equation, a: Operand, b: Operand) -> tuple[Val
     for u, s in (inner.inputs, inner.inputs[::-1]):
         if not isinstance(u, Value) or not isinstance(s, Value) or u.shape != e.out.shape:
             continue
-        if size(broadcast((s.shape, b.shape))) < size(u.shape):
+        if size(broadcast_shape((s.shape, b.shape))) < size(u.shape):
             return u, s
     return None
 
@@ -142,7 +142,7 @@ def scale_rule(r: Rewriter, e: Equation, x: Operand, c: float) -> Value | None:
 
 def div_rule(r: Rewriter, e: Equation) -> Value | None:
     x, y = e.inputs
-    c = number(y)
+    c = plain_number(y)
     if c is not None and regroups(c):
         return r.emit(mul, x, 1 / c) if e.out.dtype.startswith("float") else None
     if (u := negated(r, x)) is not None:
@@ -168,14 +168,14 @@ def pow_rule(r: Rewriter, e: Equation) -> Value | None:
     x, y = e.inputs
     if not isinstance(x, Value) or x.dtype == "bool":
         return None
-    if number(y) == 1:
+    if plain_number(y) == 1:
         return same(r, e, x)
-    if number(y) in (2, 3):
+    if plain_number(y) in (2, 3):
         squared = r.emit(mul, x, x)
         return squared if y == 2 else r.emit(mul, squared, x)
     if not x.dtype.startswith("float"):
         return None
-    if number(y) == 0:
+    if plain_number(y) == 0:
         return r.full(e.out.shape, 1.0, e.out)
     return r.emit(sqrt, x) if y == 0.5 else r.emit(reciprocal, x) if y == -1 else None
 

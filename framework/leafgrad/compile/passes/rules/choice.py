@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from leafgrad.compile.ir.graph import Equation, Operand, Value
-from leafgrad.compile.ir.shapes import broadcast, shape_of
+from leafgrad.compile.ir.shapes import broadcast_shape, shape_of
 from leafgrad.compile.passes.rewrite import Rewriter, Rule
-from leafgrad.compile.passes.rules.arithmetic import negated, number, same, scaled
+from leafgrad.compile.passes.rules.arithmetic import negated, plain_number, same, scaled
 from leafgrad.ops.elementwise import add, mul, neg, sub
 from leafgrad.ops.op import Op
 from leafgrad.ops.select import where
@@ -30,7 +30,7 @@ def again(r: Rewriter, e: Equation, condition: Operand, x: Operand, y: Operand) 
     choices = [v for v in (x, y) if isinstance(v, Value)]
     if not choices or any(v.dtype != e.out.dtype for v in choices):
         return None
-    out = Value(broadcast(map(shape_of, (condition, x, y))), e.out.dtype, e.place)
+    out = Value(broadcast_shape(map(shape_of, (condition, x, y))), e.out.dtype, e.place)
     return same(r, e, r.put(Equation(where, (condition, x, y), {}, (out,), e.line))[0])
 
 
@@ -38,7 +38,7 @@ def sign_outward(r: Rewriter, e: Equation) -> Value | None:
     """Minus, or a number times, an array where a condition holds and zero elsewhere."""
     condition, x, y = e.inputs
     for side, other in ((x, y), (y, x)):
-        if number(other) != 0:
+        if plain_number(other) != 0:
             continue
         if (u := negated(r, side)) is not None:
             chosen = again(r, e, condition, *((u, 0) if side is x else (0, u)))
@@ -58,13 +58,13 @@ def sum_of_choices(r: Rewriter, e: Equation) -> Value | None:
         return None
     condition, a, b = first.inputs
     _, x, y = second.inputs
-    if number(b) == 0 and number(y) == 0:
+    if plain_number(b) == 0 and plain_number(y) == 0:
         both: tuple[Operand, Operand] = r.emit(e.op, a, x), 0
-    elif number(a) == 0 and number(x) == 0:
+    elif plain_number(a) == 0 and plain_number(x) == 0:
         both = 0, r.emit(e.op, b, y)
-    elif number(b) == 0 and number(x) == 0 and e.op is add:
+    elif plain_number(b) == 0 and plain_number(x) == 0 and e.op is add:
         both = a, y
-    elif number(a) == 0 and number(y) == 0 and e.op is add:
+    elif plain_number(a) == 0 and plain_number(y) == 0 and e.op is add:
         both = x, b
     else:
         return None

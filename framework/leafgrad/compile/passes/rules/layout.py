@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leafgrad.compile.ir.graph import Equation, Operand, Value
-from leafgrad.compile.ir.shapes import broadcast, shape_of
+from leafgrad.compile.ir.shapes import broadcast_shape, shape_of
 from leafgrad.compile.passes.rewrite import Rewriter, Rule
 from leafgrad.compile.passes.rules.arithmetic import negated, scaled
 from leafgrad.ops.abstract import reduced
@@ -28,7 +28,7 @@ def elementwise_of_expanded(r: Rewriter, e: Equation) -> Value | None:
     inputs = tuple(unexpanded(r, v) for v in e.inputs)
     if inputs == e.inputs:
         return None
-    shape = broadcast(map(shape_of, inputs))
+    shape = broadcast_shape(map(shape_of, inputs))
     small = Value(shape, e.out.dtype, e.place) if shape != e.out.shape else e.out
     (value,) = r.put(Equation(e.op, inputs, e.params, (small,), e.line))
     return value if value.shape == e.out.shape else r.emit(expand, value, shape=e.out.shape)

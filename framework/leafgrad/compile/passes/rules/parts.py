@@ -47,7 +47,7 @@ def seen(r: Rewriter, x: Value, w: Window) -> Value:
     return r.emit(part, x, at=index(w))
 
 
-def filled(r: Rewriter, x: Value, w: Window, shape: Shape) -> Value:
+def in_window(r: Rewriter, x: Value, w: Window, shape: Shape) -> Value:
     """Zeros of ``shape`` with x in the window."""
     return r.emit(unslice, x, at=index(w), shape=shape)
 
@@ -189,7 +189,7 @@ def sum_of_filled(r: Rewriter, e: Equation) -> Value | None:
         return None
     (x, v), (y, w) = first, second
     if v == w:
-        return filled(r, r.emit(e.op, x, y), v, e.out.shape)
+        return in_window(r, r.emit(e.op, x, y), v, e.out.shape)
     apart = [i for i in range(len(v)) if v[i] != w[i]]
     if len(apart) != 1:
         return None
@@ -200,7 +200,7 @@ def sum_of_filled(r: Rewriter, e: Equation) -> Value | None:
         (x, v), (y, w) = (y, w), (x, v)
     if v[d][1] != w[d][0]:
         return None
-    return filled(r, r.emit(cat, x, y, dim=d), (*v[:d], (v[d][0], w[d][1]), *v[d + 1 :]), e.out.shape)
+    return in_window(r, r.emit(cat, x, y, dim=d), (*v[:d], (v[d][0], w[d][1]), *v[d + 1 :]), e.out.shape)
 
 
 def sign_of_filled(r: Rewriter, e: Equation) -> Value | None:
@@ -208,7 +208,7 @@ def sign_of_filled(r: Rewriter, e: Equation) -> Value | None:
     found = filled_by(r, e.inputs[0])
     if found is None or (e.op is mul and scaled(r, e) is None):
         return None
-    return filled(r, r.emit(e.op, found[0], *e.inputs[1:]), found[1], e.out.shape)
+    return in_window(r, r.emit(e.op, found[0], *e.inputs[1:]), found[1], e.out.shape)
 
 
 def product_of_filled(r: Rewriter, e: Equation) -> Value | None:
@@ -219,11 +219,11 @@ def product_of_filled(r: Rewriter, e: Equation) -> Value | None:
     if (found := filled_by(r, a)) is not None:
         x, (*rows, columns) = found
         product = r.emit(matmul, x, seen(r, b, (columns, (0, b.shape[1]))))
-        return filled(r, product, (*rows, (0, b.shape[1])), e.out.shape)
+        return in_window(r, product, (*rows, (0, b.shape[1])), e.out.shape)
     if (found := filled_by(r, b)) is not None:
         x, (between, columns) = found
         lead = tuple([(0, n) for n in a.shape[:-1]])
-        return filled(r, r.emit(matmul, seen(r, a, (*lead, between)), x), (*lead, columns), e.out.shape)
+        return in_window(r, r.emit(matmul, seen(r, a, (*lead, between)), x), (*lead, columns), e.out.shape)
     return None
 
 
@@ -235,7 +235,7 @@ def contraction_of_filled(r: Rewriter, e: Equation) -> Value | None:
             pair, w = [*e.values], [(0, n) for n in e.out.shape]
             other = pair[1 - i]
             pair[i], pair[1 - i], w[i] = y, seen(r, other, (*rows, (0, other.shape[-1]))), columns
-            return filled(r, r.emit(contract, *pair), tuple(w), e.out.shape)
+            return in_window(r, r.emit(contract, *pair), tuple(w), e.out.shape)
     return None
 
 
@@ -244,7 +244,7 @@ def permuted_filled(r: Rewriter, e: Equation) -> Value | None:
     if found is None:
         return None
     x, w = found
-    return filled(r, r.emit(permute, x, **e.params), tuple(w[i] for i in e.params["dims"]), e.out.shape)
+    return in_window(r, r.emit(permute, x, **e.params), tuple(w[i] for i in e.params["dims"]), e.out.shape)
 
 
 def total_of_filled(r: Rewriter, e: Equation) -> Value | None:
@@ -254,7 +254,7 @@ def total_of_filled(r: Rewriter, e: Equation) -> Value | None:
     (x, w), dim, shape = found, e.params["dim"], shape_of(e.inputs[0])
     total = r.emit(sum_op, x, dim=dim, keepdim=True)
     kept = tuple(1 if i in dim else n for i, n in enumerate(shape))
-    whole = filled(r, total, tuple((0, 1) if i in dim else pair for i, pair in enumerate(w)), kept)
+    whole = in_window(r, total, tuple((0, 1) if i in dim else pair for i, pair in enumerate(w)), kept)
     return r.emit(reshape, whole, shape=e.out.shape)
 
 
