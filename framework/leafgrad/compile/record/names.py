@@ -21,10 +21,13 @@ ANY_NAME = frozenset(
 BELOW = tuple(os.path.join(messages.PACKAGE, room) for room in ("backends", "compile", "ops", "plugins"))
 
 
+GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"})
+
+
 @functools.cache
 def global_names(code: types.CodeType) -> frozenset[str]:
-    """The globals that a code object reads."""
-    return frozenset(i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
+    """The globals that a code object reads, assigns or deletes."""
+    return frozenset(i.argval for i in dis.get_instructions(code) if i.opname in GLOBAL)
 
 
 @functools.cache

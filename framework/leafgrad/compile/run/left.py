@@ -36,7 +36,7 @@ class Written(NamedTuple):
         """Put a number there, or whatever has some."""
         if type(self.container) is types.CellType:
             self.container.cell_contents = value
-        elif type(self.key) is types.MemberDescriptorType:
+        elif type(self.key) in (types.MemberDescriptorType, types.GetSetDescriptorType):
             self.key.__set__(self.container, value)
         elif self.key is ALL:
             self.container.clear()
@@ -145,7 +145,9 @@ def swapped(holder: Any, plain: dict[int, Any]) -> Iterator[tuple[Any, Any, Any]
 
 
 def slots_of(holder: Any) -> list[tuple[Any, Any]]:
-    """The ``__slots__`` of an object, as descriptors, with what they hold."""
+    """The ``__slots__`` of an object, or the defaults of a function, as descriptors, with what they hold."""
+    if type(holder) is types.FunctionType:
+        return [(types.FunctionType.__defaults__, holder.__defaults__)]
     members = [slot for base in type(holder).__mro__ if "__slots__" in vars(base) for slot in vars(base).values()]
     slots = [slot for slot in members if type(slot) is types.MemberDescriptorType]
     return [(slot, slot.__get__(holder)) for slot in slots if hasattr(holder, slot.__name__)]
