@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import enum
 import sys
 import types
 from collections import deque
@@ -196,6 +197,9 @@ class ObjectWalker:
             )
         if meta is not type and not is_library(file_of(meta)):
             self.push(meta, f"type({path})")
+        if isinstance(value, enum.EnumMeta):  # a call of it gives any member
+            for name, member in value._member_map_.items():
+                self.push(member, f"{path}.{name}")
         names = self.names.of(value)
         for base in value.__mro__:
             held = vars(base)

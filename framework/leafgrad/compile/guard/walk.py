@@ -123,7 +123,7 @@ class Walker(ObjectWalker):
         elif isinstance(value, (staticmethod, classmethod, property)):
             self.push(function_in(value), path)
         elif isinstance(value, enum.Enum):
-            self.kind(kind, path)
+            self.instance(value, path)
             self.own(value, vars(value), path, self.names.of(kind))
         elif kind is by_device_type("cpu").array_type:
             self.array(value, path)
