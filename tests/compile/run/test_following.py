@@ -491,3 +491,26 @@ def test_accumulated_gradients_are_no_contradiction(monkeypatch):
     expected, its_rate = run(lambda f: f)
     assert found == pytest.approx(expected, rel=1e-5)
     assert rate == its_rate
+
+
+def test_a_tensor_that_others_replace_once_numbers_are_not_followed_any_more():
+    def run(wrap):
+        box = types.SimpleNamespace(h=leafgrad.ones(2), n=1, kept=None)
+
+        @wrap
+        def step(x, keeps):
+            if keeps:
+                box.kept = {box.n}  # a set of numbers that change: they are not followed
+                return x * box.n
+            return x * box.h
+
+        found = []
+        for call in range(24):
+            if call < 2:
+                box.n = call
+            if call in (14, 15, 18):
+                box.h = leafgrad.full((2,), float(call))
+            found.append((step(leafgrad.ones(2), call < 2).tolist(), box.kept))
+        return found
+
+    assert run(leafgrad.compile) == run(lambda step: step)

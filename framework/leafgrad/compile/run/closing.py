@@ -13,6 +13,7 @@ from leafgrad.compile.guard.conditions import brief, facts
 from leafgrad.compile.guard.environment import Environment, Place
 from leafgrad.compile.guard.guards import Guards, Symbolic
 from leafgrad.compile.guard.walk import look
+from leafgrad.compile.ir.draws import rewound
 from leafgrad.compile.ir.graph import Argument, Captured, Grad, Graph, Line, Value, Write
 from leafgrad.compile.ir.memory import Apart
 from leafgrad.compile.record.guide import Guide
@@ -50,29 +51,24 @@ class Attempt:
     """A watched call, about to be closed.
 
     Args:
-        function, given, leaves, structure: what is called, and its arguments, as they are and flat.
+        function, given: what is called, and its arguments.
         following: what differs from call to call.
         watch: what the call before it executed.
 
     Attributes:
+        leaves, structure: the arguments, and what else it is given, flat, and the structure of that.
         paths: what a reader calls the leaves.
         codes: what the call before it executed.
         places: outside, of what is an argument, too, or a list that is appended to.
         before: what the call may read, as it was.
     """
 
-    def __init__(
-        self,
-        function: Any,
-        given: Any,
-        leaves: Sequence[Any],
-        structure: Any,
-        following: Following,
-        watch: Watch | None,
-    ) -> None:
+    def __init__(self, function: Any, given: Any, following: Following, watch: Watch | None) -> None:
         self.given = {id(c): c for c in containers(given)}
-        self.leaves, self.structure, self.paths = leaves, structure, following.names(function, *given)
-        self.roots = roots(function, leaves, self.paths)
+        with rewound(following.sources):
+            self.leaves, self.structure = following.leaves(*given)
+        self.paths = following.names(function, *given)
+        self.roots = roots(function, self.leaves, self.paths)
         self.watch = Watch()
         self.first = watch is None  # nobody knows what it will read, so nothing is known of how that was before
         self.codes = Codes() if watch is None else watch.codes

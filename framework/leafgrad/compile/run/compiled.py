@@ -15,7 +15,7 @@ from typing import Any, Generic, cast
 
 from leafgrad import modes
 from leafgrad.batching.vmap import P, R
-from leafgrad.compile.ir.draws import restore, rewound, states
+from leafgrad.compile.ir.draws import restore, states
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.ir.log import log
@@ -128,7 +128,7 @@ class Compiled(Generic[P, R]):
                         return self._run(leaves, args, kwargs)
                     try:
                         with COLLECTOR.paused():
-                            return self._confirm(call, structure, leaves, args, kwargs)
+                            return self._confirm(call, args, kwargs)
                     finally:
                         self._lock.release()
                 if call is not calls[0] and strayed is None:
@@ -176,10 +176,8 @@ class Compiled(Generic[P, R]):
         if self._gives_up():
             return self._run(leaves, args, kwargs)
         start = time.perf_counter()
-        if new:
-            with rewound(following.sources):
-                leaves, structure = following.leaves(args, kwargs)
-        attempt = Attempt(self.function, (args, kwargs), leaves, structure, self._following, self._watch)
+        attempt = Attempt(self.function, (args, kwargs), following, self._watch)
+        leaves = attempt.leaves  # which may be more by now
         recorder = self._recorder(leaves, self._guides, attempt.wary)
         first = self._watch is None
         recorder.strict = self.closed and not first
@@ -203,9 +201,10 @@ class Compiled(Generic[P, R]):
         )
         return self._perform_recorded(call, leaves, args, kwargs)
 
-    def _confirm(self, call: Call, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+    def _confirm(self, call: Call, args: Any, kwargs: Any) -> Any:
         """The guards hold; before the program is trusted, the Python runs once more and must do the same."""
-        attempt = Attempt(self.function, (args, kwargs), leaves, structure, self._following, self._watch)
+        attempt = Attempt(self.function, (args, kwargs), self._following, self._watch)
+        leaves = attempt.leaves
         guides = [call.guide, *(g for g in self._guides if g is not call.guide)]
         recorder = self._recorder(leaves, guides, attempt.wary)
         try:
