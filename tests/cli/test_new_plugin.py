@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import os
 import re
 import subprocess
@@ -92,7 +94,15 @@ def test_each_kind(tmp_path, kind):
     tomllib.loads(written["pyproject.toml"])
     for name, text in written.items():
         if name.endswith(".py"):
-            compile(text, name, "exec")
+            for module, wanted in imported(text):
+                assert hasattr(importlib.import_module(module), wanted), f"{name}: {module} has no {wanted}"
+
+
+def imported(text):
+    """The names that a text takes from modules of leafgrad, with the modules."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "leafgrad":
+            yield from ((node.module, alias.name) for alias in node.names)
 
 
 def test_what_the_parser_refuses(capsys):
