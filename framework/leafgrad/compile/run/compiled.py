@@ -117,8 +117,9 @@ class Compiled(Generic[P, R]):
             pace.count()
             if pace.gave_up and not self._calls and not self.closed and not pace.next():
                 return pace.run(False, partial(self.function, *args, **kwargs), self.__qualname__)
-        drawn = states(self._following.sources)
-        leaves, structure = self._following.leaves(args, kwargs)
+        following = self._following
+        drawn = states(following.sources) if following.draws else []
+        leaves, structure = following.leaves(args, kwargs)
         calls, strayed = self._calls, None
         for call in calls:
             if call.guards.match(flags, structure, leaves):

@@ -178,7 +178,7 @@ class Following:
     @property
     def sources(self) -> list[Source]:
         """The generators that a call draws from."""
-        return [*{draw.source for draw in self.draws}] if self.draws else []
+        return [*{draw.source for draw in self.draws or ()}]
 
     def rewind(self) -> None:
         """What the last recorded call has drawn is drawn again."""
