@@ -251,8 +251,8 @@ class Tracer(Protocol):
     def import_array(self, what: str) -> None:
         """``what`` makes a tensor of an array that the trace does not know."""
 
-    def replaced(self, tensor: Any, value: Any) -> Any:
-        """The array of ``value``, which becomes the data of ``tensor``."""
+    def set_data(self, tensor: Any, value: Any) -> tuple[Any, Any]:
+        """``tensor.data = value``: the tensor to which it is done, and the one whose memory that gets."""
 
     def reshaped(self, tensor: Any, what: str, change: Callable[[], Any]) -> None:
         """``what`` gives ``tensor``, which is from outside, another shape in place, by ``change()``."""

@@ -179,8 +179,8 @@ def ends_of(program: Graph) -> Callable[[Value], list[str]]:
     for effect in program.effects:
         if effect.value is not None:
             name = sources.get(effect.source, "a tensor")
-            what = f"{name}.grad" if type(effect).__name__ == "SetGrad" else f"{name} written"
-            found.setdefault(effect.value, []).append(what)
+            what = {"SetGrad": ".grad", "SetData": ".data"}.get(type(effect).__name__, " written")
+            found.setdefault(effect.value, []).append(name + what)
     return lambda v: found.get(v, [])
 
 

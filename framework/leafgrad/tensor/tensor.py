@@ -70,23 +70,22 @@ class Tensor(Operators, Methods, TensorBase):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"data: expected a Tensor, got {type(value).__name__}; wrap it with leafgrad.tensor(...)")
-        if modes.get() & modes.TRACE:
-            view = value._view if self._view is None else None
-            if view is not None and view.path is None and view.base is dispatch.inside(self):
-                return  # it is t.data += x, which has written the memory
-            modes.TRACER.get().interrupt("t.data = ...")
-            value = dispatch.alias(modes.TRACER.get().replaced(self, value))
-        if self._node is not None and not value.dtype.is_differentiable:
+        x = dispatch.inside(self)
+        if x._node is not None and not value.dtype.is_differentiable:
             raise RuntimeError(
                 f"data: expected a floating or complex tensor, since this one requires grad, got {value.dtype}"
             )
-        self._history, self._view = self._node, None
-        self._data = value._data
-        if self._leaf is not None:
-            self._leaf.shape, self._leaf.dtype = value._data.shape, value._data.dtype
-        if self._writes is None:
-            self._writes = Version()
-        self._writes.bump()
+        if modes.get() & modes.TRACE:
+            if value._view is not None and value._view.shows(x):
+                return  # it is t.data += x, which has written the memory
+            x, value = modes.TRACER.get().set_data(self, value)
+        x._history, x._view = x._node, None
+        x._data = value._data
+        if x._leaf is not None:
+            x._leaf.shape, x._leaf.dtype = value._data.shape, value._data.dtype
+        if x._writes is None:
+            x._writes = Version()
+        x._writes.bump()
 
     @property
     def _base(self) -> Tensor | None:

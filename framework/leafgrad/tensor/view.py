@@ -78,6 +78,13 @@ class View:
             steps.append(step)
         return tuple(reversed(steps))
 
+    def shows(self, tensor: Any) -> bool:
+        """Whether it is the very memory of ``tensor``, which is no view, or a detached one."""
+        theirs = tensor._view
+        if theirs is None:
+            return self.path is None and self.base is tensor
+        return theirs.detached and self.path is theirs.path and self.base is theirs.base
+
     def node(self, tensor: Tensor) -> Any:
         """The node of ``tensor``, which is this view."""
         if tensor._writes.seq > self.seen:

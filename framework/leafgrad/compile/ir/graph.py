@@ -164,6 +164,18 @@ class Write:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class SetData:
+    """Give a tensor other memory, which holds ``value``."""
+
+    source: Source
+    value: Value
+
+    def on(self, at: Callable[[Value], Value]) -> SetData:
+        """The effect with its value replaced by ``at`` of it."""
+        return SetData(self.source, at(self.value))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class SetGrad:
     """Put ``value`` into the ``.grad`` of a tensor as a new one; None clears it."""
 
@@ -187,7 +199,7 @@ class SetRequiresGrad:
         return self
 
 
-Effect = Write | SetGrad | SetRequiresGrad
+Effect = Write | SetData | SetGrad | SetRequiresGrad
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -71,9 +71,8 @@ def check_kept(recorder: Recorder, result: Any) -> None:
 
 def check_outside(recorder: Recorder, tensors: Mapping[int, str]) -> None:
     """Unclosed if a tensor of the call is among those that are found outside, by id with how they are reached."""
-    for made in recorder.tensors:
-        t = made()
-        if t is not None and id(t) in tensors:
+    for t in recorder.alive():
+        if id(t) in tensors:
             raise Unclosed(f"it keeps the tensor made{line_of(recorder, t)}, as {tensors[id(t)]}")
 
 
@@ -108,8 +107,7 @@ def check_holders(recorder: Recorder, result: Any) -> None:
 
 def last_kept(recorder: Recorder, allowed: set[int]) -> Any:
     """The tensor made last among those of the call that are still there and not in ``allowed``, or None."""
-    tensors = [ref() for ref in recorder.tensors]
-    return next((t for t in reversed(tensors) if t is not None and id(t) not in allowed), None)
+    return next((t for t in reversed(recorder.alive()) if id(t) not in allowed), None)
 
 
 def line_of(recorder: Recorder, t: Any) -> str:

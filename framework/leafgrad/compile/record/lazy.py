@@ -17,22 +17,21 @@ from typing import Any, ClassVar
 from leafgrad import modes
 from leafgrad.backends.place import place
 from leafgrad.compile.ir import memory
-from leafgrad.compile.ir.graph import Captured, Equation, Line, Raw, Value, user_line
+from leafgrad.compile.ir.graph import Argument, Captured, Equation, Line, Raw, Value, user_line
 from leafgrad.compile.ir.replay import run_equation
 from leafgrad.compile.record.effects import complete
 from leafgrad.compile.record.forwards import keeps_state
 from leafgrad.compile.record.guide import KEPT, Guide, Programs
 from leafgrad.compile.record.outside import Outside
-from leafgrad.compile.record.recorder import Recorder, is_exposed
+from leafgrad.compile.record.recorder import is_exposed
+from leafgrad.compile.record.settle import Settler
+from leafgrad.compile.record.shared import Shared, can_share, hand_over, heir_of, owner
 from leafgrad.compile.record.symbol import Symbol
-from leafgrad.compile.record.symbolic import settled
 from leafgrad.compile.record.watch import is_ours, unwatched
 from leafgrad.errors import CompileError, TraceError
 from leafgrad.ops import dispatch, messages
-from leafgrad.ops.node import Leaf, Node, SymbolBase, Version
-from leafgrad.tensor.inplace import rebase
+from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.tensor import Tensor
-from leafgrad.tensor.view import follow, is_own_leaf
 
 HANDED_OUT = ("numpy()", "__dlpack__()")  # what gives memory away, not only values
 
@@ -45,7 +44,7 @@ class Parts:
     tears: list[tuple[str, Line]]
 
 
-class LazyRecorder(Recorder):
+class LazyRecorder(Settler):
     """Records a call, and does what it does.
 
     Args:
@@ -71,6 +70,7 @@ class LazyRecorder(Recorder):
         self.parts: list[Guide] = []
         self.owners: dict[int, list[Outside]] = {}  # tensors from outside that were read, by whose memory they show
         self.writes: list[tuple[int, Outside, Value]] = []  # after how many events of this part
+        self.sharing = Shared()
 
     def tear(self, what: str) -> None:
         """Note that Python is needed at each call."""
@@ -107,7 +107,7 @@ class LazyRecorder(Recorder):
         if found is not None:
             return found.tensor._data
         if what in HANDED_OUT:
-            self.settle_tensor(tensor)
+            self.settle_memory(tensor)
             return tensor._data
         return self.waiting[inner._data.value]
 
@@ -168,13 +168,49 @@ class LazyRecorder(Recorder):
         self.tear(what)
         self.flush()
 
-    def replaced(self, tensor: Tensor, value: Tensor) -> Any:
-        """The array of ``value``, which ``tensor`` is about to share with it."""
+    def set_data(self, tensor: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Which tensor gets the memory of which by ``tensor.data = value``: what stands for it, if that can wait."""
+        inner = self.inside(tensor)
+        found = self.inner.get(id(inner))
+        known = found is None or (inner._view is None and isinstance(found.source, (Argument, Captured)))
+        if known and not self.wary and can_share(inner, value) and self.makes(value._data.value):
+            self.take_away(inner)
+            self.sharing.add(inner, value)
+            if found is not None:
+                self.writes.append((self.done, self.inner[id(inner)], value._data.value))
+            return inner, value
+        self.interrupt("t.data = ...")
         self.reveal(value, "t.data = ...")
         if id(self.inside(value)) not in self.inner:
-            self.settle_tensor(value)
-        self.release(tensor, dispatch.alias(tensor._data, tensor._node))
-        return value._data
+            self.settle_memory(value)
+        if found is None:
+            self.take_away(inner)
+        else:
+            heir = dispatch.alias(tensor._data, tensor._node)
+            hand_over(self.alive(), tensor, heir)
+            self.release(tensor, heir)
+        return tensor, dispatch.alias(value._data)
+
+    def makes(self, value: Value) -> bool:
+        """Whether this part computes a value."""
+        return value not in self.sources and value not in self.waiting
+
+    def take_away(self, inner: Tensor) -> None:
+        """``inner`` is about to get other memory; what it had is that of another tensor from now on."""
+        tensors = [*self.alive(), *(o.inner for o in self.outside.values())]
+        heir = heir_of(inner)
+        hand_over(tensors, inner, heir)
+        self.sharing.replace(inner, heir)
+        found = self.inner.get(id(inner))
+        if found is None or found.before is not None:
+            return
+        tensor = found.tensor
+        found.tensor, found.inner = dispatch.aliases([tensor._data])[0], heir
+        found.tensor._history = tensor._history
+        hand_over(tensors, tensor, found.tensor)
+        self.outside[id(found.tensor)] = self.inner[id(heir)] = found
+        new = Outside(tensor, inner, found.source, found.node, counted=found.counted, before=heir)
+        self.outside[id(tensor)] = self.inner[id(inner)] = new
 
     def reshaped(self, tensor: Tensor, what: str, change: Callable[[], Any]) -> None:
         """``tensor``, from outside, takes another shape, now; the views of it stay what they are."""
@@ -199,16 +235,22 @@ class LazyRecorder(Recorder):
         found.tensor, found.source = heir, Captured(heir)
         self.outside[id(heir)] = found
 
+    @property
+    def done(self) -> int:
+        """How many events have come in this part."""
+        return self.at if self.guide is not None else len(self.fresh)
+
     def written(self, tensor: Tensor) -> None:
         """Memory that others hold as an array is written at once."""
-        while tensor._view is not None:
-            tensor = tensor._view.base
+        tensor = owner(tensor)
+        self.sharing.written(tensor)
         found = self.inner.get(id(tensor))
         if found is not None:
-            if self.shared(found):
+            if found.before is None and self.shared(found):
                 self.check_history(found)
-            done = self.at if self.guide is not None else len(self.fresh)
-            self.writes.append((done, found, tensor._data.value))
+            self.writes.append((self.done, found, tensor._data.value))
+            if found.before is not None:
+                return
             if self.shared(found) or (self.wary and is_exposed(found.tensor._data)):
                 self.flush()
 
@@ -242,6 +284,7 @@ class LazyRecorder(Recorder):
         token = modes.FLAGS.set(modes.get() & ~(modes.TRACE | modes.GRAD | modes.BATCH))
         try:
             writes = [o for o in self.outside.values() if o.inner._view is None and o.written]
+            given = [o for o in self.outside.values() if o.before is not None]
             alive = [s for ref in self.symbols if (s := ref()) is not None]
             guide = self.end_part()
             wanted = list(dict.fromkeys([s.value for s in alive if s.value in guide.made]))
@@ -259,14 +302,18 @@ class LazyRecorder(Recorder):
                 raise
             before = {s.value for s in alive} & written.keys()  # somebody needs what is about to be overwritten
             found |= {v: (found[v] if v in found else self.waiting[v]).copy() for v in before}
-            steps = [partial(self.overwrite, o, o.inner._data.value, found) for o in writes]
+            steps = [partial(self.overwrite, o, o.inner._data.value, found) for o in (*writes, *given)]
             complete([*steps, partial(self.next_part, guide, alive, found)])
         finally:
             modes.FLAGS.reset(token)
 
     def overwrite(self, o: Outside, value: Value, found: dict[Value, Any]) -> None:
-        """Put what was computed into the memory of a tensor from outside."""
-        memory.overwrite(o.tensor._data, found[value] if value in found else self.waiting[value])
+        """Put what was computed into the memory of a tensor from outside, or make it that memory."""
+        array = found[value] if value in found else self.waiting[value]
+        if o.before is None:
+            memory.overwrite(o.tensor._data, array)
+        else:
+            o.tensor._data = array
         o.count()
 
     def run_up_to_error(self) -> None:
@@ -305,6 +352,9 @@ class LazyRecorder(Recorder):
         self.writes.clear()
         added: list[Symbol] = []
         for o in self.outside.values():
+            if o.before is not None:
+                o.base, o.before = o.inner._data.value, None
+                self.owners.setdefault(id(dispatch.memory_of(o.tensor._data)), []).append(o)
             if o.base is not None and o.inner._view is None:
                 if self.wary and is_exposed(o.tensor._data):  # to be read anew at each use
                     o.inner._data, o.base = o.tensor._data, None
@@ -318,10 +368,14 @@ class LazyRecorder(Recorder):
                 value = like(s.value)
                 self.waiting[value] = found[s.value]
                 s.value = value
-        for ref in self.tensors:
-            t = ref()
-            if t is not None and t._view is not None:
+        for t in self.alive():
+            if t._view is not None and isinstance(t._data, SymbolBase):
                 t._view.root = None
+        for group in self.sharing.alive():
+            for t in group:
+                if id(t) not in self.inner:
+                    self.settle_memory(t)
+        self.sharing = Shared()
         self.level = guide.next
         self.begin(self.level)
         self.symbols = [weakref.ref(s) for s in (*alive, *added)]
@@ -347,88 +401,6 @@ class LazyRecorder(Recorder):
         elif not self.given_up:
             with suppress(Exception):  # it may have come between two lines of the recorder
                 self.finish()
-
-    def give_gradients(self) -> None:
-        for leaf, (_, before, after) in self.grads.items():
-            if after is not before:
-                leaf.grad, leaf.passes = after, 0
-
-    def settle(self) -> None:
-        """Make all tensors that somebody holds ordinary ones."""
-        for o in self.outside.values():
-            self.pass_on(o)
-        for ref in self.tensors:
-            t = ref()
-            if t is not None:
-                self.settle_tensor(t)
-        self.settle_nodes()
-
-    def pass_on(self, o: Outside) -> None:
-        """Give a tensor from outside what happened to the one that stands for it."""
-        t: Any = o.tensor
-        inner: Any = o.inner
-        if t._leaf is None:
-            t._leaf = inner._leaf
-        if inner._view is not None:
-            if is_own_leaf(inner) and t._history is not inner._history:
-                t._node = inner._history
-        elif inner._node is not o.node:
-            if t._view is None or inner._node is None or type(inner._node) is Leaf:
-                t._node = inner._node
-            else:  # its base gets the history
-                rebase(t, dispatch.alias(t._data, inner._node))
-        if inner._view is None and inner._writes is not t._writes:
-            if t._writes is None:
-                t._writes = inner._writes
-            else:
-                o.count()
-                inner._writes = t._writes
-
-    def settle_tensor(self, t: Any) -> None:
-        """Give a tensor that was made here its array."""
-        o = self.inner.get(id(t))
-        if o is not None:
-            t._data = o.tensor._data
-            if t._view is not None and (theirs := o.tensor._view) is not None:
-                t._view.base, t._view.root, t._writes = theirs.base, theirs.root, o.tensor._writes
-        elif (view := t._view) is not None:
-            held = self.inner.get(id(view.base))
-            if held is not None:
-                view.base = held.tensor
-            elif isinstance(view.base._data, SymbolBase) or view.base._view is not None:
-                self.settle_tensor(view.base)
-            if view.base._writes is None:
-                view.base._writes = Version()
-            t._data = follow(view.base._data, view.steps)
-            view.root, t._writes = view.base._data, view.base._writes
-        else:
-            t._data = self.settled(t._data)
-
-    def settled(self, data: Any) -> Any:
-        """The array that a symbol stands for."""
-        if type(data) is Symbol:
-            return self.waiting[data.value] if data.tracer is self else data
-        if isinstance(data, SymbolBase) and hasattr(data, "array"):
-            data.array = self.settled(data.array)
-        return data
-
-    def settle_nodes(self) -> None:
-        """The same for outputs that nodes keep."""
-        tensors = [t for ref in self.tensors if (t := ref()) is not None]
-        waiting: list[Any] = [t._history for t in tensors]
-        waiting += [o.inner._leaf for o in self.outside.values()]
-        seen = set()
-        while waiting:
-            node = waiting.pop()
-            if node is None or node in seen or node.seq < self.born:
-                continue
-            seen.add(node)
-            waiting += node.edges
-            if isinstance(node, Node) and self.numbers is not None and type(node.saved) is tuple:
-                node.saved = tuple(map(settled, node.saved))
-            if isinstance(node, Node) and node.out is not None:
-                several = type(node.out) is tuple
-                node.out = tuple(map(self.settled, node.out)) if several else self.settled(node.out)
 
 
 def like(value: Value) -> Value:

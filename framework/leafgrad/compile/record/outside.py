@@ -24,6 +24,7 @@ class Outside:
         node: the node that it had.
         base: the value of what is in its memory; None until something computes with it.
         counted: how many writes of ``inner`` its version has counted.
+        before: what has the memory that it had, since the call has given it another; None if not.
         snapshot: a copy of the array that the program reads, where others may write the memory meanwhile.
     """
 
@@ -34,6 +35,7 @@ class Outside:
     base: Value | None = None
     counted: int = 0
     snapshot: Any = None
+    before: Tensor | None = None
 
     @property
     def written(self) -> bool:

@@ -105,17 +105,24 @@ class Recorder(Course):
         index = self.arguments.get(id(tensor))
         of = self.gradients.get(id(tensor))
         source: Source = Argument(index) if index is not None else Grad(of) if of is not None else Captured(tensor)
-        if tensor._view is not None and not (index is not None and id(tensor._view.base) not in self.outside):
-            if tensor._view.root is not tensor._view.base._data:
+        view = tensor._view
+        apart = view is not None and view.root is not view.base._data  # the base has got other memory since
+        if view is not None and not apart and not (index is not None and id(view.base) not in self.outside):
+            inner = outside.view_in(tensor, self.memory_in(view.base))
+        else:
+            if apart and tensor._node is not None:
                 raise TraceError(
                     f"a view of memory that its base no longer has, since base.data was set, at "
                     f"{messages.user_line()}; make the view again"
                 )
-            inner = outside.view_in(tensor, self.inside(tensor._view.base))
-        else:
             inner = outside.stand_in(tensor)
         self.outside[id(tensor)] = self.inner[id(inner)] = Outside(tensor, inner, source, tensor._node)
         return inner
+
+    def memory_in(self, tensor: Any) -> Any:
+        """What stands for the memory that a tensor has until the program has run."""
+        inner, found = self.inside(tensor), self.outside.get(id(tensor))
+        return inner if found is None or found.before is None else found.before
 
     def alone(self, tensor: Any) -> Any:
         """The View that an argument is for which ``tensor`` stands without its base, or None."""
@@ -153,6 +160,10 @@ class Recorder(Course):
     def made(self, tensor: Tensor) -> None:
         """``tensor`` was made here."""
         self.tensors.append(weakref.ref(tensor))
+
+    def alive(self) -> list[Any]:
+        """The tensors made here that somebody holds."""
+        return [t for ref in self.tensors if (t := ref()) is not None]
 
     def changing(self, numbers: dict[str, Any]) -> None:
         """The numbers in a dict may be others at the next call."""

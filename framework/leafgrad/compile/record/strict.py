@@ -61,9 +61,9 @@ class StrictRecorder(Recorder):
         """A TraceError: no program can do that."""
         raise TraceError(f"{what}: not possible in a traced function, at {messages.user_line()}; do it outside of it")
 
-    def replaced(self, tensor: Tensor, value: Tensor) -> Any:
-        """Not reached: ``interrupt`` comes first."""
-        raise AssertionError
+    def set_data(self, tensor: Tensor, value: Tensor) -> Any:
+        """A TraceError: a trace changes no tensor."""
+        self.interrupt("t.data = ...")
 
     def reshaped(self, tensor: Tensor, what: str, change: Callable[[], Any]) -> None:
         """A TraceError: no program can do that."""

@@ -23,6 +23,7 @@ from leafgrad.compile.ir.graph import (
     Graph,
     Line,
     Raw,
+    SetData,
     SetGrad,
     SetRequiresGrad,
     Source,
@@ -33,6 +34,7 @@ from leafgrad.compile.ir.graph import (
 from leafgrad.compile.record.history import History, Reader
 from leafgrad.compile.record.kept import check_kept, check_made
 from leafgrad.compile.record.recorder import Owner, Recorder
+from leafgrad.compile.record.shared import owner
 from leafgrad.compile.record.strict import StrictRecorder
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import SymbolicNumber
@@ -189,6 +191,8 @@ def finish(recorder: Recorder, result: Any, written: Sequence[Any] = ()) -> Trac
     for i, t in enumerate(tensors):  # grows
         if (view := t._view) is not None:
             held = recorder.inner.get(id(view.base))
+            if any(o.before is view.base for o in recorder.outside.values()):
+                raise Unclosed("it returns memory that t.data = ... has taken away from a tensor")
             if held is not None:
                 aliases[i] = Alias(held.source, view.steps, view.detached)
             elif bases[id(view.base)] > 1:  # else nobody can tell it from one that has memory of its own
@@ -257,7 +261,9 @@ def effects_of(recorder: Recorder) -> list[Effect]:
             if is_own_leaf(o.inner) and o.inner._node is not o.node:
                 raise changed(o.tensor)
             continue
-        if o.written:
+        if o.before is not None:
+            found.append(SetData(o.source, o.inner._data.value))
+        elif o.written:
             found.append(Write(o.source, o.inner._data.value))
         if o.inner._node is not o.node:
             if o.node is None and isinstance(o.source, Argument) and type(o.inner._node) is Leaf:
@@ -273,7 +279,7 @@ def effects_of(recorder: Recorder) -> list[Effect]:
         if after is not None and after._node is not None:
             raise Unclosed("backward(create_graph=True) leaves a .grad that is in a graph")
         found.append(SetGrad(source, None if after is None else recorder.lift(after).value))
-    return sorted(found, key=lambda e: isinstance(e, SetGrad))
+    return sorted(found, key=lambda e: 2 * isinstance(e, SetGrad) + isinstance(e, SetData))
 
 
 def check_gradients(recorder: Recorder, results: list[Tensor]) -> None:
@@ -285,11 +291,6 @@ def check_gradients(recorder: Recorder, results: list[Tensor]) -> None:
     for g in new:
         if id(owner(g)) in recorder.inner or owners[id(owner(g))] > 1:
             raise Unclosed("it puts a tensor into .grad that shares its memory with another one")
-
-
-def owner(t: Tensor) -> Tensor:
-    """The tensor whose memory ``t`` shows."""
-    return t if t._view is None else t._view.base
 
 
 def changed(tensor: Tensor) -> Unclosed:

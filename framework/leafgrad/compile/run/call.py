@@ -22,6 +22,7 @@ from leafgrad.compile.ir.graph import (
     Grad,
     Graph,
     Number,
+    SetData,
     SetRequiresGrad,
     Source,
     Value,
@@ -152,6 +153,9 @@ class Call:
                 if not host:
                     write = f"{self.guards.name(memory.overwrite)}(t{k}._data, arrays[{k}])"
                 lines += [f"t{k} = {t}", write]  # a gradient may be another one later
+                targets += [f"t{k}"]
+            elif isinstance(effect, SetData):
+                lines += [f"t{k} = {t}", f"t{k}._data = arrays[{k}]"]
                 targets += [f"t{k}"]
             elif k is None:
                 lines += [f"if {t}._leaf is not None: {t}._leaf.grad, {t}._leaf.passes = None, 0"]

@@ -147,6 +147,8 @@ class Attempt:
         if self.watch.open:
             what, line = self.watch.open[0]
             raise Unclosed(f"{what} at {line}")
+        if recorder.sharing.alive():
+            raise Unclosed("t.data = ... gives a tensor memory that another one, which stays, has, too")
         written = [] if followed is None else followed.written
         changes = [c for c in self.before.changed(self.held) if not any(w.is_at(c[0]) for w in written)]
         if changes:

@@ -103,14 +103,21 @@ def causes(misses: Sequence[Miss]) -> Iterator[str]:
             yield f"  {path} changed {count} times" + REMEDIES.get(found[-1].kind, "")
 
 
+EFFECTS = {
+    "Write": "tensors written in place",
+    "SetData": "tensors given other memory",
+    "SetGrad": "gradients set",
+    "SetRequiresGrad": "requires_grad set",
+}
+
+
 def program(call: Call) -> list[str]:
     """Size, effects and the executor's own words."""
     runner = call.runner
     graph = runner.graph
     kinds = Counter(type(e).__name__ for e in graph.effects)
-    words = {"Write": "tensors written in place", "SetGrad": "gradients set", "SetRequiresGrad": "requires_grad set"}
     lines = [f"{runner.before} equations traced, {len(graph)} after the passes; {len(graph.inputs)} inputs"]
-    lines += [f"effects: {', '.join(f'{n} {words[k]}' for k, n in kinds.items())}"] if kinds else []
+    lines += [f"effects: {', '.join(f'{n} {EFFECTS[k]}' for k, n in kinds.items())}"] if kinds else []
     lines += runner.program.explain()
     if call.backward is not None:
         state = "compiled" if call.backward.runs else "traced"
