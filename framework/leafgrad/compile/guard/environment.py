@@ -6,7 +6,7 @@ import operator
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from leafgrad.compile.record.guide import same
 from leafgrad.compile.record.unclosed import Unclosed
@@ -75,8 +75,17 @@ GONE = "nothing"
 
 
 def is_tensors(value: Any) -> bool:
-    """Whether a value is a tensor, or a tuple of some, perhaps nested."""
-    return type(value) is Tensor or (type(value) is tuple and bool(value) and all(map(is_tensors, value)))
+    """Whether a value is a tensor, or a tuple, list, or dict by strings or numbers, of some, perhaps nested."""
+    if type(value) is dict:
+        value = [*value.values()] if {*map(type, value)} <= {str, int} else []
+    return type(value) is Tensor or (type(value) in (tuple, list) and bool(value) and all(map(is_tensors, value)))
+
+
+class Given(NamedTuple):
+    """Places outside whose tensors are arguments, and those of lists that are appended to without being read."""
+
+    tensors: Sequence[Place] = ()
+    lists: Sequence[Place] = ()
 
 
 def is_state(value: Any) -> bool:

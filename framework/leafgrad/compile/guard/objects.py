@@ -7,10 +7,20 @@ import enum
 import sys
 import types
 from collections import deque
-from collections.abc import Iterable
 from typing import Any
 
-from leafgrad.compile.guard.environment import GONE, SCALARS, Body, Class, Environment, Keys, Place, is_state, now
+from leafgrad.compile.guard.environment import (
+    GONE,
+    SCALARS,
+    Body,
+    Class,
+    Environment,
+    Given,
+    Keys,
+    Place,
+    is_state,
+    now,
+)
 from leafgrad.compile.guard.known import (
     CODE,
     DESCRIPTORS,
@@ -28,16 +38,17 @@ from leafgrad.compile.record.names import BELOW, Names
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, is_python, source_of
 from leafgrad.tensor.tensor import Tensor
 
+NOTHING_GIVEN = Given()
 REPLACED = ("item", "cell")  # kinds of places in which something else may stand while a call is recorded
 
 
 class ObjectWalker:
     """Notes places; of objects and classes it knows what executed code can have read."""
 
-    def __init__(self, codes: Codes, everything: bool, given: Iterable[Place] = ()) -> None:
+    def __init__(self, codes: Codes, everything: bool, given: Given = NOTHING_GIVEN) -> None:
         self.codes = codes
-        self.given = {place.mark for place in given}
-        self.growing = {id(held) for place in given if type(held := now(place)) is list}  # which it appends to
+        self.given = {place.mark for place in given.tensors}
+        self.growing = {id(now(place)): place.mark for place in given.lists}  # which it appends to
         self.names = Names(codes, everything, file_of)
         self.found = Environment()
         self.seen: dict[int, Any] = self.found.seen
@@ -84,7 +95,7 @@ class ObjectWalker:
                 self.place("unset", container, key, path, True)
             return
         self.place(kind, container, key, path, value)
-        if (place.mark in self.given and id(value) in self.growing) or (kind in REPLACED and draws_numbers(value)):
+        if self.growing.get(id(value)) == place.mark or (kind in REPLACED and draws_numbers(value)):
             return
         if isinstance(value, Tensor) and len(path) < len(self.found.tensors.get(id(value), path + " ")):
             self.found.tensors[id(value)] = path  # of several, the shortest

@@ -19,7 +19,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.backends import by_device_type
-from leafgrad.compile.guard.environment import SCALARS, Class, Contents, Environment, Keys, Place, now
+from leafgrad.compile.guard.environment import SCALARS, Class, Contents, Environment, Given, Keys, Place, now
 from leafgrad.compile.guard.known import (
     CODE,
     COMPARED,
@@ -33,7 +33,7 @@ from leafgrad.compile.guard.known import (
     function_in,
     is_plain,
 )
-from leafgrad.compile.guard.objects import ObjectWalker
+from leafgrad.compile.guard.objects import NOTHING_GIVEN, ObjectWalker
 from leafgrad.compile.record.drawn import draws_numbers
 from leafgrad.compile.record.names import global_names, imported_names
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, source_of
@@ -43,12 +43,12 @@ from leafgrad.tensor.tensor import Tensor
 
 
 def look(
-    roots: Iterable[tuple[Any, str]], codes: Codes, given: Iterable[Place] = (), everything: bool = False
+    roots: Iterable[tuple[Any, str]], codes: Codes, given: Given = NOTHING_GIVEN, everything: bool = False
 ) -> Environment:
     """What the executed ``codes`` can have read, starting from ``roots`` (value, path) and globals.
 
     Args:
-        given: places whose tensors are arguments, or whose lists it appends to without reading them.
+        given: places that are not read as others are.
         everything: all attributes of all objects, whether some name says that they were read or not.
     """
     walker = Walker(codes, everything, given)

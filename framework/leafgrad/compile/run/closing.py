@@ -10,8 +10,9 @@ from typing import Any
 from leafgrad import modes
 from leafgrad.batching.pytree import containers, flatten
 from leafgrad.compile.guard.conditions import brief, facts
-from leafgrad.compile.guard.environment import Environment, Place
+from leafgrad.compile.guard.environment import Environment, Given
 from leafgrad.compile.guard.guards import Guards, Symbolic
+from leafgrad.compile.guard.objects import NOTHING_GIVEN
 from leafgrad.compile.guard.walk import look
 from leafgrad.compile.ir.draws import rewound
 from leafgrad.compile.ir.graph import Argument, Captured, Grad, Graph, Line, Value, Write
@@ -167,7 +168,7 @@ def read_by(
     watch: Watch,
     starts: Sequence[tuple[Any, str]],
     environment: Environment,
-    given: Sequence[Place] = (),
+    given: Given = NOTHING_GIVEN,
 ) -> Environment:
     """What the call read, in which all tensors that it captured must be found."""
     lost = [t for t in traced.captured if id(t) not in environment.tensors]

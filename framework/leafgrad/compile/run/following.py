@@ -20,9 +20,9 @@ from collections.abc import Collection, Sequence
 from itertools import accumulate
 from typing import Any
 
-from leafgrad.batching.pytree import flatten
+from leafgrad.batching.pytree import containers, flatten
 from leafgrad.compile.guard import known
-from leafgrad.compile.guard.environment import GUARDS, Environment, Place, is_state, is_tensors, now
+from leafgrad.compile.guard.environment import GUARDS, Environment, Given, Place, is_state, is_tensors, now
 from leafgrad.compile.guard.guards import Symbolic
 from leafgrad.compile.ir.draws import States, restore, states
 from leafgrad.compile.record.drawn import Draw, Drawer, Draws, Source, draws_numbers, source_of_draws
@@ -31,7 +31,17 @@ from leafgrad.compile.record.guide import same
 from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, Numbers, SymbolicNumber
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes
-from leafgrad.compile.run.left import ALL, END, Written, held_elsewhere, ordinary, settled_parts, subtrees, swapped
+from leafgrad.compile.run.left import (
+    ALL,
+    END,
+    Written,
+    held_elsewhere,
+    ordinary,
+    parts_of,
+    settled_parts,
+    subtrees,
+    swapped,
+)
 from leafgrad.compile.run.paths import paths_of, walk
 from leafgrad.ops.node import Node
 from leafgrad.tensor.tensor import Tensor
@@ -62,7 +72,7 @@ def is_number(value: Any) -> bool:
 
 
 def differs(before: Any, value: Any) -> bool:
-    """Whether two values are numbers of one type, or tensors, or tuples of some, and not the same; None may be one."""
+    """Whether two values are numbers of one type, or tensors, or such in containers, and differ; None may be one."""
     if is_tensors(before) or is_tensors(value):
         return is_state(before) and is_state(value) and value is not before
     return is_number(before) and type(value) is type(before) and not same(before, value)
@@ -86,7 +96,7 @@ class Following:
     Attributes:
         paths: of arguments.
         places: of numbers outside.
-        tensors: places of tensors, or of tuples of some; some may be None as yet.
+        tensors: places of tensors, or of tuples, lists or dicts of some; some may be None as yet.
         lists: places of lists that are appended to.
         declared: of numbers that need not differ to be followed.
         items: whether what ``item()`` reads is followed; None if nobody knows whether that is of use.
@@ -134,22 +144,22 @@ class Following:
         for p in places:
             if may_hold(p) and p.mark not in met:
                 met.add(p.mark)
-                if type(p.value) is list:
+                if type(p.value) is list and now(p) is p.value:
                     self.lists.append(p)
                 elif not is_state(p.value):
                     self.places.append(p)
                 elif len(self.tensors) < TENSORS:
                     self.tensors.append(p)
 
-    def given(self, codes: Codes, passed: Collection[int]) -> list[Place]:
+    def given(self, codes: Codes, passed: Collection[int]) -> Given:
         """The places outside that are arguments of a call of these codes, or hold lists that it appends to.
 
         No list that is reached by another way, too, or ``passed``, by id, as an argument: whoever goes that way is not
         to miss what is appended.
         """
+        tensors, lists = self.tensors[:], list[Place]()
         if self.stopped or not self.lists or asks_types(codes) or calls_slots(codes):
-            return self.tensors[:]
-        given = self.tensors[:]
+            return Given(tensors)
         for place in self.lists:
             held = now(place)
             if type(held) is not list or id(held) in passed:
@@ -159,8 +169,8 @@ class Following:
                     self.unlisted.add(place.mark)
                 self.alone[place.mark] = held
             if place.mark not in self.unlisted:
-                given.append(place)
-        return given
+                lists.append(place)
+        return Given(tensors, lists)
 
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
         """What a call is given, arguments, what places of tensors hold, and what it draws: flat, and its structure."""
@@ -207,6 +217,7 @@ class Following:
         elif followed is not None and followed.read:
             self.unlisted |= {p.mark for p in followed.read}
             self.lists = [p for p in self.lists if p.mark not in self.unlisted]
+            self.tensors = [p for p in self.tensors if p.mark not in self.unlisted]
         elif followed is not None and followed.lost is not None and self.count == count:
             self.stopped = True
         return self.count > count and not self.stopped
@@ -219,10 +230,10 @@ class Following:
         given, environment = attempt.places, attempt.before
         self.start = []
         if environment.open:
-            given = [p for p in given if type(now(p)) is not list]
+            given = given._replace(lists=())
         if self.stopped or asks_types(attempt.codes):
             self.draws = []
-            if not given:
+            if not (given.tensors or given.lists):
                 return None
             none = Following()
             none.stopped = True
@@ -234,6 +245,16 @@ class Following:
         if self.draws != []:
             followed.draw([p for p in environment.places if draws_numbers(p.value) and may_hold(p)])
         return followed
+
+
+Contents = list[tuple[int, Any, list[int]]]
+
+
+def contents(tree: Any) -> Contents:
+    """What the lists and dicts in a pytree hold, as identities."""
+    return [
+        (id(part), [*part] if isinstance(part, dict) else None, [*map(id, parts_of(part))]) for part in containers(tree)
+    ]
 
 
 def is_shared(held: list[Any], place: Place) -> bool:
@@ -271,7 +292,7 @@ class Followed:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         attempt: Any,
-        outside: Sequence[Place],
+        outside: Given,
     ) -> None:
         self.following, self.outside, self.leaves, paths = following, outside, attempt.leaves, attempt.paths
         self.sought = bool(following.paths or following.places or following.items)
@@ -287,7 +308,7 @@ class Followed:
             self.symbolic.arguments |= {i} if follows else set()
         self.args, self.kwargs = tuple(given[: len(args)]), dict(zip(kwargs, given[len(args) :], strict=True))
         self.spots: list[Written] = []
-        self.kept: list[Written] = []
+        self.kept: list[tuple[Place, Written, Contents]] = []
         self.replaced: list[Written] = []
         self.written: list[Written] = []
         self.growing: list[tuple[Place, Written, GrowingList]] = []
@@ -313,14 +334,14 @@ class Followed:
             spot.put(drawer)
         for place in (*self.following.places, *self.following.declared):
             self.follow(place)
-        for place in self.outside:
+        for place in self.outside.tensors:
             held = now(place)
-            spot = Written(place.container, place.key, None, held)
-            if type(held) is list:
-                self.growing.append((place, spot, GrowingList(held)))
-                spot.put(self.growing[-1][2])
-            else:
-                self.kept.append(spot)
+            self.kept.append((place, Written(place.container, place.key, None, held), contents(held)))
+        for place in self.outside.lists:
+            held = now(place)
+            spot, growing = Written(place.container, place.key, None, held), GrowingList(held)
+            self.growing.append((place, spot, growing))
+            spot.put(growing)
 
     def follow(self, place: Place) -> None:
         """Put a symbolic number in a place, if a number is there."""
@@ -350,8 +371,10 @@ class Followed:
         for spot, drawer in self.drawers:
             if spot.held() is drawer:
                 spot.put(spot.before)
-        for kept in self.kept:
+        for place, kept, held in self.kept:
             tensor = kept.held()
+            if contents(kept.before) != held:
+                self.leave(place, f"it changes {place.path} in place")
             if tensor is not kept.before:
                 if is_state(tensor) and is_state(kept.before):
                     kept.put(kept.before)
@@ -368,13 +391,14 @@ class Followed:
             if growing.read or appended is None or not whole:
                 self.leave(place)
 
-    def leave(self, place: Place) -> None:
-        """More is done with a list than to append to it."""
+    def leave(self, place: Place, why: str = "") -> None:
+        """More is done with a list than to append to it, or with a container of tensors than to replace it."""
         self.read.append(place)
-        self.lost = f"it appends to the list {place.path}, and reads it"
+        self.lost = why or f"it appends to the list {place.path}, and reads it"
 
     def take_back(self, results: list[Any], codes: Codes) -> None:
         """See what a call of these codes has left elsewhere. Its ``results`` keep their own."""
+        self.check_containers()
         alive = [number for number in [ref() for ref in self.numbers.made] if number is not None]
         left = [written.number for written in (*self.spots, *self.written, *self.replaced)]
         trees = subtrees([*results, *left])
@@ -393,6 +417,22 @@ class Followed:
         for spot, drawer in self.drawers:
             if self.give_up(drawer, spot.before):
                 self.lost = "it keeps a function that draws random numbers"
+
+    def check_containers(self) -> None:
+        """A list or dict of tensors that is left in a place must be a new one, and nowhere else."""
+        left = [w for w in self.replaced if w.key is not END]
+        made = [part for w in left for part in containers(w.number)]
+        before = {id(part) for _, kept, _ in self.kept for part in containers(kept.before)}
+        ids = {*map(id, made)}
+        if not made or (
+            len(ids) == len(made)
+            and ids.isdisjoint(before)
+            and not held_elsewhere(made, [*left, *subtrees([w.number for w in left])])
+        ):
+            return
+        for place, _, _ in self.kept:
+            if any(w.is_at(place) and containers(w.number) for w in left):
+                self.leave(place, f"it puts a list or dict into {place.path} that is elsewhere, too")
 
     def give_up(self, standing: Any, real: Any) -> bool:
         """Put the real thing wherever something holds what stood for it; whether something did."""
