@@ -7,13 +7,26 @@ asked for. Dispatch then goes by the class of the array alone: `BACKENDS[type(ar
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from leafgrad import plugins
 from leafgrad.backends.communicator import Communicator
 from leafgrad.plugins import BackendSpec
+
+
+class GeneratorClass(NamedTuple):
+    """A class of generators that Python code draws single numbers from.
+
+    Attributes:
+        names: the methods that draw one.
+        get_state, set_state: functions of a generator, and of a generator and a state.
+    """
+
+    names: frozenset[str]
+    get_state: Callable[[Any], Any]
+    set_state: Callable[[Any, Any], Any]
 
 
 class Generator(ABC):
@@ -153,6 +166,10 @@ class Backend(ABC):
     @abstractmethod
     def generator(self, index: int = 0) -> Generator:
         """A new random generator on device `index`."""
+
+    def drawing(self) -> dict[type, GeneratorClass]:
+        """The library's own classes of generators."""
+        return {}
 
     @abstractmethod
     def synchronize(self, index: int = 0) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from leafgrad import dtypes, forks
 from leafgrad.backends.communicator import HostCommunicator
-from leafgrad.backends.contract import BACKENDS, Backend, Generator, register
+from leafgrad.backends.contract import BACKENDS, Backend, Generator, GeneratorClass, register
 
 OWN = np.ndarray | np.generic
 _GENERATORS: WeakSet[NumpyGenerator] = WeakSet()
@@ -121,6 +121,18 @@ def philox_bernoulli(key: int, p: Any, shape: Sequence[int], dtype: str) -> Any:
     return np.asarray(STREAMS.restarted(key).random(tuple(shape), np.float32) < p, dtype)
 
 
+DISTRIBUTIONS = (
+    "random uniform normal standard_normal beta gamma standard_gamma exponential standard_exponential lognormal "
+    "laplace logistic gumbel triangular vonmises wald weibull pareto power rayleigh chisquare noncentral_chisquare f "
+    "noncentral_f standard_cauchy standard_t binomial negative_binomial poisson geometric hypergeometric logseries zipf"
+).split()
+
+
+def set_bits(generator: np.random.Generator, state: Any) -> None:
+    """Give a generator a state."""
+    generator.bit_generator.state = state
+
+
 class NumpyBackend(Backend):
     """NumPy's arrays."""
 
@@ -130,6 +142,14 @@ class NumpyBackend(Backend):
     array_type = np.ndarray
     scalars = np.number, np.bool_
     has_bfloat16 = True
+
+    def drawing(self) -> dict[type, GeneratorClass]:
+        old = np.random.RandomState
+        names = frozenset([*DISTRIBUTIONS, "rand", "randn", "randint", "random_sample"])
+        return {
+            np.random.Generator: GeneratorClass(frozenset(DISTRIBUTIONS), lambda g: g.bit_generator.state, set_bits),
+            old: GeneratorClass(names, old.get_state, old.set_state),
+        }
 
     def device_count(self) -> int:
         return 1

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import random
 import threading
 import types
 from collections import defaultdict
 from random import gauss
 
+import numpy as np
 import pytest
 
 import leafgrad as lg
 
 CALLS = 10
+GLOBAL = importlib.import_module("numpy.random")  # with the functions that share one generator
 
 
 def outcome(make, wrap, between=lambda call: None):
     """What ten calls give and leave, with the state of the generator after each."""
     random.seed(5)
+    GLOBAL.seed(5)
     lg.manual_seed(5)
     step = wrap(make())
     found = []
@@ -29,7 +33,7 @@ def outcome(make, wrap, between=lambda call: None):
             result = y.tolist() if isinstance(y, lg.Tensor) else y
         except ValueError as error:
             result = str(error)
-        found.append((result, random.getstate()))
+        found.append((result, random.getstate(), GLOBAL.random()))
     return found, step
 
 
@@ -37,9 +41,9 @@ def agree(make, between=lambda call: None):
     """The compiled step, which does what the plain one does."""
     expected, _ = outcome(make, lambda f: f, between)
     found, step = outcome(make, lg.compile, between)
-    for (ours, state), (theirs, its_state) in zip(found, expected, strict=True):
+    for (ours, *states), (theirs, *its_states) in zip(found, expected, strict=True):
         assert ours == (theirs if isinstance(theirs, str) else pytest.approx(theirs, rel=1e-5))
-        assert state == its_state
+        assert states == its_states
     return step
 
 
@@ -53,6 +57,14 @@ CLOSED = {
     "both ways": lambda: lambda x: x if random.random() < 0.5 else -x,
     "theirs and ours": lambda: lambda x: x * random.random() + lg.rand(3),
     "a variable": lambda: (lambda draw: lambda x: x * draw())(random.random),
+    "numpy.random": lambda: lambda x: x * GLOBAL.beta(0.3, 0.3) + GLOBAL.rand(),
+    "a generator of its own": lambda: (lambda rng: lambda x: x * rng.random() + rng.gauss(0, 1))(random.Random(3)),
+    "NumPy's generator": lambda: (lambda rng: lambda x: x * rng.beta(0.3, 0.3))(np.random.default_rng(3)),
+    "passed on": lambda: (lambda rng: lambda x: x * sum(map(rng.normal, [0.0, 1.0])))(np.random.default_rng(3)),
+    "method": lambda: (lambda rng: lambda x: (lambda draw: x * draw() + draw())(rng.normal))(np.random.default_rng(3)),
+    "several": lambda: (lambda a, b: lambda x: x * a.random() + random.random() * b.random())(
+        random.Random(1), np.random.RandomState(2)
+    ),
 }
 
 
@@ -214,3 +226,49 @@ def test_another_thread_draws_for_itself_while_a_call_is_recorded():
         assert 0 <= step(lg.ones(1)).item() < 1
     thread.join()
     assert type(found[0]) is float
+
+
+class Holder:
+    """What has a generator, and may keep what comes of it."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.kept = None
+
+
+def kept(o, x):
+    o.kept = o.rng.normal
+    return x * o.kept()
+
+
+OPEN = {
+    "array": lambda o, x: x * lg.tensor(o.rng.normal(size=3)),
+    "integer of NumPy's": lambda o, x: x * o.rng.integers(5),
+    "type": lambda o, x: x * (o.rng.normal() if type(o.rng) is np.random.Generator else 0),
+    "state": lambda o, x: x * (o.rng.normal() if o.rng.bit_generator.state else 0),
+    "shuffled": lambda o, x: x * float(o.rng.permutation(3)[0]) + o.rng.normal(),
+    "method kept": kept,
+}
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_what_draws_otherwise_is_open(name):
+    ours, theirs = Holder(), Holder()
+    step = lg.compile(functools.partial(OPEN[name], ours))
+    for call in range(CALLS):
+        x = lg.full((3,), call + 1.0)
+        assert step(x).tolist() == pytest.approx(OPEN[name](theirs, x).tolist(), rel=1e-5)
+        assert ours.rng.bit_generator.state == theirs.rng.bit_generator.state
+        if ours.kept is not None:
+            assert ours.kept == ours.rng.normal
+    assert "open" in str(step.explain()).splitlines()[0]
+
+
+def test_a_generator_may_be_replaced():
+    ours, theirs = Holder(), Holder()
+    step = lg.compile(lambda x: x * ours.rng.normal())
+    for call in range(30):
+        if call % 10 == 7:
+            ours.rng, theirs.rng = np.random.default_rng(call), np.random.default_rng(call)
+        assert step(lg.ones(2)).tolist() == pytest.approx([theirs.rng.normal()] * 2, rel=1e-5)
+    assert "closed" in str(step.explain()).splitlines()[0]

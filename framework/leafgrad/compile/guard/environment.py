@@ -81,7 +81,7 @@ def is_tensors(value: Any) -> bool:
     return type(value) is Tensor or (type(value) in (tuple, list) and bool(value) and all(map(is_tensors, value)))
 
 
-class Given(NamedTuple):
+class GivenPlaces(NamedTuple):
     """Places outside whose tensors are arguments, and those of lists that are appended to without being read."""
 
     tensors: Sequence[Place] = ()
@@ -155,6 +155,7 @@ class Environment:
     open: list[tuple[str, str]] = field(default_factory=list)  # path, and why it is no use to guard it
     names: frozenset[str] = frozenset()  # of attributes that the user's code may read
     seen: dict[int, Any] = field(default_factory=dict)  # all objects that were met, by id
+    drawing: list[Place] = field(default_factory=list)  # of what draws numbers, and is no use unless it is followed
 
     def check(self) -> None:
         """Unclosed if it holds what nobody can tell of."""

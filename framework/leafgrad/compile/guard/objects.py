@@ -15,7 +15,7 @@ from leafgrad.compile.guard.environment import (
     Body,
     Class,
     Environment,
-    Given,
+    GivenPlaces,
     Keys,
     Place,
     is_state,
@@ -33,19 +33,19 @@ from leafgrad.compile.guard.known import (
     is_plain,
 )
 from leafgrad.compile.record import pure
-from leafgrad.compile.record.drawn import draws_numbers
+from leafgrad.compile.record.drawn import source_of_draws
 from leafgrad.compile.record.names import BELOW, Names
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, is_python, source_of
 from leafgrad.tensor.tensor import Tensor
 
-NOTHING_GIVEN = Given()
+NOTHING_GIVEN = GivenPlaces()
 REPLACED = ("item", "cell")  # kinds of places in which something else may stand while a call is recorded
 
 
 class ObjectWalker:
     """Notes places; of objects and classes it knows what executed code can have read."""
 
-    def __init__(self, codes: Codes, everything: bool, given: Given = NOTHING_GIVEN) -> None:
+    def __init__(self, codes: Codes, everything: bool, given: GivenPlaces = NOTHING_GIVEN) -> None:
         self.codes = codes
         self.given = {place.mark for place in given.tensors}
         self.growing = {id(now(place)): place.mark for place in given.lists}  # which it appends to
@@ -80,6 +80,8 @@ class ObjectWalker:
 
     def place(self, kind: str, container: Any, key: Any, path: str, value: Any) -> None:
         self.found.places.append(Place(path, kind, container, key, value))
+        if kind in REPLACED and source_of_draws(value) is not None:
+            self.found.drawing.append(self.found.places[-1])
 
     def visit(self, kind: str, container: Any, key: Any, path: str) -> None:
         """Note a place, and follow what it holds."""
@@ -95,7 +97,9 @@ class ObjectWalker:
                 self.place("unset", container, key, path, True)
             return
         self.place(kind, container, key, path, value)
-        if self.growing.get(id(value)) == place.mark or (kind in REPLACED and draws_numbers(value)):
+        if self.growing.get(id(value)) == place.mark:
+            return
+        if kind in REPLACED and source_of_draws(value) is not None:
             return
         if isinstance(value, Tensor) and len(path) < len(self.found.tensors.get(id(value), path + " ")):
             self.found.tensors[id(value)] = path  # of several, the shortest

@@ -19,7 +19,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.backends import by_device_type
-from leafgrad.compile.guard.environment import SCALARS, Class, Contents, Environment, Given, Keys, Place, now
+from leafgrad.compile.guard.environment import SCALARS, Class, Contents, Environment, GivenPlaces, Keys, Place, now
 from leafgrad.compile.guard.known import (
     CODE,
     COMPARED,
@@ -34,7 +34,7 @@ from leafgrad.compile.guard.known import (
     is_plain,
 )
 from leafgrad.compile.guard.objects import NOTHING_GIVEN, ObjectWalker
-from leafgrad.compile.record.drawn import draws_numbers
+from leafgrad.compile.record.drawn import source_of_draws
 from leafgrad.compile.record.names import global_names, imported_names
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, source_of
 from leafgrad.ops.node import Leaf
@@ -43,7 +43,7 @@ from leafgrad.tensor.tensor import Tensor
 
 
 def look(
-    roots: Iterable[tuple[Any, str]], codes: Codes, given: Given = NOTHING_GIVEN, everything: bool = False
+    roots: Iterable[tuple[Any, str]], codes: Codes, given: GivenPlaces = NOTHING_GIVEN, everything: bool = False
 ) -> Environment:
     """What the executed ``codes`` can have read, starting from ``roots`` (value, path) and globals.
 
@@ -236,7 +236,7 @@ class Walker(ObjectWalker):
         """Something of a library that may be called: no call of it may go unseen."""
         kind = type(value)
         seen = isinstance(value, (types.FunctionType, *CODE, type, Op)) or is_ours(file_of(kind))
-        if not seen and kind.__name__ not in OF_NUMPY and not draws_numbers(value):
+        if not seen and kind.__name__ not in OF_NUMPY and source_of_draws(value) is None:
             self.open(path, f"is of a type that is not known, {kind.__module__}.{kind.__qualname__}")
 
     def op(self, value: Op, path: str) -> None:

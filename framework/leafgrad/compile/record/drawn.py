@@ -1,45 +1,67 @@
-"""Numbers that Python code draws from Python's generator, as by ``random.random()``: a program's are drawn before it.
+"""Numbers that Python code draws, as by ``random.random()`` or ``rng.normal()``: a program's are drawn before it.
 
 A call is first recorded to see what it draws; later calls draw that in advance, and their numbers are arguments.
 """
 
 from __future__ import annotations
 
+import functools
 import random
-from collections.abc import Callable
+import weakref
 from typing import Any, NamedTuple
 
+from leafgrad.backends import by_device_type
+from leafgrad.backends.contract import GeneratorClass
 from leafgrad.compile.record.guide import same
 from leafgrad.compile.record.symbolic import NUMBERS, Numbers
 from leafgrad.compile.record.watch import unwatched
 
 MOST = 64  # numbers that a call may draw
-
-
-class Source(NamedTuple):
-    """A generator that is one for the whole process, with what it has in common with others."""
-
-    get_state: Callable[[], Any]
-    set_state: Callable[[Any], None]
-
-
-PYTHON = Source(random.getstate, random.setstate)
-NAMES = (
-    "random uniform triangular randint randrange getrandbits gauss normalvariate lognormvariate expovariate "
-    "vonmisesvariate gammavariate betavariate paretovariate weibullvariate"
+PYTHON = GeneratorClass(
+    frozenset(
+        "random uniform triangular randint randrange getrandbits gauss normalvariate lognormvariate expovariate "
+        "vonmisesvariate gammavariate betavariate paretovariate weibullvariate".split()
+    ),
+    random.Random.getstate,
+    random.Random.setstate,
 )
-SOURCES = {id(f): (f, f"random.{name}", PYTHON) for name in NAMES.split() for f in [getattr(random, name)]}
-"""The functions that draw one number, by id, with their names and what they draw from."""
 
 
-def draws_numbers(value: Any) -> bool:
-    """Whether a value is a function that draws numbers."""
-    return id(value) in SOURCES and SOURCES[id(value)][0] is value
+@functools.cache
+def kinds() -> dict[type, GeneratorClass]:
+    """The classes of generators that are known."""
+    return {random.Random: PYTHON, **by_device_type("cpu").drawing()}
 
 
-def source_of_draws(function: Any) -> Source:
-    """The generator that such a function draws from."""
-    return SOURCES[id(function)][2]
+class Source:
+    """A generator of numbers."""
+
+    def __init__(self, generator: Any) -> None:
+        self.generator = generator
+        self.kind = kinds()[type(generator)]
+
+    def get_state(self) -> Any:
+        """Where it is in its stream."""
+        return self.kind.get_state(self.generator)
+
+    def set_state(self, state: Any) -> None:
+        """Go on from there."""
+        self.kind.set_state(self.generator, state)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Source) and other.generator is self.generator
+
+    def __hash__(self) -> int:
+        return id(self.generator)
+
+
+def source_of_draws(value: Any) -> Source | None:
+    """The generator that a value is, or draws from as one of its methods, such as ``random.random``; else None."""
+    if type(value) in kinds():
+        return Source(value)
+    generator = getattr(value, "__self__", None) if callable(value) else None
+    kind = kinds().get(type(generator))
+    return Source(generator) if kind is not None and value.__name__ in kind.names else None
 
 
 class Draw(NamedTuple):
@@ -55,15 +77,16 @@ class Draw(NamedTuple):
     @property
     def source(self) -> Source:
         """The generator that it draws from."""
-        return source_of_draws(self.function)
+        return Source(self.function.__self__)
 
     def is_like(self, other: Draw) -> bool:
-        """Whether both draw the same."""
-        return self.function is other.function and same(self.args, other.args) and same(self.kwargs, other.kwargs)
+        """Whether both draw the same, if from one generator."""
+        alike = self.source.kind is other.source.kind and self.function.__name__ == other.function.__name__
+        return alike and same(self.args, other.args) and same(self.kwargs, other.kwargs)
 
     def __str__(self) -> str:
         given = [*map(repr, self.args), *[f"{name}={value!r}" for name, value in self.kwargs.items()]]
-        return f"{SOURCES[id(self.function)][1]}({', '.join(given)})"
+        return f"{self.function.__name__}({', '.join(given)})"
 
 
 class Draws:
@@ -76,12 +99,14 @@ class Draws:
     Attributes:
         made: what it has drawn.
         strange: whether it drew something else, or what no program can.
+        moved: whether it drew the same from another generator.
     """
 
     def __init__(self, numbers: Numbers, expected: list[tuple[Draw, Any, str]] | None) -> None:
         self.numbers, self.expected = numbers, expected
         self.made: list[Draw] = []
-        self.strange = False
+        self.methods: list[weakref.ref[Drawer]] = []  # of generators, as the call sees them
+        self.strange = self.moved = False
 
     def draw(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The next number."""
@@ -96,6 +121,9 @@ class Draws:
         if self.strange or self.expected is None:
             return value
         expected, number, name = self.expected[k] if k < len(self.expected) else (None, None, "")
+        if expected is not None and draw.is_like(expected) and draw.source != expected.source:
+            self.moved = True
+            return value
         if expected is None or not draw.is_like(expected) or not same(value, number):
             self.strange = True
             return value
@@ -104,15 +132,15 @@ class Draws:
     @property
     def lost(self) -> str | None:
         """Why no program can draw the same."""
-        if self.expected is None:
+        if self.expected is None and not self.strange:
             return "it draws random numbers" if self.made else None
-        if self.strange or len(self.made) != len(self.expected):
+        if self.strange or len(self.made) != len(self.expected or ()):
             return "it does not draw the same kinds of random numbers at each call"
-        return None
+        return "it draws from another generator than before" if self.moved else None
 
 
 class Drawer:
-    """Stands for a function that draws, while a call is recorded."""
+    """Stands for a generator, or for a function that draws from one, while a call is recorded."""
 
     def __init__(self, real: Any, drawn: Draws) -> None:
         self.real, self.drawn = real, drawn
@@ -123,4 +151,12 @@ class Drawer:
         return self.drawn.draw(self.real, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.real, name)
+        value, kind = getattr(self.real, name), kinds().get(type(self.real))
+        if kind is None or self.drawn.numbers.apart:
+            return value
+        if name in kind.names:
+            method = Drawer(value, self.drawn)
+            self.drawn.methods.append(weakref.ref(method))
+            return method
+        self.drawn.strange = True  # it may set the state, or draw many
+        return value

@@ -34,7 +34,7 @@ from leafgrad.compile.record.guide import Guide, same, same_program
 from leafgrad.compile.record.symbolic import text_of
 from leafgrad.compile.record.trace import Slot, Traced
 from leafgrad.compile.run.backward import Backward, Refused, Saved
-from leafgrad.compile.run.following import Followed
+from leafgrad.compile.run.followed import Followed
 from leafgrad.compile.run.runner import Runner
 from leafgrad.errors import CompileError
 from leafgrad.ops import dispatch

@@ -10,7 +10,7 @@ from typing import Any
 from leafgrad import modes
 from leafgrad.batching.pytree import containers, flatten
 from leafgrad.compile.guard.conditions import brief, facts
-from leafgrad.compile.guard.environment import Environment, Given
+from leafgrad.compile.guard.environment import Environment, GivenPlaces
 from leafgrad.compile.guard.guards import Guards, Symbolic
 from leafgrad.compile.guard.objects import NOTHING_GIVEN
 from leafgrad.compile.guard.walk import look
@@ -24,7 +24,8 @@ from leafgrad.compile.record.trace import Traced, finish, recording, trace_call
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes, Watch, watching
 from leafgrad.compile.run.call import Call
-from leafgrad.compile.run.following import Changes, Followed, Following, differs
+from leafgrad.compile.run.followed import Changes, Followed
+from leafgrad.compile.run.following import Following, differs
 from leafgrad.compile.run.paths import paths_of
 from leafgrad.tensor.tensor import Tensor
 
@@ -100,6 +101,10 @@ class Attempt:
         environment = look(self.roots, self.watch.codes, self.places)
         self.wary |= recorder.wary or bool(environment.open)
         self.check(recorder, followed)
+        drawers = [] if followed is None else [spot for spot, _ in followed.drawers]
+        for place in environment.drawing:
+            if not any(spot.is_at(place) for spot in drawers):
+                raise Unclosed(f"{place.path} may draw numbers, which is not followed")
         if followed is not None:
             followed.check(environment)
         for leaf, path in zip(self.leaves, self.paths, strict=True):
@@ -168,7 +173,7 @@ def read_by(
     watch: Watch,
     starts: Sequence[tuple[Any, str]],
     environment: Environment,
-    given: Given = NOTHING_GIVEN,
+    given: GivenPlaces = NOTHING_GIVEN,
 ) -> Environment:
     """What the call read, in which all tensors that it captured must be found."""
     lost = [t for t in traced.captured if id(t) not in environment.tensors]

@@ -28,7 +28,8 @@ from leafgrad.compile.run.call import Call, Failed, Strayed
 from leafgrad.compile.run.checked import asked
 from leafgrad.compile.run.closing import Attempt
 from leafgrad.compile.run.explain import Explanation, explanation
-from leafgrad.compile.run.following import Followed, Following, Unfollowed, asks_types
+from leafgrad.compile.run.followed import Followed, Unfollowed, asks_types
+from leafgrad.compile.run.following import Following
 from leafgrad.compile.run.misses import Misses, kind_of
 from leafgrad.compile.run.pace import Pace
 from leafgrad.compile.run.runner import Runner

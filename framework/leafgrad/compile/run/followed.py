@@ -1,0 +1,301 @@
+"""The numbers, tensors, lists and draws that are followed through one recorded call.
+
+While it runs, a SymbolicNumber stands for each number, a GrowingList for each list that is appended to, a Drawer for
+each generator; what the call leaves in their places becomes an effect of its program.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import types
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+from leafgrad.batching.pytree import containers, flatten
+from leafgrad.compile.guard.environment import Environment, GivenPlaces, Place, is_state, now
+from leafgrad.compile.guard.guards import Symbolic
+from leafgrad.compile.ir.draws import states
+from leafgrad.compile.record.drawn import Drawer, Draws, source_of_draws
+from leafgrad.compile.record.growing import READING, GrowingList
+from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, Numbers, SymbolicNumber
+from leafgrad.compile.record.unclosed import Unclosed
+from leafgrad.compile.record.watch import Codes
+from leafgrad.compile.run.left import (
+    ALL,
+    END,
+    Written,
+    held_elsewhere,
+    ordinary,
+    parts_of,
+    settled_parts,
+    subtrees,
+    swapped,
+)
+from leafgrad.ops.node import Node
+
+CONVERSIONS = frozenset("__float__ __int__ __index__ __complex__ __len__ __length_hint__ __hash__".split())
+KEEPS_DRAWER = "it keeps a function that draws random numbers"
+ASKING = frozenset({"type", "__class__"})
+SLOTS = frozenset({"getattr", *(name for name in READING if name.startswith("__"))})
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is an int or float, or a tuple of some, in which a None may stand for one."""
+    if type(value) is tuple:
+        return not {*map(type, value)}.isdisjoint(NUMBERS) and {*map(type, value)} <= {*NUMBERS, types.NoneType}
+    return type(value) in NUMBERS
+
+
+class Unfollowed(Exception):
+    """The Python fails, or may go another way, by a symbolic number; nothing has been done."""
+
+
+class Changes(Unclosed):
+    """The call changes numbers or tensors in places that are guarded."""
+
+    def __init__(self, places: Sequence[Place], what: str | None = None) -> None:
+        super().__init__(what or f"it changes {places[0].path}")
+        self.places = places
+
+
+Contents = list[tuple[int, Any, list[int]]]
+
+
+def contents(tree: Any) -> Contents:
+    """What the lists and dicts in a pytree hold, as identities."""
+    return [
+        (id(part), [*part] if isinstance(part, dict) else None, [*map(id, parts_of(part))]) for part in containers(tree)
+    ]
+
+
+def asks_types(codes: Codes) -> bool:
+    """Whether code of the user may see, or show to C, that a symbolic number is not of the type that it says."""
+    return any(code.co_name in CONVERSIONS or not ASKING.isdisjoint(code.co_names) for code in codes.of_users())
+
+
+def calls_slots(codes: Codes) -> bool:
+    """Whether code of the user may call ``list.__len__`` or the like, which no subclass of list hears of."""
+    return any(not SLOTS.isdisjoint(code.co_names) for code in codes.of_users())
+
+
+class Followed:
+    """The numbers that are followed through one recorded call.
+
+    Attributes:
+        args, kwargs: the arguments, with symbolic numbers.
+        symbolic: what guards are to know of them.
+        written: what the call leaves behind in containers, once it is over.
+        replaced: the same of tensors, and of what it appends.
+        read: places of lists that it does more with than to append.
+        sought: whether numbers are followed that were found to differ.
+    """
+
+    def __init__(
+        self,
+        following: Any,
+        recorder: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        attempt: Any,
+        outside: GivenPlaces,
+    ) -> None:
+        self.following, self.outside, self.leaves, paths = following, outside, attempt.leaves, attempt.paths
+        self.sought = bool(following.paths or following.places or following.items)
+        self.numbers = Numbers(recorder, follows=bool(following.items))
+        recorder.numbers = None if following.stopped else self.numbers
+        self.numbers.declare = self.declare
+        self.symbolic = Symbolic(self.numbers.relations, self.numbers.outcomes)
+        counts = [len(flatten(a)[0]) for a in (*args, *kwargs.values())]
+        given: list[Any] = []
+        for i, value in zip(accumulate(counts, initial=0), (*args, *kwargs.values()), strict=False):
+            follows = type(value) in NUMBERS and paths[i] in following.paths
+            given.append(self.numbers.given(value, f"a{i}", paths[i]) if follows else value)
+            self.symbolic.arguments |= {i} if follows else set()
+        self.args, self.kwargs = tuple(given[: len(args)]), dict(zip(kwargs, given[len(args) :], strict=True))
+        self.spots: list[Written] = []
+        self.kept: list[tuple[Place, Written, Contents]] = []
+        self.replaced: list[Written] = []
+        self.written: list[Written] = []
+        self.growing: list[tuple[Place, Written, GrowingList]] = []
+        self.drawing: Draws | None = None
+        self.drawers: list[tuple[Written, Drawer]] = []
+        self.read: list[Place] = []
+        self.lost: str | None = None  # why no program can leave what the call has left
+
+    def draw(self, places: Sequence[Place]) -> None:
+        """Follow what functions in these places draw."""
+        expected = self.following.draws
+        first = len(self.leaves) - len(expected or ())
+        drawn = None if expected is None else [(d, self.leaves[i], f"a{i}") for i, d in enumerate(expected, first)]
+        self.drawing = Draws(self.numbers, drawn)
+        self.symbolic.arguments |= {*range(first, len(self.leaves))}
+        spots = [Written(p.container, p.key, None, p.value) for p in places]
+        self.drawers = [(spot, Drawer(spot.before, self.drawing)) for spot in spots]
+        self.following.start = states([*{s for spot in spots if (s := source_of_draws(spot.before)) is not None}])
+
+    def __enter__(self) -> None:
+        """Put the symbolic numbers where they are read."""
+        for spot, drawer in self.drawers:
+            spot.put(drawer)
+        for place in (*self.following.places, *self.following.declared):
+            self.follow(place)
+        for place in self.outside.tensors:
+            held = now(place)
+            self.kept.append((place, Written(place.container, place.key, None, held), contents(held)))
+        for place in self.outside.lists:
+            held = now(place)
+            spot, growing = Written(place.container, place.key, None, held), GrowingList(held)
+            self.growing.append((place, spot, growing))
+            spot.put(growing)
+
+    def follow(self, place: Place) -> None:
+        """Put a symbolic number in a place, if a number is there."""
+        value, name = now(place), f"p{len(self.spots)}"
+        if is_number(value):
+            self.spots.append(Written(place.container, place.key, self.numbers.given(value, name, place.path), value))
+            self.spots[-1].put(self.spots[-1].number)
+            self.symbolic.places[name] = place
+
+    def declare(self, numbers: dict[str, Any]) -> None:
+        """Follow the numbers in a dict from here on, and from the beginning of the next call."""
+        for key, value in numbers.items():
+            if is_number(value) and not any(s.container is numbers and s.key == key for s in self.spots):
+                place = Place(key, "item", numbers, key, value)
+                self.following.declared.append(place)
+                self.follow(place)
+
+    def __exit__(self, *_: object) -> None:
+        """Take them back, and see what the call has left in their places."""
+        for spot in self.spots:
+            left = spot.held()
+            parts = left if type(left) is tuple else (left,)
+            if {*map(type, parts)} <= {*NUMBERS, types.NoneType, SymbolicNumber} and left is not None:
+                spot.put(spot.before)
+                if left is not spot.number:
+                    self.written.append(spot._replace(number=left))
+        for spot, drawer in self.drawers:
+            if spot.held() is drawer:
+                spot.put(spot.before)
+        for place, kept, held in self.kept:
+            tensor = kept.held()
+            if contents(kept.before) != held:
+                self.leave(place, f"it changes {place.path} in place")
+            if tensor is not kept.before:
+                if is_state(tensor) and is_state(kept.before):
+                    kept.put(kept.before)
+                    self.replaced.append(kept._replace(number=tensor))
+                else:
+                    self.lost = "it puts something else in the place of a tensor"
+        for place, spot, growing in self.growing:
+            whole = spot.held() is growing
+            if whole:
+                spot.put(spot.before)
+            appended = growing.take()
+            if appended:
+                self.replaced.append(Written(spot.before, END, appended))
+            if growing.read or appended is None or not whole:
+                self.leave(place)
+
+    def leave(self, place: Place, why: str = "") -> None:
+        """More is done with a list than to append to it, or with a container of tensors than to replace it."""
+        self.read.append(place)
+        self.lost = why or f"it appends to the list {place.path}, and reads it"
+
+    def take_back(self, results: list[Any], codes: Codes) -> None:
+        """See what a call of these codes has left elsewhere. Its ``results`` keep their own."""
+        self.check_containers()
+        alive = [number for number in [ref() for ref in self.numbers.made] if number is not None]
+        left = [written.number for written in (*self.spots, *self.written, *self.replaced)]
+        trees = subtrees([*results, *left])
+        parts = [number._parts for number in alive]
+        tuples = [tree for tree in trees if type(tree) is tuple]
+        holders = [alive, trees, parts, tuples, results, self.args, self.kwargs]
+        holders += [left, *self.spots, *self.written, *self.replaced, *trees, *parts]
+        if held_elsewhere([*alive, *tuples], holders):
+            own = {id(holder) for holder in holders if not isinstance(holder, tuple)}
+            own |= {id(part) for part in (self.spots, self.written, self.replaced, holders, self, vars(self))}
+            plain = {id(n): n._kind() if n._value is UNREAD else n._value for n in alive}
+            self.replace(alive, plain, own)
+        for place, spot, growing in self.growing:
+            if self.give_up(growing, spot.before) or calls_slots(codes):
+                self.leave(place)
+        for spot, drawer in self.drawers:
+            if self.give_up(drawer, spot.before):
+                self.lost = KEEPS_DRAWER
+        for method in [ref() for ref in (() if self.drawing is None else self.drawing.methods)]:
+            if method is not None:
+                self.replace([method], {id(method): method.real}, {id(self), id(vars(self))})
+                self.lost = KEEPS_DRAWER
+
+    def check_containers(self) -> None:
+        """A list or dict of tensors that is left in a place must be a new one, and nowhere else."""
+        left = [w for w in self.replaced if w.key is not END]
+        made = [part for w in left for part in containers(w.number)]
+        before = {id(part) for _, kept, _ in self.kept for part in containers(kept.before)}
+        ids = {*map(id, made)}
+        if not made or (
+            len(ids) == len(made)
+            and ids.isdisjoint(before)
+            and not held_elsewhere(made, [*left, *subtrees([w.number for w in left])])
+        ):
+            return
+        for place, _, _ in self.kept:
+            if any(w.is_at(place) and containers(w.number) for w in left):
+                self.leave(place, f"it puts a list or dict into {place.path} that is elsewhere, too")
+
+    def give_up(self, standing: Any, real: Any) -> bool:
+        """Put the real thing wherever something holds what stood for it; whether something did."""
+        probe = [(object(),)]
+        kept = sys.getrefcount(standing) > sys.getrefcount(probe[0][0]) + 2  # two variables that hold it
+        if kept:
+            self.replace(
+                [standing], {id(standing): real}, {id(self.growing), id(self.drawers), id(self), id(vars(self))}
+            )
+        return kept
+
+    def replace(self, held: list[Any], plain: dict[int, Any], own: set[int]) -> None:
+        """Put ``plain`` values, by id of what they replace, where something holds ``held``; in tuples, too."""
+        tuples: list[Any] = []
+        own |= {id(held), id(tuples), id(plain)}
+        for holder in gc.get_referrers(*held) if held else ():
+            if id(holder) in own or type(holder) is SymbolicNumber or isinstance(holder, (Node, types.FrameType)):
+                continue
+            if isinstance(holder, tuple):
+                parts: list[Any] = [plain.get(id(part), part) for part in holder]
+                plain[id(holder)] = type(holder)(*parts) if hasattr(holder, "_fields") else tuple(parts)
+                tuples.append(holder)
+                continue
+            found = [Written(*slot) for slot in swapped(holder, plain)]
+            self.written += found
+            if any(type(w.number) is not SymbolicNumber for w in found):
+                self.lost = "it keeps a number that changes in a tuple, a set or a key"
+            elif not found:
+                self.lost = f"it keeps a number that changes in a {type(holder).__name__}"
+        if tuples:
+            self.replace(tuples, plain, own)
+
+    def check(self, environment: Environment) -> None:
+        """Unclosed if a number was left where no program can put it."""
+        lost = self.lost or (self.drawing and self.drawing.lost)
+        if lost:
+            raise Unclosed(lost)
+        known = {id(place.container) for place in environment.places} | environment.seen.keys()
+        strange = next((w.container for w in self.written if id(w.container) not in known), None)
+        if strange is not None:
+            raise Unclosed(f"it keeps a number that changes in a {type(strange).__name__}")
+        free = [w for w in self.written if not any(w.is_at(place) for place in self.symbolic.places.values())]
+        guarded = [place for place in environment.places if any(w.is_at(place) for w in free)]
+        if guarded:
+            raise Changes(guarded)
+
+    def settle(self, result: Any) -> Any:
+        """The result of a call that no program repeats, and what it leaves behind, as ordinary numbers."""
+        self.numbers.over = True
+        self.numbers.recorder.strict = False  # what is read now, no code of the user has asked for
+        for written in sorted(self.written, key=lambda w: w.key is not ALL):  # single items come after the whole
+            written.put(ordinary(written.number))
+        for kept in self.replaced:
+            kept.step(settled_parts(kept.number))()
+        return settled_parts(result)
