@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 if TYPE_CHECKING:
-    from leafgrad.compile.run.compiled import Compiled, CompiledObject
+    from leafgrad.compile.run.compiled import Compiled
+    from leafgrad.compile.run.front import CompiledObject
 
 __all__ = ["compile", "trace"]
 

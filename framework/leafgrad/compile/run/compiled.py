@@ -424,28 +424,3 @@ class Compiled(Generic[P, R]):
         except (AttributeError, KeyError):
             found = None
         return self.__qualname__ if found is self else (type(self), (self.function, self.executor, self.closed))
-
-
-class CompiledObject(Compiled[..., Any]):
-    """A compiled object, such as an ``nn.Module``; its attributes are the object's."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(vars(self)["function"], name)
-
-    def __copy__(self) -> Compiled:
-        return type(self)(copy.copy(self.function), self.executor, self.closed)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in vars(self):
-            vars(self)[name] = value
-        else:
-            setattr(self.function, name, value)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *dir(self.function)})
-
-    def __repr__(self) -> str:
-        return f"<compiled {self.function!r}>"
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self
