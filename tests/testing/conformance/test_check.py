@@ -452,7 +452,7 @@ def test_what_was_not_exercised_is_told():
     assert "'twice'" not in told  # the kit moves flags by itself
     assert "not run: cupy kernel" in told
     if sys.gettrace() is None:
-        assert re.search(r"the forward \(.*test_conformance.py:\d+\), line \d+", told)
+        assert re.search(r"the forward \(.*test_check.py:\d+\), line \d+", told)
 
 
 def test_wrong_values():
