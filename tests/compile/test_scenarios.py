@@ -8,6 +8,8 @@ import shutil
 import pytest
 from compile.scenarios import ROWS, check
 
+TESTS = "compile.record.* compile.run.*"
+
 NATIVE = importlib.util.find_spec("leafgrad_native") is not None and shutil.which("cc") is not None
 ONCE = ("before the third call",)
 FIRST, LATE = ("before the second call",), ("late",)

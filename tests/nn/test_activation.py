@@ -12,6 +12,8 @@ import leafgrad as lg
 from leafgrad import nn
 from leafgrad.nn import functional as F
 
+TESTS = "nn.functional.activation"
+
 
 @pytest.fixture(autouse=True)
 def _seeded():

@@ -10,6 +10,8 @@ import leafgrad as lg
 from leafgrad import nn
 from leafgrad.nn import functional as F, init
 
+TESTS = "nn.functional.linear nn.linear"
+
 
 @pytest.fixture(autouse=True)
 def _seeded():

@@ -7,6 +7,8 @@ import pytest
 import leafgrad as lg
 from leafgrad import nn
 
+TESTS = "nn.utils.convert_parameters"
+
 
 @pytest.fixture(autouse=True)
 def _seeded():

@@ -19,6 +19,8 @@ from leafgrad.plugins import ExecutorSpec, hookimpl
 from leafgrad.testing import CHECKS, ConformanceError, check_op, fake
 from leafgrad.testing.conformance import examine
 
+TESTS = "testing.conformance.* testing.pytest_plugin"
+
 CORE = ("numpy",)
 RNG = np.random.default_rng(0)
 MATRIX = RNG.uniform(-2.0, 2.0, (3, 4))
