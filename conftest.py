@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import datetime
 import gc
+import linecache
 import os
 import platform
+import re
 import signal
 import subprocess
+import sys
 from collections import Counter
 from doctest import ELLIPSIS
 from importlib.metadata import version
@@ -31,9 +34,26 @@ os.environ.setdefault("LEAFGRAD_EXECUTOR", "numpy")  # what the core has; a plug
 hypothesis.settings.register_profile("leafgrad", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("leafgrad")
 
+PRINTED = re.compile(r"^\s*print\(.*\)\s+# (.*)$")
+
+
+def print_as_said(*values):
+    """The ``print`` of documents: outside of sessions, a comment behind it says what is printed."""
+    frame = sys._getframe(1)
+    if not frame.f_code.co_filename.endswith(".md"):
+        return print(*values)
+    line, text = linecache.getline(frame.f_code.co_filename, frame.f_lineno), " ".join(map(str, values))
+    expected = PRINTED.match(line)
+    assert expected, f"say in a comment what is printed: {line}"
+    assert re.match(re.escape(text) + r"(, |$)", expected[1]), f"expected {expected[1]}, got {text}"
+
+
 # testpaths in pyproject.toml decides which documents are read. The blocks of one share a namespace.
 pytest_collect_file = Sybil(
-    [PythonCodeBlockParser(doctest_optionflags=ELLIPSIS)], patterns=["*.md"], fixtures=["no_leaks"]
+    [PythonCodeBlockParser(doctest_optionflags=ELLIPSIS)],
+    patterns=["*.md"],
+    setup=lambda namespace: namespace.update(print=print_as_said),
+    fixtures=["no_leaks"],
 ).pytest()
 
 

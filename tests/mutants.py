@@ -3,10 +3,10 @@
 ``python tests/mutants.py [--count 200] [--seed 0] [--room compile] [--timeout 300] [--missed FILE] [PYTEST OPTIONS]``
 
 They are drawn from all rooms: another operator, comparison, constant or order of arguments, a statement left out, a
-condition turned round. Each is met by the tests that mirror its file, then those of its room, then the op table, until
-one fails. Some faults change nothing that anybody could see, and some only how fast something is: none of these can be
-found, so compare shares of the same seed. Those that were missed are printed, and kept in ``--missed`` for another run
-with other options, say ``-m slow``.
+condition turned round. Each is met by the tests of its file (see ``mirror``), then those of its room, then the op
+table, until one fails, which is printed. Some faults change nothing that anybody could see, and some only how fast
+something is: none of these can be found, so compare shares of the same seed. Those that were missed are printed, and
+kept in ``--missed`` for another run with other options, say ``-m slow``.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = Path("framework/leafgrad")
+import mirror
+from mirror import PACKAGE, ROOT
+
 SWAPPED = [
     (ast.Add, ast.Sub), (ast.Mult, ast.Div), (ast.FloorDiv, ast.Mult), (ast.Mod, ast.Mult), (ast.BitAnd, ast.BitOr),
     (ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot), (ast.In, ast.NotIn),
@@ -38,6 +39,8 @@ OTHER = dict(SWAPPED) | {b: a for a, b in reversed(SWAPPED)}
 OP_TABLE = [f"tests/{room}/test_op_table.py" for room in ("ops", "func", "batching", "compile")]
 MATHEMATICS = {"ops", "tensor", "autograd", "batching", "func", "backends", "compile"}
 """The rooms whose faults show in the op table."""
+LAST = "test_scenarios.py", "test_op_table.py"
+"""What takes long comes after all else."""
 
 
 class Fault(NamedTuple):
@@ -121,21 +124,24 @@ def planted(fault: Fault) -> tuple[str, str]:
 
 
 def relevant(file: str) -> list[str]:
-    """The test files for a source file, nearest first."""
+    """The test files for a source file, nearest first: its own, those beside them, its room's, then the op table."""
     path = Path(file).relative_to(PACKAGE)
     room = path.parts[0].removesuffix(".py")
-    folder = ROOT / "tests" / path.parent
-    nearest = [f for f in (folder / f"test_{path.stem}.py", folder / f"test_{path.parent.name}.py") if f.exists()]
-    nearest += sorted(folder.glob("test_*.py")) if len(path.parts) > 1 else []
-    nearest += sorted((ROOT / "tests" / room).rglob("test_*.py")) + sorted((ROOT / "tests").glob(f"test_{room}.py"))
-    found = [str(f.relative_to(ROOT)) for f in nearest if "scenarios" not in f.name]
+    own = mirror.files_for(Path(file))
+    around = [ROOT / "tests" / path.parent, *(ROOT / found.parent for found in own), ROOT / "tests" / room]
+    beside = [found for folder in around if folder != ROOT / "tests" for found in sorted(folder.rglob("test_*.py"))]
+    nearest = [str(found) for found in [*own, *(found.relative_to(ROOT) for found in beside)]]
+    found = [name for name in nearest if not name.endswith(LAST)]
     found += OP_TABLE if room in MATHEMATICS else []
-    found += ["tests/compile/test_scenarios.py"] if room == "compile" else []
-    return list(dict.fromkeys(found)) or ["tests/test_seeds.py", "tests/tensor", *OP_TABLE]
+    found += [name for name in nearest if name.endswith(LAST)]
+    return list(dict.fromkeys(found))
 
 
-def met(fault: Fault, tree: Path, timeout: float, options: list[str]) -> str:
-    """What became of the tests: "failed", "passed", "broken" where they cannot even be collected, or "endless"."""
+def met(fault: Fault, tree: Path, timeout: float, options: list[str]) -> tuple[str, str]:
+    """What became of the tests, and the one that failed.
+
+    "failed", "passed", "broken" where they cannot even be collected, or "endless".
+    """
     source, _ = planted(fault)
     target = tree / fault.file
     target.write_text(source, encoding="utf-8")
@@ -146,10 +152,11 @@ def met(fault: Fault, tree: Path, timeout: float, options: list[str]) -> str:
     try:
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
-        return "endless"
+        return "endless", ""
     finally:
         shutil.copyfile(ROOT / fault.file, target)
-    return {0: "passed", 1: "failed"}.get(done.returncode, "broken")
+    failed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    return {0: "passed", 1: "failed"}.get(done.returncode, "broken"), "".join(failed[:1])
 
 
 def main() -> None:
@@ -171,12 +178,12 @@ def main() -> None:
         tree = Path(folder)
         shutil.copytree(ROOT / PACKAGE, tree / PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
         for fault in faults:
-            outcome = met(fault, tree, given.timeout, options)
+            outcome, test = met(fault, tree, given.timeout, options)
             room = Path(fault.file).relative_to(PACKAGE).parts[0].removesuffix(".py")
             outcomes[room, outcome] += 1
             if outcome == "passed":
                 missed.append(fault)
-            print(f"{outcome:7} {fault.file}:{fault.line}: {planted(fault)[1]}", flush=True)
+            print(f"{outcome:7} {fault.file}:{fault.line}: {planted(fault)[1]}  {test}", flush=True)
             if given.missed:
                 given.missed.write_text(json.dumps(missed))
     print(f"\n{'room':16}planted  found")

@@ -6,12 +6,14 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
-from functools import cache
+from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
+import mirror
 import pytest
+from mirror import parsed
 
 ROOT = Path(__file__).resolve().parent.parent
 MAX_LINES = 450
@@ -109,12 +111,6 @@ class Import(NamedTuple):
     where: str
     source: str
     target: str
-
-
-@cache
-def parsed(text: str) -> ast.Module:
-    """A source as a tree, which several rules look at."""
-    return ast.parse(text)
 
 
 def python_files(folder: Path) -> list[Path]:
@@ -388,8 +384,22 @@ def homonym_violations(root: Path) -> Iterator[str]:
                 yield f"{last}: {name!r} is defined in {', '.join(others)}, too: say in the name what it is of"
 
 
+def mirror_violations(root: Path) -> Iterator[str]:
+    """Modules that no test file is for, and test files that say they are for a module that is not, or has its own."""
+    found = mirror.modules(root)
+    for module in found:
+        if not mirror.files_for(module, root):
+            yield f"{module}:1: no tests: write {mirror.mirrored(module)}, or name {mirror.name_of(module)} in a TESTS"
+    shared = [mirror.name_of(module) for module in found if not (root / mirror.mirrored(module)).exists()]
+    for path, patterns in mirror.claims(root).items():
+        for pattern in patterns:
+            if not any(fnmatchcase(name, pattern) for name in shared):
+                yield f"{path}:1: TESTS names {pattern}, which is no module without a test file of its own"
+
+
 RULES = [
     homonym_violations,
+    mirror_violations,
     table_violations,
     room_violations,
     foreign_violations,
@@ -519,3 +529,29 @@ def test_a_cycle_through_a_function_is_reported(tree):
 )
 def test_what_is_allowed_passes(tree, rule, file, text):
     assert list(rule(tree({file: text, **OPS}))) == []
+
+
+TESTED = "tests/nn/test_all.py"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, f"{NN}:1: no tests: write tests/nn/test_linear.py, or name nn.linear in a TESTS"),
+        ({TESTED: "import pytest"}, f"{NN}:1: no tests: write tests/nn/test_linear.py, or name nn.linear in a TESTS"),
+        ({"tests/nn/test_linear.py": ""}, ""),
+        ({TESTED: 'TESTS = "nn.linear"'}, ""),
+        ({TESTED: 'TESTS = "nn.*"'}, ""),
+        ({NN: "@op(name='linear')\ndef affine(): ..."}, ""),
+        ({NN: "from leafgrad.nn.affine import Linear\n__all__ = ['Linear']"}, ""),
+        ({TESTED: 'TESTS = "nn.linear nn.gone"'}, f"{TESTED}:1: TESTS names nn.gone, which is no module"),
+        (
+            {"tests/nn/test_linear.py": "", TESTED: 'TESTS = "nn.*"'},
+            f"{TESTED}:1: TESTS names nn.*, which is no module",
+        ),
+    ],
+)
+def test_a_module_is_tested_by_its_mirror_or_by_what_says_so(tree, files, expected):
+    violations = list(mirror_violations(tree({NN: "class Linear: ..."} | files)))
+    assert len(violations) == (expected != "")
+    assert "".join(violations).startswith(expected)

@@ -16,6 +16,8 @@ from leafgrad.ops.define import op
 from leafgrad.ops.signature import REQUIRED, declared
 from leafgrad.tensor import listed
 
+TESTS = "lazy ops.signature"
+
 LATER = (
     "leafgrad.nn leafgrad.optim leafgrad.func leafgrad.distributions leafgrad.compat leafgrad.batching "
     "leafgrad.autograd.forward leafgrad.autograd.functional leafgrad.autograd.function leafgrad.autograd.graph "

@@ -13,6 +13,8 @@ from leafgrad import nn, optim
 from leafgrad.nn import functional as F
 from leafgrad.utils.data import DataLoader, TensorDataset
 
+TESTS = "errors nn.place ops.tracebacks"
+
 PACKAGE = str(Path(leafgrad.__file__).parent)
 FRAMES = 10  # of leafgrad's in what Python prints, at most, of first calls too, which write functions
 

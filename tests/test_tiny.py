@@ -6,6 +6,8 @@ import leafgrad
 from leafgrad import nn, optim
 from leafgrad.autograd import grad
 
+TESTS = "tensor.tensor"
+
 
 def test_01_a_tensor_is_an_array_of_one_dtype_on_one_device():
     x = leafgrad.tensor([[1.0, 2.0], [3.0, 4.0]])

@@ -9,6 +9,8 @@ import pytest
 
 import leafgrad
 
+TESTS = "modes ops.pull"
+
 
 def leaf(t, *values):
     return t.tensor(list(values), dtype=t.float64, requires_grad=True)

@@ -13,6 +13,8 @@ from leafgrad.compile.numpy.executor import NumpyProgram
 from leafgrad.compile.record.trace import trace_call
 from leafgrad.testing import fake
 
+TESTS = "autograd.context"
+
 
 def leaf(t, *values):
     return t.tensor(list(values), dtype=t.float64, requires_grad=True)

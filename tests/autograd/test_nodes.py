@@ -7,6 +7,8 @@ import weakref
 
 import pytest
 
+TESTS = "ops.forms ops.marks tensor.graph tensor.handle"
+
 # An expression, and its graph: A is an AccumulateGrad, - is no edge, :1 the number of an output that is not the first.
 GRAPHS = """
 x + y  ->  AddBackward0(A, A)

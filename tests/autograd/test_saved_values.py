@@ -13,6 +13,8 @@ import leafgrad
 from leafgrad.autograd.graph import saved_tensors_hooks
 from leafgrad.utils.checkpoint import checkpoint
 
+TESTS = "ops.packing"
+
 
 def away(saved):
     """A saved tensor as an array elsewhere, and nothing of the tensor."""

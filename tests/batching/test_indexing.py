@@ -10,6 +10,8 @@ from leafgrad import func
 from leafgrad.ops import index as ops
 from leafgrad.ops.geometry import index_axes, index_shape
 
+TESTS = "ops.geometry"
+
 
 class Case:
     """A random array, index arrays for some of its dimensions, and values, each a batch somewhere or shared by all."""

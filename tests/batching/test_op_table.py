@@ -12,6 +12,8 @@ from leafgrad.batching import call as batching
 from leafgrad.plugins import builtin
 from leafgrad.testing import check_op
 
+TESTS = "batching.call ops.shifted"
+
 SIZE = 3
 
 # These have results whose shape depends on values, which may differ between samples.

@@ -9,6 +9,8 @@ import pytest
 
 import leafgrad
 
+TESTS = "batching.batched batching.boundary batching.pytree batching.random"
+
 RNG = np.random.default_rng(0)
 X, Y, V = RNG.normal(size=(3, 4)), RNG.normal(size=(3, 4)), RNG.normal(size=4)
 

@@ -14,6 +14,8 @@ import pytest
 from leafgrad import cli, plugins
 from leafgrad.plugins import CommandSpec, hookimpl
 
+TESTS = "cli.info cli.run cli.table"
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 CALLS = []
 

@@ -16,6 +16,8 @@ import leafgrad
 from leafgrad.compat import as_torch, install_as_torch, uninstall
 from leafgrad.compat.stand_in import StandIn
 
+TESTS = "compat.settings"
+
 REAL = importlib.util.find_spec("torch") is not None
 
 

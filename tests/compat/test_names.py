@@ -9,6 +9,8 @@ import leafgrad
 from leafgrad.compat import as_torch
 from leafgrad.nn import functional as F
 
+TESTS = "compat.copies compat.functions compat.torch.* testing.names"
+
 x = leafgrad.randn(2, 3, 4, generator=leafgrad.Generator().manual_seed(0))
 
 

@@ -8,6 +8,8 @@ import pytest
 
 import leafgrad
 
+TESTS = "compat.foreach"
+
 MODULES = (
     "_tensor _utils distributions.utils nn._reduction nn.common_types nn.init nn.modules.batchnorm nn.modules.conv "
     "nn.modules.dropout nn.modules.instancenorm nn.modules.loss nn.modules.module nn.modules.pooling "

@@ -18,6 +18,8 @@ from leafgrad.ops.exponential import exp
 from leafgrad.ops.matmul import matmul
 from leafgrad.ops.reduce import amax, sum as sum_op
 
+TESTS = "compile.ir.agreement compile.ir.shapes ops.abstract ops.traits"
+
 EXECUTORS = ("numpy", "replay")
 ROWS = 200
 

@@ -8,11 +8,13 @@ import shutil
 import pytest
 from compile.scenarios import ROWS, check
 
+TESTS = "compile.record.* compile.run.*"
+
 NATIVE = importlib.util.find_spec("leafgrad_native") is not None and shutil.which("cc") is not None
 ONCE = ("before the third call",)
 FIRST, LATE = ("before the second call",), ("late",)
 LEAVES = [name for name in sorted(ROWS) if ROWS[name].leaves]
-SHARE = 3  # of so many rows one is differentiated; all of them in the slow set
+SHARE = 3  # of so many rows one is run with derivatives of its results; all of them both ways in the slow set
 SERVED = ("arguments", "buffers", "networks", "numbers")  # of everyday: refusals are no answer to these
 IN_C = """
 arguments-shape arguments-one_tensor_in_two_places arrays-tensor_of_an_array buffers-batch_norm_keeps_statistics
@@ -32,7 +34,7 @@ def served(row, refusals):
 
 @pytest.mark.parametrize("name", sorted(ROWS))
 def test_scenarios(name, record_property):
-    refusals = check(ROWS[name], "numpy", FIRST)
+    refusals = check(ROWS[name], "numpy", FIRST, derivatives=name in LEAVES[::SHARE])
     record_property("refused", refusals)
     assert served(ROWS[name], refusals), refusals
 
@@ -43,9 +45,8 @@ def test_by_replay(name):
     assert served(ROWS[name], refusals), refusals
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if i % SHARE == 0 else pytest.mark.slow) for i, name in enumerate(LEAVES)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LEAVES)
 def test_derivatives_of_results(name):
     """Arguments require grad, and what each call returns is differentiated outside."""
     check(ROWS[name], "numpy", ONCE, derivatives=True)

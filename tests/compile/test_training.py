@@ -12,7 +12,7 @@ from leafgrad.nn import functional as F
 from leafgrad.optim import lr_scheduler
 from leafgrad.testing import fake
 
-STEPS = 300
+STEPS, MANY = 120, 300
 WHERE = pytest.mark.parametrize(("place", "executor"), [("cpu", "numpy"), ("cpu", "replay"), ("fake:0", "replay")])
 
 
@@ -98,15 +98,19 @@ OPTIMIZERS = {
 }
 SCHEDULES = {
     "StepLR": lambda o: lr_scheduler.StepLR(o, 50, 0.7),
-    "CosineAnnealingLR": lambda o: lr_scheduler.CosineAnnealingLR(o, STEPS),
+    "CosineAnnealingLR": lambda o: lr_scheduler.CosineAnnealingLR(o, MANY),
 }
 
 
+# Each optimizer with one schedule, and for long with both.
+PAIRS = [(optimizer, [*SCHEDULES][i % len(SCHEDULES)], STEPS) for i, optimizer in enumerate(OPTIMIZERS)]
+PAIRS += [pytest.param(o, s, MANY, marks=pytest.mark.slow) for o in OPTIMIZERS for s in SCHEDULES]
+
+
 @WHERE
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_a_classifier_with_a_schedule_outside(optimizer, schedule, place, executor):
-    check(classifier(MLP, OPTIMIZERS[optimizer], SCHEDULES[schedule]), place, executor)
+@pytest.mark.parametrize(("optimizer", "schedule", "steps"), PAIRS)
+def test_a_classifier_with_a_schedule_outside(optimizer, schedule, steps, place, executor):
+    check(classifier(MLP, OPTIMIZERS[optimizer], SCHEDULES[schedule]), place, executor, steps)
 
 
 @pytest.mark.parametrize("executor", ["numpy", "replay"])
@@ -212,7 +216,12 @@ def lstm(batch):
 @WHERE
 @pytest.mark.parametrize("batch", [5, 70])
 def test_an_lstm_whose_step_is_a_method(batch, place, executor):
-    check(lstm(batch), place, executor, steps=STEPS if batch == 5 else 40)
+    check(lstm(batch), place, executor, steps=40)
+
+
+@pytest.mark.slow
+def test_an_lstm_for_long():
+    check(lstm(5), steps=MANY)
 
 
 @WHERE

@@ -15,6 +15,8 @@ import leafgrad.distributed as dist
 from leafgrad.distributed import launcher, ops
 from leafgrad.testing import check_op
 
+TESTS = "backends.communicator distributed.functional distributed.process_group distributed.reduce_op"
+
 VALUES = """
     x = lg.arange(4.0) + rank
     def reduced(op, x=x):

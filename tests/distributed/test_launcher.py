@@ -14,6 +14,8 @@ import pytest
 
 from leafgrad.distributed import launcher, watch
 
+TESTS = "distributed.watch"
+
 SCRIPT = "import os, time\nos.write(1, b'%d\\n' % os.getpid())  # in one piece\ntime.sleep(60)\n"
 
 

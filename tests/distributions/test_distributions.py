@@ -12,6 +12,8 @@ import leafgrad
 from leafgrad import distributions as d
 from leafgrad.ops.gamma import standard_gamma_grad
 
+TESTS = "distributions.*"
+
 LOC = np.array([[0.5, -1.0], [2.0, 0.0], [-0.3, 1.5]])
 SCALE = np.array([0.7, 1.6])
 PROBS = np.array([[0.2, 0.7], [0.5, 0.9], [0.35, 0.1]])

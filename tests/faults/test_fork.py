@@ -19,6 +19,8 @@ from leafgrad.distributions import Bernoulli
 from leafgrad.distributions.distribution import lazy_property
 from leafgrad.utils.data import DataLoader, TensorDataset
 
+TESTS = "forks"
+
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
 PATIENCE = 60.0  # seconds, on a machine that others use too

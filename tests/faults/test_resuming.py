@@ -16,6 +16,8 @@ from leafgrad import Tensor
 from leafgrad.batching.pytree import flatten
 from leafgrad.utils import Checkpoints, Training
 
+TESTS = "utils.checkpoints"
+
 END, EVERY = 12, 2
 QUICK = {("batch norm", "AdamW", "native"), ("GRU", "NAdam", "numpy"), ("dropout", "SGD", "none")}
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)

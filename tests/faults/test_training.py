@@ -21,6 +21,8 @@ import leafgrad as lg
 from leafgrad import nn, optim
 from leafgrad.utils import Checkpoints, Interrupts, Training
 
+TESTS = "utils.interrupts"
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 END, EVERY = 60, 4
 

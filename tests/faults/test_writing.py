@@ -21,6 +21,8 @@ import pytest
 import leafgrad as lg
 from leafgrad.utils import disk
 
+TESTS = "utils.disk"
+
 
 @pytest.fixture
 def path(tmp_path):

@@ -7,6 +7,8 @@ import pytest
 
 import leafgrad
 
+TESTS = "autograd.local func.arguments func.derivatives func.jacobians func.level func.modules"
+
 # PyTorch's forward mode and linearize warn about their own insides.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning"),

@@ -14,6 +14,8 @@ from leafgrad.errors import OpDefinitionError
 from leafgrad.func import grad, hessian, jacrev, jet, jvp, vmap
 from leafgrad.ops.series import product
 
+TESTS = "autograd.taylor ops.series"
+
 F64 = leafgrad.float64
 A = leafgrad.tensor([[0.3, 0.2, 0.1], [0.5, -0.2, 0.4], [0.3, 0.9, -0.7]], dtype=F64)
 F = leafgrad.nn.functional

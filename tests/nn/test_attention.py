@@ -14,6 +14,8 @@ from leafgrad.autograd import grad, gradcheck, gradgradcheck
 from leafgrad.nn import functional as F
 from leafgrad.nn.functional.attention import AttentionKind, attend
 
+TESTS = "nn.functional.attention nn.functional.multi_head nn.transformer"
+
 F64 = {"dtype": lg.float64}
 SDPA = F.scaled_dot_product_attention
 

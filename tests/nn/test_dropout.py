@@ -10,6 +10,8 @@ import leafgrad as lg
 from leafgrad import nn
 from leafgrad.nn import functional as F
 
+TESTS = "nn.functional.dropout"
+
 
 @pytest.fixture(autouse=True)
 def _seeded():

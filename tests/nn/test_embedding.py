@@ -10,6 +10,8 @@ from leafgrad import nn
 from leafgrad.autograd import gradcheck, gradgradcheck
 from leafgrad.nn import functional as F
 
+TESTS = "nn.functional.embedding"
+
 TABLE = np.random.default_rng(0).standard_normal((5, 3))
 INDEX = [[1, 3, 1], [0, 2, 3]]
 REDUCE = {"sum": np.sum, "mean": np.mean, "max": np.max}

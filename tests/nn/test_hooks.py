@@ -11,6 +11,8 @@ import leafgrad as lg
 from leafgrad import nn
 from leafgrad.nn.modules import module as every
 
+TESTS = "nn.hooked"
+
 
 class Fails(nn.Module):
     def forward(self, x):

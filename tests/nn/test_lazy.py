@@ -11,6 +11,8 @@ import pytest
 import leafgrad as lg
 from leafgrad import nn
 
+TESTS = "nn.lazy_convolution nn.parameter nn.parameter_containers"
+
 NORMS = {
     "LazyBatchNorm1d": (4, 3, 2),
     "LazyBatchNorm2d": (4, 3, 2, 2),

@@ -13,6 +13,8 @@ import pytest
 import leafgrad as lg
 from leafgrad import nn
 
+TESTS = "nn.containers nn.notebook nn.state nn.tree"
+
 
 class Net(nn.Module):
     def __init__(self, device="cpu"):

@@ -12,6 +12,8 @@ from leafgrad import nn
 from leafgrad.autograd import gradcheck
 from leafgrad.nn import functional as F
 
+TESTS = "nn.functional.padding"
+
 NUMPY = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 

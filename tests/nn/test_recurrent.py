@@ -12,6 +12,8 @@ from leafgrad.nn.recurrent_scan import SCANS
 from leafgrad.nn.utils import rnn as sequences
 from leafgrad.ops import recurrent as ops
 
+TESTS = "nn.recurrent_cells nn.recurrent_scan nn.utils.rnn"
+
 KINDS = ("RNN", "GRU", "LSTM")
 F64 = {"dtype": lg.float64}
 

@@ -10,6 +10,8 @@ from leafgrad import nn
 from leafgrad.autograd import gradcheck
 from leafgrad.nn import functional as F
 
+TESTS = "nn.functional.resampling"
+
 
 def test_the_nearest_of_whole_multiples_are_copies(device):
     x = lg.arange(24.0).reshape(1, 2, 3, 4)

@@ -16,6 +16,8 @@ from leafgrad.ops.call import operands
 from leafgrad.ops.node import GraphNode, TensorBase
 from leafgrad.ops.op import Op
 
+TESTS = "ops.dispatch ops.node ops.op ops.promotion"
+
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "bool")
 NUMBERS = (0, 1, -2, 3, 0.5, -1.5, 2.0, True, None, 300, 2**40, float("nan"))
 OPS = [row for row in ROWS if isinstance(row.op, Op)]

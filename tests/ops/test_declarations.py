@@ -13,6 +13,8 @@ from leafgrad.compile.numpy.executor import NumpyProgram
 from leafgrad.errors import CompileError, OpDefinitionError
 from leafgrad.tensor.methods import DECLARED, Methods
 
+TESTS = "ops.define ops.describe"
+
 
 @leafgrad.op("reduction", "float")
 def smoothmax(xp, x, *, dim, keepdim=True):

@@ -13,6 +13,8 @@ from rows import ROWS
 
 import leafgrad as lg
 
+TESTS = "backends.bfloat16"
+
 bf16 = lg.bfloat16
 CASES = [row for row in ROWS if "float32" in row.dtypes and hasattr(row.op, "traits") and "complex" not in str(row)]
 ALL_BITS = np.arange(2**16, dtype=np.uint16)

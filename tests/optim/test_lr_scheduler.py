@@ -10,6 +10,8 @@ import leafgrad
 from leafgrad import optim
 from leafgrad.optim import lr_scheduler as s
 
+TESTS = "optim.lr_scheduler.*"
+
 
 def sgd(lr=1.0, **options):
     return optim.SGD([leafgrad.zeros(1, requires_grad=True)], lr=lr, **options)

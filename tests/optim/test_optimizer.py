@@ -12,6 +12,8 @@ import pytest
 import leafgrad
 from leafgrad import nn, optim
 
+TESTS = "optim.hooks"
+
 MAKERS = [
     lambda params: optim.SGD(params, lr=0.1),
     lambda params: optim.SGD(params, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01),

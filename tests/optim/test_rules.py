@@ -10,6 +10,8 @@ import pytest
 import leafgrad
 from leafgrad import optim
 
+TESTS = "optim.ada* optim.asgd optim.muon optim.nadam optim.radam optim.rmsprop optim.rprop optim.sgd"
+
 SHAPES = [(3, 2), (), (4,), (2, 2, 3)]
 MATRICES = [(3, 2), (2, 5), (3, 2)]
 

@@ -14,6 +14,8 @@ from leafgrad.errors import PluginError
 from leafgrad.plugins import ModuleSpec, added, hookimpl
 from leafgrad.tensor import methods
 
+TESTS = "cli.stubs"
+
 PLUGIN = """
 import leafgrad
 from leafgrad.plugins import ModuleSpec, hookimpl

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+TESTS = "plugins.failures"
+
 HEAD = "import leafgrad\nfrom leafgrad.plugins import ExecutorSpec, hookimpl\n"
 OPS = """
 @leafgrad.op("elementwise", name="{0}")

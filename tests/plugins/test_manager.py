@@ -28,6 +28,8 @@ from leafgrad.plugins import (
 )
 from leafgrad.plugins.manager import HOOKS
 
+TESTS = "plugins.builtin plugins.hookspecs plugins.lookup plugins.registry plugins.specs plugins.strangers"
+
 # ---- what works ----
 
 

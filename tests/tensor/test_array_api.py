@@ -13,6 +13,8 @@ import pytest
 import leafgrad
 from leafgrad.tensor import array_api as xp
 
+TESTS = "tensor.array_* tensor.namespace"
+
 FUNCTIONS = """
     arange(start, /, stop=None, step=1, *, dtype=None, device=None)
     asarray(obj, /, *, dtype=None, device=None, copy=None)

@@ -11,6 +11,8 @@ import leafgrad
 from leafgrad import linalg
 from leafgrad.autograd import gradcheck, gradgradcheck
 
+TESTS = "tensor.einsum"
+
 CASES = {
     "matmul": (leafgrad.matmul, np.matmul, [(2, 3, 4), (4, 2)]),
     "@": (lambda a, b: a @ b, np.matmul, [(3,), (3, 4)]),

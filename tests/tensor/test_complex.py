@@ -9,6 +9,8 @@ from parity import agree, flat, gradients
 import leafgrad
 from leafgrad.autograd import gradcheck
 
+TESTS = "ops.conjugate"
+
 OF_ONE = """
     abs absolute acos acosh angle arccos arccosh arcsin arcsinh arctan arctanh argwhere asin asinh atan atanh atleast_1d
     atleast_2d atleast_3d block_diag clone conj conj_physical corrcoef cos cosh count_nonzero cov det detach diag

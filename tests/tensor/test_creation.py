@@ -12,6 +12,8 @@ import leafgrad
 from leafgrad import autograd, modes
 from leafgrad.ops import create, dispatch
 
+TESTS = "dtypes tensor.data"
+
 # ---- from data ----------------------------------------------------------------------------------------------------
 
 

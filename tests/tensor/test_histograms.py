@@ -10,6 +10,8 @@ import pytest
 
 import leafgrad
 
+TESTS = "tensor.special"
+
 nan, inf = math.nan, math.inf
 
 

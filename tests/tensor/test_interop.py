@@ -14,6 +14,8 @@ from leafgrad import nn
 from leafgrad.testing import fake
 from leafgrad.utils import dlpack
 
+TESTS = "compat.einops tensor.notebook tensor.protocols utils.dlpack"
+
 # ---- NumPy ----------------------------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,8 @@ import pytest
 
 import leafgrad
 
+TESTS = "devices tensor.formats tensor.size"
+
 KINDS = {
     "BoolTensor": "bool", "ByteTensor": "uint8", "CharTensor": "int8", "DoubleTensor": "float64",
     "FloatTensor": "float32", "HalfTensor": "float16", "IntTensor": "int32", "LongTensor": "int64",

@@ -9,6 +9,8 @@ import pytest
 import leafgrad
 from leafgrad import nn
 
+TESTS = "tensor.conversions tensor.formats"
+
 x = leafgrad.arange(24.0).reshape(2, 3, 4).permute(2, 0, 1)
 IMAGES = leafgrad.arange(36.0).reshape(1, 4, 3, 3).to(memory_format=leafgrad.channels_last)
 

@@ -11,6 +11,8 @@ import leafgrad
 from leafgrad import linalg
 from leafgrad.autograd import gradcheck, gradgradcheck
 
+TESTS = "tensor.lapack"
+
 STACK = (2, 3, 3)
 
 

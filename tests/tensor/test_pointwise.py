@@ -11,6 +11,8 @@ import pytest
 import leafgrad
 from leafgrad.tensor.listed import METHODS
 
+TESTS = "tensor.operators"
+
 # ---- operators ------------------------------------------------------------------------------------------------------
 
 A, B = np.array([7, -7, 3]), np.array([2, 3, 2])

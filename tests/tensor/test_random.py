@@ -8,6 +8,8 @@ import pytest
 
 import leafgrad
 
+TESTS = "ops.drawing tensor.writes"
+
 MANY = 20_000
 
 LOG_NORMAL = math.exp(0.125), math.exp(0.125) * math.sqrt(math.expm1(0.25))

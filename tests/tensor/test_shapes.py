@@ -10,6 +10,8 @@ from leafgrad import plugins
 from leafgrad.autograd import gradcheck
 from leafgrad.testing.fake import no_sync
 
+TESTS = "tensor.rearranging"
+
 
 def cube(*shape):
     return np.random.default_rng(sum(shape)).standard_normal(shape or (3, 4, 5))

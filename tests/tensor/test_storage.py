@@ -9,6 +9,8 @@ import leafgrad
 from leafgrad.autograd import gradcheck
 from leafgrad.testing import fake
 
+TESTS = "tensor.bits"
+
 fake.register()
 
 

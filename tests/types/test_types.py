@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+TESTS = "tensor.signatures"
+
 SCRIPT = Path(__file__).with_name("user.py")
 ROOT = SCRIPT.parents[2]
 REVEALED = re.compile(r"^reveal_type\(.*\)  # (.+)$")

@@ -7,6 +7,8 @@ import pytest
 from leafgrad import nn, plugins
 from leafgrad.utils import Training
 
+TESTS = "utils.loggers utils.training"
+
 
 class Noting:
     def __init__(self):

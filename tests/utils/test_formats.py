@@ -8,6 +8,8 @@ import pytest
 import leafgrad
 from leafgrad import nn
 
+TESTS = "backends.npz"
+
 
 def test_npz_keeps_what_save_takes(tmp_path):
     path, base = tmp_path / "all.npz", leafgrad.arange(6.0)

@@ -23,6 +23,8 @@ from leafgrad.utils import safetensors as st, serialization, structure
 from leafgrad.utils.bounds import Bounds
 from leafgrad.utils.serialization import load, save
 
+TESTS = "utils.bounds utils.safetensors utils.structure"
+
 
 @pytest.fixture
 def path(tmp_path):

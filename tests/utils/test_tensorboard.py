@@ -15,6 +15,8 @@ from leafgrad.utils import Training
 from leafgrad.utils.protobuf import varint
 from leafgrad.utils.tensorboard import SummaryWriter, masked_crc
 
+TESTS = "utils.graph_def utils.protobuf"
+
 
 def records(path):
     """The data of each record of a file, whose check sums are right."""

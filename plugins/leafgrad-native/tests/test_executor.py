@@ -19,6 +19,8 @@ from leafgrad.lowering import expressions
 from leafgrad_native import build, executor, products, target
 from leafgrad_native.compiler import NoCompiler, compiler
 
+TESTS = "lowering.*"
+
 try:
     compiler()
 except NoCompiler:

@@ -10,6 +10,8 @@ import leafgrad
 from leafgrad.lowering.kernels import Copy
 from leafgrad_native.compiler import NoCompiler, compiler
 
+TESTS = "lowering.joins"
+
 try:
     compiler()
 except NoCompiler:

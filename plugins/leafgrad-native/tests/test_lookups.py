@@ -11,6 +11,8 @@ from leafgrad.lowering.kernels import Lookup
 from leafgrad.ops import index as ops
 from leafgrad_native.compiler import NoCompiler, compiler
 
+TESTS = "lowering.lookups"
+
 try:
     compiler()
 except NoCompiler:

@@ -11,6 +11,8 @@ from leafgrad.lowering.kernels import Nest
 from leafgrad.lowering.lowering import LARGEST_NEST, LONGEST
 from leafgrad_native.compiler import NoCompiler, compiler
 
+TESTS = "lowering.strides"
+
 try:
     compiler()
 except NoCompiler:

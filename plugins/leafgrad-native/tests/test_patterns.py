@@ -12,6 +12,8 @@ from leafgrad.errors import CompileError
 from leafgrad.ops.reduce import sum as total
 from leafgrad_native.compiler import NoCompiler, compiler
 
+TESTS = "lowering.pattern lowering.patterns"
+
 try:
     compiler()
 except NoCompiler:

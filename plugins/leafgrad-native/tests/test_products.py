@@ -11,6 +11,8 @@ import leafgrad
 from leafgrad_native import packed
 from leafgrad_native.compiler import NoCompiler, compiler
 
+TESTS = "lowering.product_patterns"
+
 try:
     compiler()
 except NoCompiler:

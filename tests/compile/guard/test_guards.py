@@ -18,6 +18,8 @@ from leafgrad import nn, optim
 from leafgrad.batching.pytree import flatten
 from leafgrad.compile.record.watch import Watch, watching
 
+TESTS = "compile.guard.* compile.ir.log"
+
 SCALE = 2.0
 TABLE = {"a": [1.0, 2.0], "b": {"c": 3}}
 CONFIG = types.SimpleNamespace(power=2)

@@ -13,6 +13,8 @@ from leafgrad.compile.passes import optimize
 from leafgrad.compile.schedule.schedule import Loop
 from leafgrad.nn import functional as F
 
+TESTS = "compile.numpy.chunks compile.numpy.writer"
+
 ROWS = 150
 RNG = np.random.default_rng(0)
 

@@ -38,6 +38,8 @@ from leafgrad.errors import CompileError
 from leafgrad.ops import create, elementwise, matmul, reduce, shape, trigonometric
 from leafgrad.ops.select import where
 
+TESTS = "compile.ir.typecheck compile.passes.*"
+
 
 @pytest.mark.parametrize("value", [INF, -INF, NAN, 0.0])
 def test_inf_and_nan_come_out_as_they_do_eagerly(value):

@@ -48,6 +48,8 @@ from leafgrad.ops.select import where
 from leafgrad.ops.trigonometric import tanh_slope
 from leafgrad.tensor.view import write_view
 
+TESTS = "compile.passes.rules.* compile.passes.settle_signs compile.passes.share_scales"
+
 SIMPLIFIED = {
     # numbers and signs
     "x * 1": (lambda x, y: x * 1, []),

@@ -11,6 +11,8 @@ from leafgrad.compile.record.trace import trace_call
 from leafgrad.errors import TraceError
 from leafgrad.ops.define import op
 
+TESTS = "compile.ir.graph"
+
 
 def test_prints_as_a_short_program_with_names_shapes_and_lines():
     def f(x, batch):

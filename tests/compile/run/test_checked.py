@@ -14,6 +14,8 @@ from leafgrad.compile.run import executor
 from leafgrad.errors import CompileError
 from leafgrad.plugins import ExecutorSpec, PluginWarning
 
+TESTS = "compile.ir.draws compile.ir.edges compile.ir.rounding"
+
 
 class Program:
     """The core's program, whose results are changed; ``calls`` counts its runs."""

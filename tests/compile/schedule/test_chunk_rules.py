@@ -31,6 +31,8 @@ from leafgrad.ops import (
 from leafgrad.ops.define import op
 from leafgrad.ops.windows import Windows
 
+TESTS = "compile.schedule.axes"
+
 N = 11  # rows of the batch; nothing else has this size but where it says so
 HERE = ("cpu", 0)
 PLANE = Windows((5, 6), (2, 3), (1, 2), (1, 0), (1, 1), (6, 2))

@@ -15,6 +15,8 @@ from leafgrad.compile.passes import optimize
 from leafgrad.compile.record.trace import trace_call
 from leafgrad.compile.schedule.schedule import Loop, Whole, schedule
 
+TESTS = "compile.schedule.buffers"
+
 
 def inputs(graph: Graph, args: tuple[Any, ...]) -> list[Any]:
     arrays = []

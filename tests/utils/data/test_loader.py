@@ -19,6 +19,8 @@ import leafgrad
 from leafgrad.utils import data
 from leafgrad.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
 
+TESTS = "utils.data.fetch utils.data.transport utils.data.worker utils.data.workers"
+
 
 @pytest.fixture
 def d(t):

@@ -43,24 +43,40 @@ def declines(subject: Subject, executor: str, error: CompileError) -> None:
 
 
 def shapes(subject: Subject) -> None:
-    """The shapes and dtypes that a trace states are those that the op gives."""
-    for sample in [*subject.samples, *broadcast_samples(subject), *shorter(subject)]:
-        for dtype in subject.dtypes if sample.floats and subject.dtypes else [""]:
-            low = sample.of(dtype) if dtype else sample
-            given = [tensor(low.args[i], "cpu") for i in low.arrays]
-            graph = trace(together(subject, [low]), *given)
-            at = {v: host(s.tensor if isinstance(s, Captured) else given[s.index]) for v, s in graph.inputs.items()}
-            for equation in graph.equations:
-                made = run_equation(equation, at)
-                at.update(zip(equation.outputs, made if equation.several else (made,), strict=True))
-                for stated in equation.outputs:
-                    real = at[stated]
-                    if (stated.shape, stated.dtype) != (real.shape, real.dtype.name):
-                        raise subject.fault(
-                            low, f"{real.dtype} {real.shape}, as the op gives", f"{stated.dtype} {stated.shape}",
-                            "mend the shape rule, or the trait from which one follows", f"predicted for {equation}",
-                            "shape",
-                        )  # fmt: skip
+    """The shapes and dtypes that a trace states are those that the op gives.
+
+    One trace has all calls, since each takes its time; where it fails, each call has its own, which tells which it is.
+    """
+    made = [*subject.samples, *broadcast_samples(subject), *shorter(subject)]
+    calls = [
+        sample.of(dtype) if dtype else sample
+        for sample in made
+        for dtype in (subject.dtypes if sample.floats and subject.dtypes else [""])
+    ]
+    try:
+        as_stated(subject, calls)
+    except Exception:
+        for call in calls:
+            subject.samples.current = call
+            as_stated(subject, [call])
+        raise
+
+
+def as_stated(subject: Subject, calls: list[Sample]) -> None:
+    """A Fault of the first call where an equation of a trace of all gives something else than it states."""
+    given = [tensor(call.args[i], "cpu") for call in calls for i in call.arrays]
+    graph = trace(together(subject, calls), *given)
+    at = {v: host(s.tensor if isinstance(s, Captured) else given[s.index]) for v, s in graph.inputs.items()}
+    for equation in graph.equations:
+        found = run_equation(equation, at)
+        at.update(zip(equation.outputs, found if equation.several else (found,), strict=True))
+        for stated in equation.outputs:
+            real = at[stated]
+            if (stated.shape, stated.dtype) != (real.shape, real.dtype.name):
+                raise subject.fault(
+                    calls[0], f"{real.dtype} {real.shape}, as the op gives", f"{stated.dtype} {stated.shape}",
+                    "mend the shape rule, or the trait from which one follows", f"predicted for {equation}", "shape",
+                )  # fmt: skip
 
 
 def broadcast_samples(subject: Subject) -> Iterator[Sample]:

@@ -15,6 +15,8 @@ from leafgrad.pictures.drawing import Box, Drawing, tree
 from leafgrad.pictures.layout import lay_out, layers_of
 from leafgrad.utils import graph
 
+TESTS = "pictures.drawing pictures.layout"
+
 NEED_DOT = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
 
 

@@ -16,6 +16,8 @@ from leafgrad.compile.passes import optimize
 from leafgrad.compile.record.trace import trace_call
 from leafgrad.nn import functional as F
 
+TESTS = "nn.batchnorm nn.functional.normalization nn.fused"
+
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((3, 4, 2, 3)) * 2 + 1
 W, B = RNG.standard_normal(4), RNG.standard_normal(4)

@@ -19,6 +19,8 @@ from leafgrad.plugins import ExecutorSpec, hookimpl
 from leafgrad.testing import CHECKS, ConformanceError, check_op, fake
 from leafgrad.testing.conformance import examine
 
+TESTS = "testing.conformance.* testing.pytest_plugin"
+
 CORE = ("numpy",)
 RNG = np.random.default_rng(0)
 MATRIX = RNG.uniform(-2.0, 2.0, (3, 4))
@@ -452,7 +454,7 @@ def test_what_was_not_exercised_is_told():
     assert "'twice'" not in told  # the kit moves flags by itself
     assert "not run: cupy kernel" in told
     if sys.gettrace() is None:
-        assert re.search(r"the forward \(.*test_conformance.py:\d+\), line \d+", told)
+        assert re.search(r"the forward \(.*test_check.py:\d+\), line \d+", told)
 
 
 def test_wrong_values():

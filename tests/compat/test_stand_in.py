@@ -13,6 +13,8 @@ import leafgrad
 from leafgrad.compat.absent import refused, refused_class
 from leafgrad.testing import names
 
+TESTS = "compat.absent compat.functorch nn.parallel.data_parallel"
+
 MODULES = (
     "_C __config__ _dynamo _dynamo.config accelerator amp compiler cpu distributed export fx hub jit "
     "mps multiprocessing nn.attention nn.parallel nn.parallel.data_parallel nn.parallel.distributed "

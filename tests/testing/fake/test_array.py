@@ -16,6 +16,8 @@ from leafgrad.backends import backend_of, by_device_type
 from leafgrad.testing import fake
 from leafgrad.testing.fake import surface
 
+TESTS = "testing.fake.*"
+
 
 @pytest.fixture(autouse=True)
 def stand_in():

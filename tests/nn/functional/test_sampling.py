@@ -14,6 +14,8 @@ from leafgrad import nn
 from leafgrad.autograd import gradcheck, gradgradcheck
 from leafgrad.nn import functional as F
 
+TESTS = "nn.functional.sequence_loss"
+
 RNG = np.random.default_rng(7)
 
 # ---- grids ----------------------------------------------------------------------------------------------------------

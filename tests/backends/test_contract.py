@@ -11,6 +11,8 @@ from leafgrad.backends import BACKENDS, BackendSpec, backend_of, backend_of_type
 from leafgrad.backends.numpy import NumpyBackend, NumpyGenerator
 from leafgrad.testing import fake
 
+TESTS = "backends.numpy backends.philox backends.place"
+
 
 @pytest.fixture(autouse=True)
 def stand_in():

@@ -12,6 +12,8 @@ from leafgrad.backends.numpy import NumpyBackend, NumpyGenerator
 from leafgrad.testing import ConformanceError, check_backend, fake
 from leafgrad.testing.backends import CHECKS
 
+TESTS = "testing.backends.*"
+
 
 @pytest.mark.parametrize("device_type", ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_what_keeps_the_contract_passes(device_type):

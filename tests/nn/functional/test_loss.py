@@ -12,6 +12,11 @@ from leafgrad import nn
 from leafgrad.autograd import gradcheck, gradgradcheck
 from leafgrad.nn import functional as F
 
+TESTS = """
+nn.adaptive nn.functional.classification nn.functional.distance nn.functional.margin nn.functional.reduction
+nn.margin_loss
+"""
+
 RNG = np.random.default_rng(2)
 X = RNG.standard_normal((4, 3))
 Y = RNG.standard_normal((4, 3))

@@ -13,6 +13,11 @@ from leafgrad import nn
 from leafgrad.autograd import gradcheck, gradgradcheck
 from leafgrad.nn.utils import parametrizations, parametrize
 
+TESTS = """
+nn.utils.derived nn.utils.norms nn.utils.orthogonal nn.utils.parametrizations nn.utils.skip_init
+nn.utils.weight_norm
+"""
+
 
 class Symmetric(nn.Module):
     def forward(self, x):
