@@ -228,7 +228,8 @@ class Following:
         None if nothing is to be followed.
         """
         given, environment = attempt.places, attempt.before
-        self.start = []
+        drawing = [p for p in environment.places if draws_numbers(p.value)]
+        self.start = states([*{source_of_draws(p.value) for p in drawing}])
         if environment.open:
             given = given._replace(lists=())
         if self.stopped or asks_types(attempt.codes):
@@ -243,7 +244,7 @@ class Following:
         self.declared = [read[at] for p in self.declared if (at := (id(p.container), p.kind, p.key)) in read]
         followed = Followed(self, recorder, args, kwargs, attempt, given)
         if self.draws != []:
-            followed.draw([p for p in environment.places if draws_numbers(p.value) and may_hold(p)])
+            followed.draw([p for p in drawing if may_hold(p)])
         return followed
 
 
@@ -326,7 +327,6 @@ class Followed:
         self.symbolic.arguments |= {*range(first, len(self.leaves))}
         spots = [Written(p.container, p.key, None, p.value) for p in places]
         self.drawers = [(spot, Drawer(spot.before, self.drawing)) for spot in spots]
-        self.following.start = states([*{source_of_draws(spot.before) for spot in spots}])
 
     def __enter__(self) -> None:
         """Put the symbolic numbers where they are read."""
@@ -409,7 +409,7 @@ class Followed:
         if held_elsewhere([*alive, *tuples], holders):
             own = {id(holder) for holder in holders if not isinstance(holder, tuple)}
             own |= {id(part) for part in (self.spots, self.written, self.replaced, holders, self, vars(self))}
-            plain = {id(n): n._kind() if n._value is UNREAD else n._value for n in alive}
+            plain = {id(n): float("nan") if n._value is UNREAD else n._value for n in alive}
             self.replace(alive, plain, own)
         for place, spot, growing in self.growing:
             if self.give_up(growing, spot.before) or calls_slots(codes):
