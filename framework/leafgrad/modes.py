@@ -263,6 +263,9 @@ class Tracer(Protocol):
     def changing(self, numbers: dict[str, Any]) -> None:
         """The numbers that a dict holds may be others at the next call, and a program is to read them anew."""
 
+    def unless_run(self, undo: Callable[[], None]) -> None:
+        """``undo()`` takes back what the Python does from here on, if the program of it never runs."""
+
 
 # Under PACK: what changes the values that a new node keeps.
 PACKER: Final[ContextVar[Callable[[Any], None]]] = ContextVar("leafgrad_packer")

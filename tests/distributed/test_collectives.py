@@ -124,7 +124,7 @@ def test_order_in_compiled_functions(ranks):
             "rank 0: all_reduce(gradient, sum of float32 ()); rank 1: all_reduce(sum of float32 ())",
         ),
         ("dist.barrier() if rank else None", "rank 0: the end of the program; rank 1: barrier()"),
-        ("sys.exit(3) if rank else dist.barrier()", "rank 0: barrier(); rank 1: the end of the program"),
+        ("sys.exit() if rank else dist.barrier()", "rank 0: barrier(); rank 1: the end of the program"),
         ("raise KeyError('oh') if rank else dist.barrier()", "leafgrad: rank 1 of 2: ends by KeyError; all ranks are"),
     ],
 )
@@ -166,6 +166,19 @@ def test_a_rank_that_ends_before_it_met_the_others_ends_all(code, status, mpi, t
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == status
     assert "rank 1 ended without the others; all ranks are stopped" in done.stderr
+
+
+@pytest.mark.parametrize(("code", "status"), [("sys.exit(5)", 5), ("sys.exit('no')", 1), ("sys.exit(300)", 44)])
+def test_a_rank_that_ends_while_others_wait_gives_its_status(code, status, mpi, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\nimport leafgrad.distributed as dist\ndist.init_process_group()\n"
+        f"if dist.get_rank() == 1:\n    {code}\ndist.barrier()\n"
+    )
+    command = [sys.executable, "-m", "leafgrad", "run", "--ranks", "2", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == status
+    assert "rank 1: the end of the program, with exit status" in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -11,6 +11,8 @@ import time
 import pytest
 
 import leafgrad as lg
+from leafgrad import nn
+from leafgrad.batching.pytree import flatten
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers here"),
@@ -105,6 +107,79 @@ def test_effects_of_a_program_are_all_there_or_none(alarm, count, tried):
     step.step(step.x)
     assert step.done() == [done + 1] * 4
     tried("Ctrl-C at a random moment of a compiled step", interrupted, "all of its effects are there or none")
+
+
+class Kept:
+    """A training whose step leaves a state of many kinds: what it drew from, appended, counted and put elsewhere."""
+
+    def __init__(self):
+        lg.manual_seed(3)
+        random.seed(3)
+        self.net = nn.Sequential(nn.Linear(4, 5), nn.BatchNorm1d(5), nn.Tanh(), nn.Dropout(0.3), nn.Linear(5, 1))
+        self.adam = lg.optim.Adam(self.net.parameters(), lr=0.01)
+        self.x, history, count, hidden = lg.randn(8, 4), [], 0, lg.zeros(8, 5)
+        net, adam = self.net, self.adam
+
+        @lg.compile
+        def step(x):
+            nonlocal count, hidden
+            adam.zero_grad()
+            hidden = (hidden.detach() / 2 + net[0](x * random.gauss(1, 0.1))).tanh()
+            loss = (net(x) + hidden.mean() + lg.rand(8, 1)).square().mean()
+            loss.backward()
+            adam.step()
+            history.append(loss.item())
+            count += 1
+
+        self.step, self.outside = step, lambda: (history, count, hidden)
+
+    def state(self):
+        parts = [*self.outside(), self.net.state_dict(), self.adam.state_dict(), lg.get_rng_state(), random.getstate()]
+        return [leaf.tolist() if isinstance(leaf, lg.Tensor) else leaf for leaf in flatten(parts)[0]]
+
+
+@pytest.mark.times(100, 3000)
+def test_a_state_of_many_kinds_is_that_before_or_after(alarm, count, tried):
+    """After each interrupt it is, in all its bits, one of those of a training that nobody interrupts."""
+    whole, kept, chance, interrupted = Kept(), Kept(), random.Random(1), 0
+    state = random.getstate(), lg.get_rng_state()
+
+    def go_to(state):
+        random.setstate(state[0])
+        lg.set_rng_state(state[1])
+
+    def of_whole():
+        nonlocal state
+        other = random.getstate(), lg.get_rng_state()
+        go_to(state)
+        whole.step(whole.x)
+        state, found = (random.getstate(), lg.get_rng_state()), whole.state()
+        go_to(other)
+        return found
+
+    fastest = float("inf")
+    for _ in range(BEFORE):
+        start = time.perf_counter()
+        kept.step(kept.x)
+        fastest = min(fastest, time.perf_counter() - start)
+        before = of_whole()
+    assert kept.state() == before
+    after = of_whole()
+    for _ in range(count):
+        try:
+            alarm(chance.uniform(1e-6, 1.5 * fastest))
+            kept.step(kept.x)
+            alarm(0)
+        except KeyboardInterrupt:
+            interrupted += 1
+        found = kept.state()
+        assert found in (before, after)
+        if found == after:
+            before, after = after, of_whole()
+    assert "closed" in kept.step.explain()
+    assert interrupted > count / 10
+    fault = "Ctrl-C at a random moment of a step that draws, appends and counts"
+    tried(fault, interrupted, "all of its effects are there or none")
 
 
 @pytest.mark.times(200, 5000)

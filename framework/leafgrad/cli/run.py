@@ -61,10 +61,12 @@ def main(argv: list[str]) -> int:
 
 
 def end_others(status: int) -> None:
-    """Where this is one of several ranks and no group of theirs sees to it, end the others, too."""
-    from leafgrad.distributed import is_initialized, launcher
+    """Where this is one of several ranks, the others end, too: by the group that they have met in, or at once."""
+    from leafgrad.distributed import is_initialized, launcher, process_group
 
-    if not is_initialized():
+    if is_initialized():
+        process_group.ends_with(status)
+    else:
         launcher.end_all(status)
 
 

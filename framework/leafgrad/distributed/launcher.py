@@ -167,16 +167,23 @@ def through(rank: int) -> None:
             Path(folder, str(rank)).unlink(missing_ok=True)
 
 
+def note_status(status: int) -> None:
+    """Note for the launcher, if there is one, with which exit status all are to end."""
+    if folder := os.environ.get(FOLDER):
+        with suppress(OSError):  # it has ended already, and the folder with it
+            Path(folder, f"{STATUS}{status & 255}").touch()
+
+
 def end_all(status: int) -> None:
     """Ask the launcher, if there is one, to end all: a rank that has not met the others cannot do so itself."""
     if folder := os.environ.get(FOLDER):
+        note_status(status)
         print(
             f"leafgrad: rank {launched_rank()} ended without the others; all ranks are stopped",
             file=sys.stderr,
             flush=True,
         )
         with suppress(OSError):  # it has ended already, and the folder with it
-            Path(folder, f"{STATUS}{status}").touch()
             os.kill(int(Path(folder, LAUNCHER).read_text()), signal.SIGTERM)
 
 

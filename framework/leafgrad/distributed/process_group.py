@@ -6,14 +6,11 @@ import atexit
 import os
 import sys
 import zlib
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from leafgrad import backends, modes
 from leafgrad.distributed import launcher
-from leafgrad.distributed.launcher import FOLDER
-from leafgrad.distributed.watch import STATUS
 
 # What the launchers of MPICH, Open MPI and Slurm tell each process: the number of processes.
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS")
@@ -41,8 +38,8 @@ class Group:
             self.communicators[place] = backend.communicator(self.peers, place[1])
         return self.communicators[place]
 
-    def agree(self, call: str) -> None:
-        """Make sure that all processes come to the same call.
+    def agree(self, call: str, more: str = "") -> None:
+        """Make sure that all processes come to the same call, of which an error says ``more``.
 
         Raises:
             RuntimeError: they do not, in all of them; it says which call each came to.
@@ -50,12 +47,13 @@ class Group:
         if self.size == 1:
             return
         if not backends.is_same(self.peers, zlib.crc32(call.encode())):
-            calls = self.peers.allgather(call)
+            calls = self.peers.allgather(call + more)
             listed = "; ".join(f"rank {rank}: {one}" for rank, one in enumerate(calls))
             raise RuntimeError(f"expected all ranks to come to the same collective, got {listed}")
 
 
 WORLD: list[Group] = []  # the group, once there is one
+STATUSES: list[int] = []  # with which this process is about to end, where it is known
 
 
 def is_available() -> bool:
@@ -142,10 +140,16 @@ def leave() -> None:
     if WORLD:
         group = WORLD.pop()
         try:
-            group.agree(END)
+            group.agree(END, f", with exit status {STATUSES[-1]}" if STATUSES else "")
         except RuntimeError as error:
-            stop_all(group, str(error), 1)
+            stop_all(group, str(error), STATUSES[-1] if STATUSES else 1)
         launcher.through(group.rank)
+
+
+def ends_with(status: int) -> None:
+    """This process is about to end with a status, which the launcher gives, too, whoever ends the others."""
+    STATUSES.append(status)
+    launcher.note_status(status)
 
 
 def ending_all(hook: Any) -> Any:
@@ -174,8 +178,7 @@ def ending_others(leave: Any) -> Any:
 def stop_all(group: Group, what: str, status: int) -> None:
     """End all processes, and say whose doing that is."""
     print(f"leafgrad: rank {group.rank} of {group.size}: {what}; all ranks are stopped", file=sys.stderr, flush=True)
-    if folder := os.environ.get(FOLDER):
-        Path(folder, f"{STATUS}{status}").touch()
+    launcher.note_status(status)
     group.peers.Abort(status)
 
 

@@ -62,6 +62,7 @@ def hooked(step: Callable[..., Any]) -> Callable[..., Any]:
         if modes.get() & modes.TRACE:
             for numbers in (vars(self), *self.param_groups):  # the count of steps, rates, momenta
                 modes.TRACER.get().changing(numbers)
+            modes.TRACER.get().unless_run(to_state_of(self))
         for hook in [*hooks.every.step_pre.values(), *hooks.step_pre.values()]:
             result = hook(self, args, kwargs)
             if result is None:
@@ -77,3 +78,21 @@ def hooked(step: Callable[..., Any]) -> Callable[..., Any]:
 
     vars(wrapper)["as_given"] = True
     return wrapper
+
+
+def to_state_of(optimizer: Any) -> Callable[[], None]:
+    """What gives an optimizer back the state that it has now; buckets follow their entries."""
+    dicts = [vars(optimizer), *optimizer.param_groups]
+    numbers = [{name: value for name, value in d.items() if type(value) in (int, float)} for d in dicts]
+    entries = [(p, entry, dict(entry)) for p, entry in optimizer.state.items()]
+
+    def restore() -> None:
+        for d, before in zip(dicts, numbers, strict=True):
+            d.update(before)
+        optimizer.state.clear()
+        for p, entry, before in entries:
+            entry.clear()
+            entry.update(before)
+            optimizer.state[p] = entry
+
+    return restore

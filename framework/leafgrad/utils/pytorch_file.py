@@ -131,14 +131,16 @@ class Machine:
         for operation, argument, _ in pickletools.genops(pickle):
             if operation.name == "STOP":
                 break
-            if operation.name in PUSHED:
+            name = operation.name
+            act = OPERATIONS.get(name)
+            if act is not None:
+                act(self, argument)
+            elif name in PUSHED:
                 self._stack.append(argument)
-            elif operation.name in CONSTANTS:
-                self._stack.append(CONSTANTS[operation.name]())
-            elif operation.name in OPERATIONS:
-                OPERATIONS[operation.name](self, argument)
+            elif name in CONSTANTS:
+                self._stack.append(CONSTANTS[name]())
             else:
-                raise ValueError(f"its pickle has the operation {operation.name}; {REMEDY}")
+                raise ValueError(f"its pickle has the operation {name}; {REMEDY}")
         return self._values([self._stack.pop()])[0]
 
     def _since_mark(self) -> list[Any]:
@@ -157,7 +159,7 @@ class Machine:
     def _values(self, items: list[Any]) -> list[Any]:
         """``items``, none of which may be a mere name."""
         for item in items:
-            if isinstance(item, (Name, Unbuilt)):
+            if type(item) in MERE:
                 raise ValueError(f"it has {item} in it; {REMEDY}")
         return items
 
@@ -173,7 +175,7 @@ class Machine:
         self._stack.append(known or BUILTINS.get(found) or found)
 
     def _tuple(self, items: list[Any]) -> None:
-        names = items[:1] in (["storage"], [Name("numpy", "ndarray")])
+        names = bool(items) and type(items[0]) in (str, Name) and items[0] in NAMING
         self._stack.append(tuple(items if names else self._values(items)))
 
     def _append(self, items: list[Any]) -> None:
@@ -350,6 +352,8 @@ HASHING = {  # given the bounds of the file, too
     Name("collections", "OrderedDict"),
     set,
 }
+MERE = (Name, Unbuilt)
+NAMING = ("storage", Name("numpy", "ndarray"))  # which begin tuples that may have names in them
 PUSHED = frozenset(
     "BINUNICODE SHORT_BINUNICODE BINUNICODE8 SHORT_BINBYTES BINBYTES BINFLOAT "
     "BININT BININT1 BININT2 LONG1 LONG4 INT".split()

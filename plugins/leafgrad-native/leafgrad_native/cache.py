@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from leafgrad_native.compiler import SUFFIX, CompilationFailed, Compiler, compiler, limit, processor, tail
+from leafgrad_native.compiler import SUFFIX, CompilationFailed, Compiler, compiler, limit, processor, tail, unloaded
 from leafgrad_native.folder import Folder, RefusedFolder, folders, remove
 from leafgrad_native.loading import check, loads_elsewhere, unload
 
@@ -141,7 +141,7 @@ def _check(made: Path, symbols: Sequence[str], chosen: Compiler) -> None:
     except OSError as error:
         if loads_elsewhere(made, symbols):
             raise
-        raise CompilationFailed(f"{chosen} wrote a library that does not load: {tail(str(error))}") from None
+        raise CompilationFailed(f"{chosen} {unloaded(error)}") from None
     except AttributeError as error:
         raise CompilationFailed(f"{chosen} wrote a library that is not whole: {tail(str(error))}") from None
 

@@ -11,6 +11,7 @@ import platform
 import shutil
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -209,7 +210,7 @@ def _trial(compiler: Compiler, folder: Folder) -> None:
         except OSError as error:
             if loads_elsewhere(library):
                 raise RefusedFolder(str(error)) from error
-            raise CompilationFailed(f"{compiler} wrote a library that does not load: {tail(str(error))}") from None
+            raise CompilationFailed(f"{compiler} {unloaded(error)}") from None
         except AttributeError as error:
             raise CompilationFailed(f"{compiler} wrote a library that is not whole: {tail(str(error))}") from None
         if answer != 42:
@@ -325,6 +326,14 @@ def limit() -> float:
     if not seconds > 0:
         raise CompilationFailed(f"LEAFGRAD_CC_TIMEOUT: expected seconds above 0, got {text!r}: mend it, or unset it")
     return seconds
+
+
+def unloaded(error: OSError) -> str:
+    """What is wrong with a library that a compiler wrote, and that loads from nowhere."""
+    return (
+        f"wrote a library that does not load: {tail(str(error))}; if no code may be run there, nor in "
+        f"{tempfile.gettempdir()}, let LEAFGRAD_CACHE name a folder where it may"
+    )
 
 
 def tail(text: str, most: int = 400) -> str:

@@ -84,6 +84,7 @@ def test_one_window_is_none():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Field 'psi_re'. exact values have a kink")
 def test_windows_are_saved_read_and_drawn(tmp_path):
     psi = pinn.ComplexField(
         "psi",

@@ -31,8 +31,8 @@ digamma.vjp(x=lambda g, x: g * polygamma_op(x, n=1))
 
 @op("elementwise", "float")
 def gammaln(xp: Any, x: Any) -> Any:
-    """log |gamma(x)|; infinite at 0, -1, -2, ... (DLMF 5.2.1). (...) -> (...)"""
-    return keep(special().gammaln(x), x)
+    """log |gamma(x)|; infinite at 0, -1, -2, ... (DLMF 5.2.1), and at both infinities. (...) -> (...)"""
+    return keep(special().gammaln(xp.maximum(x, xp.finfo(x.dtype).min)), x)  # SciPy's is -inf at -inf
 
 
 gammaln.vjp(x=lambda g, x: g * digamma(x))  # DLMF 5.2.2

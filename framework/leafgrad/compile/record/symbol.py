@@ -46,7 +46,7 @@ class Symbol(SymbolOperators, SymbolBase):
 
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if not modes.get() & modes.TRACE or modes.TRACER.get() is not self.tracer:
-            raise TraceError(
+            raise self.lost(op.name) or TraceError(
                 f"{op.name}: a tensor that was made while tracing is used in another thread, or was kept and is used "
                 f"outside, at {messages.user_line()}; return it from the traced function instead of storing it"
             )
@@ -57,10 +57,26 @@ class Symbol(SymbolOperators, SymbolBase):
         return self.value.place
 
     def withheld(self, what: str) -> Exception:
-        return TraceError(
+        return self.lost(what) or TraceError(
             f"{what} needs a value, but this tensor was made in a traced function whose program has not run, at "
             f"{messages.user_line()}: in another thread, or kept from leafgrad.trace. Return it from the function, and "
             "read it then"
+        )
+
+    def stale(self) -> Exception:
+        """The error of using it in another recording."""
+        return self.lost("a compiled step") or TraceError(
+            f"a tensor from an earlier trace, or of a trace in another thread, is used at {messages.user_line()}; "
+            "return it from the traced function instead of storing it"
+        )
+
+    def lost(self, user: str) -> Exception | None:
+        """The error of using what was never computed."""
+        if not self.tracer.failed:
+            return None
+        return TraceError(
+            f"{user} needs a value, at {messages.user_line()}, but the compiled call that made this tensor failed "
+            f"before it was computed: {self.tracer.failed}. Make the tensor anew"
         )
 
     def __bool__(self) -> bool:

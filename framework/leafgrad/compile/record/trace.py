@@ -156,6 +156,7 @@ def trace_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
             check_kept(recorder, result)
             return found
     finally:
+        recorder.undo()
         if sets_default(default):
             dtypes.set_default_dtype(default)
         modes.FLAGS.set(before)

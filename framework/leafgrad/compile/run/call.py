@@ -13,7 +13,7 @@ from leafgrad.batching.pytree import unflatten
 from leafgrad.compile.guard.conditions import Miss
 from leafgrad.compile.guard.guards import Guards
 from leafgrad.compile.ir import memory
-from leafgrad.compile.ir.draws import restore, states
+from leafgrad.compile.ir.draws import States, restore
 from leafgrad.compile.ir.graph import (
     Argument,
     Captured,
@@ -197,19 +197,21 @@ class Call:
         paths = [path for path, _ in self.guards.symbolic.outcomes.values()]
         return Miss(0, ", ".join(dict.fromkeys(paths)), "on one side of a test", "on the other side")
 
-    def __call__(self, leaves: Leaves, checks: bool) -> Any:
+    def __call__(self, leaves: Leaves, checks: bool, drawn: States) -> Any:
         """What the function would return, with everything done that it would do.
 
         Args:
             checks: whether the program is compared with one that is run op by op.
+            drawn: what numbers among the leaves were drawn from, with the states before; what the program draws from is
+                added. Whoever finds something there after an error restores it, since nothing is done.
         """
         self.hits += 1
         symbolic = self.symbolic
-        drawn = states(self.runner.generators) if symbolic is not None and symbolic.outcomes else []
+        known = len(drawn)
         try:
             given = () if symbolic is None else symbolic.compute_early(leaves)
             inputs = self.gather(leaves, given)
-            arrays = self.runner(inputs, checks)
+            arrays = self.runner(inputs, checks, drawn)
         except (CompileError, MemoryError):
             raise
         except Exception as error:
@@ -217,22 +219,29 @@ class Call:
         try:
             numbers = {} if symbolic is None else symbolic.after(leaves, given, arrays)
         except Strayed:
-            restore(drawn)
+            restore(drawn[known:])
             raise
         early = {source: self.tensor(source, leaves) for source in self.early} if self.early else {}
-        made = dispatch.aliases(arrays[: self.count])
         if modes.DERIVATIVES.get():
             for effect, _ in self.effects:
                 if isinstance(effect, Write):
                     inplace.check_captured(self.tensor(effect.source, leaves), "copy")
         node: Node | None = None
+        result: Any = None
 
         def make_node() -> None:
             nonlocal node
             assert self.backward is not None
             node = self.backward.node(self.save(leaves, inputs, arrays))
 
-        steps: list[Callable[[], Any]] = []
+        def give() -> None:
+            nonlocal result
+            result = self.result(self.tensors_of(arrays, leaves, node), early, numbers, leaves)
+            if self.replaced:
+                result, tensors = result
+                steps[count:] = [w.step(t) for w, t in zip(self.replaced, tensors, strict=True)]
+
+        steps: list[Callable[[], Any]] = [drawn.clear]
         for effect in self.new_leaves:
             steps.append(self.tensor(effect.source, leaves).requires_grad_)
         if self.backward is not None:
@@ -241,7 +250,14 @@ class Call:
         if symbolic is not None:
             for w, text in symbolic.written:
                 steps.append(partial(w.put, numbers[text]))
+        steps.append(give)
+        count = len(steps)
         complete(steps)
+        return result
+
+    def tensors_of(self, arrays: Sequence[Any], leaves: Leaves, node: Node | None) -> list[Any]:
+        """The tensors that the program made."""
+        made = dispatch.aliases(arrays[: self.count])
         for i, alias in self.aliases.items():
             base = made[alias.base] if isinstance(alias.base, int) else self.tensor(alias.base, leaves)
             made[i] = view.result(base, alias.steps, alias.apart)
@@ -253,12 +269,7 @@ class Call:
         if self.guards.flags & modes.INFERENCE:
             for t in made:
                 t._writes = dispatch.INFERENCE_VERSION
-        result = self.result(made, early, numbers, leaves)
-        if not self.replaced:
-            return result
-        result, tensors = result
-        complete([w.step(t) for w, t in zip(self.replaced, tensors, strict=True)])
-        return result
+        return made
 
     def result(self, made: Sequence[Any], early: dict[Any, Any], numbers: dict[str, Any], leaves: Leaves) -> Any:
         """What the function returns, of what the program made, what there was before, and numbers."""

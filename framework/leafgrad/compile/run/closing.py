@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import operator
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from leafgrad import modes
@@ -24,7 +25,7 @@ from leafgrad.compile.record.trace import Traced, finish, recording, trace_call
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes, Watch, watching
 from leafgrad.compile.run.call import Call
-from leafgrad.compile.run.followed import Changes, Followed
+from leafgrad.compile.run.followed import Changes, Followed, Unfollowed, asks_types
 from leafgrad.compile.run.following import Following, differs
 from leafgrad.compile.run.paths import paths_of
 from leafgrad.tensor.tensor import Tensor
@@ -66,6 +67,8 @@ class Attempt:
     """
 
     def __init__(self, function: Any, given: Any, following: Following, watch: Watch | None) -> None:
+        self.function, self.following = function, following
+        self.args, self.kwargs = given
         self.given = {id(c): c for c in containers(given)}
         with rewound(following.sources):
             self.leaves, self.structure = following.leaves(*given)
@@ -144,6 +147,48 @@ class Attempt:
         ran = recorder.parts or recorder.tears or self.watch.open
         left = followed.written or followed.replaced or followed.lost
         return not self.first and not ran and not left and not self.before.changed(self.held)
+
+    def record(self, recorder: LazyRecorder) -> tuple[Any, Followed | None]:
+        """Run the Python, with symbolic numbers for those that differ from call to call; if it fails, what came before
+        has happened, as in any call.
+
+        Raises:
+            Unfollowed: it does not take such numbers for what they are, and nothing is done yet.
+        """
+        args, kwargs = self.args, self.kwargs
+        followed = self.following.begin(recorder, args, kwargs, self)
+        if followed is not None:
+            args, kwargs = followed.args, followed.kwargs
+        results: list[Any] = [None]
+        failure = None
+        try:
+            with followed or nullcontext(), recording(recorder), watching(self.watch):
+                results[0] = self.function(*args, **kwargs)
+        except BaseException as error:
+            failure = error
+        if followed is not None:
+            followed.take_back(results, self.watch.codes)
+            asks = bool(followed.numbers.made or followed.growing) and asks_types(self.watch.codes)
+            scarce = isinstance(failure, MemoryError)  # which no number is the cause of
+            if (isinstance(failure, Exception) and not scarce) or asks:
+                if self.is_undone(recorder, followed):
+                    raise Unfollowed
+                self.following.stopped |= asks or followed.sought
+                followed.lost = "it asks for the type of a number that changes" if asks else followed.lost
+        if failure is not None:
+            recorder.fail(failure)
+            if not self.undo(recorder) and followed is not None:
+                followed.settle(None)
+            raise failure
+        return results[0], followed
+
+    def undo(self, recorder: LazyRecorder) -> bool:
+        """Where there was no memory for the call, or a signal ended it, it is not done at all. Whether that is so."""
+        if not recorder.given_up or self.first or recorder.parts:
+            return False
+        self.before.put_back(self.held)
+        self.following.rewind()
+        return True
 
     def check(self, recorder: LazyRecorder, followed: Followed | None) -> None:
         """Unclosed if the call did what no program can repeat, or changed what it reads."""

@@ -9,7 +9,6 @@ import sys
 import time
 import types
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import partial
 from typing import Any, Generic, cast
 
@@ -23,12 +22,12 @@ from leafgrad.compile.record.guide import Guide
 from leafgrad.compile.record.lazy import LazyRecorder, Parts
 from leafgrad.compile.record.trace import recording
 from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.compile.record.watch import COLLECTOR, Watch, watching
+from leafgrad.compile.record.watch import COLLECTOR, Watch
 from leafgrad.compile.run.call import Call, Failed, Strayed
 from leafgrad.compile.run.checked import asked
 from leafgrad.compile.run.closing import Attempt
 from leafgrad.compile.run.explain import Explanation, explanation
-from leafgrad.compile.run.followed import Followed, Unfollowed, asks_types
+from leafgrad.compile.run.followed import Followed, Unfollowed
 from leafgrad.compile.run.following import Following
 from leafgrad.compile.run.misses import Misses, kind_of
 from leafgrad.compile.run.pace import Pace
@@ -120,33 +119,44 @@ class Compiled(Generic[P, R]):
                 return pace.run(False, partial(self.function, *args, **kwargs), self.__qualname__)
         following = self._following
         drawn = states(following.sources) if following.draws else []
-        leaves, structure = following.leaves(args, kwargs)
-        calls, strayed = self._calls, None
-        for call in calls:
-            if call.guards.match(flags, structure, leaves):
+        calls, strayed, failed, doubted = self._calls, None, False, None
+        try:
+            leaves, structure = following.leaves(args, kwargs)
+            for call in calls:
+                if not call.guards.match(flags, structure, leaves):
+                    continue
                 if checks or not call.trusted:
-                    restore(drawn)
-                    if not self._lock.acquire(blocking=False):  # another thread does so
-                        return self._run(leaves, args, kwargs)
-                    try:
-                        with COLLECTOR.paused():
-                            return self._confirm(call, args, kwargs)
-                    finally:
-                        self._lock.release()
+                    doubted = call
+                    break
                 if call is not calls[0] and strayed is None:
                     self._calls = [call, *(c for c in calls if c is not call)]
                 vars(self)["_last"] = call
                 try:
-                    return call(leaves, checks)
-                except Failed:  # of what an op was given: the Python does what comes before, and raises
-                    restore(drawn)
-                    return self._run(leaves, args, kwargs)
+                    return call(leaves, checks, drawn)
+                except Failed:
+                    failed = True
+                    break
                 except Strayed:
                     strayed = strayed or call
-        restore(drawn)
+        finally:
+            restore(drawn)
+        if failed:  # by what an op was given: the Python does what comes before, and raises
+            return self.function(*args, **kwargs)
+        if doubted is not None:
+            return self._alone(partial(self._confirm, doubted, args, kwargs), leaves, args, kwargs)
         if strayed is not None:
             self._strays(strayed)
         return self._missed(flags, structure, leaves, args, kwargs)
+
+    def _alone(self, act: Callable[[], Any], leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """Watch a call, unless another thread watches one."""
+        if not self._lock.acquire(blocking=False):
+            return self._run(leaves, args, kwargs)
+        try:
+            with COLLECTOR.paused():  # what is made stays, and to look through all modules for garbage takes its time
+                return act()
+        finally:
+            self._lock.release()
 
     def _missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """No closed program serves this call: it is recorded."""
@@ -154,13 +164,7 @@ class Compiled(Generic[P, R]):
             compiled = self._pace.next()
             call = partial(self._run, leaves, args, kwargs) if compiled else partial(self.function, *args, **kwargs)
             return self._pace.run(compiled, call, self.__qualname__)
-        if not self._lock.acquire(blocking=False):  # another thread watches a call
-            return self._run(leaves, args, kwargs)
-        try:
-            with COLLECTOR.paused():  # what is made stays, and to look through all modules for garbage takes its time
-                return self._attempt(flags, structure, leaves, args, kwargs)
-        finally:
-            self._lock.release()
+        return self._alone(partial(self._attempt, flags, structure, leaves, args, kwargs), leaves, args, kwargs)
 
     def _attempt(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Record a call, and close it if guards can stand for its Python."""
@@ -184,7 +188,7 @@ class Compiled(Generic[P, R]):
         first = self._watch is None
         recorder.strict = self.closed and not first
         try:
-            result, followed = self._record(recorder, attempt, args, kwargs)
+            result, followed = attempt.record(recorder)
         except Unfollowed:
             return self._unfollowed(leaves, args, kwargs)
         try:
@@ -210,7 +214,7 @@ class Compiled(Generic[P, R]):
         guides = [call.guide, *(g for g in self._guides if g is not call.guide)]
         recorder = self._recorder(leaves, guides, attempt.wary)
         try:
-            result, followed = self._record(recorder, attempt, args, kwargs)
+            result, followed = attempt.record(recorder)
         except Unfollowed:
             return self._unfollowed(leaves, args, kwargs)
         try:
@@ -259,43 +263,16 @@ class Compiled(Generic[P, R]):
 
         Where an op refuses what it is given, too: the Python does what comes before, and raises.
         """
+        drawn = list(self._following.start)
         try:
-            return call(leaves, asked())
-        except (Failed, Strayed):
-            self._following.rewind()
-            return self._run(leaves, args, kwargs)
-
-    def _record(self, recorder: LazyRecorder, attempt: Attempt, args: Any, kwargs: Any) -> tuple[Any, Followed | None]:
-        """Run the Python, with symbolic numbers for those that differ from call to call; if it fails, what came before
-        has happened, as in any call.
-
-        Raises:
-            Unfollowed: it does not take such numbers for what they are, and nothing is done yet.
-        """
-        followed = self._following.begin(recorder, args, kwargs, attempt)
-        if followed is not None:
-            args, kwargs = followed.args, followed.kwargs
-        results: list[Any] = [None]
-        failure = None
-        try:
-            with followed or nullcontext(), recording(recorder), watching(attempt.watch):
-                results[0] = self.function(*args, **kwargs)
-        except BaseException as error:
-            failure = error
-        if followed is not None:
-            followed.take_back(results, attempt.watch.codes)
-            asks = bool(followed.numbers.made or followed.growing) and asks_types(attempt.watch.codes)
-            if isinstance(failure, Exception) or asks:
-                if attempt.is_undone(recorder, followed):
-                    raise Unfollowed
-                self._following.stopped |= asks or followed.sought
-                followed.lost = "it asks for the type of a number that changes" if asks else followed.lost
-        if failure is not None:
-            recorder.fail(failure)
-            if followed is not None:
-                followed.settle(None)
-            raise failure
-        return results[0], followed
+            return call(leaves, asked(), drawn)
+        except Failed:
+            failed = True
+        except Strayed:
+            failed = False
+        finally:
+            restore(drawn)
+        return self.function(*args, **kwargs) if failed else self._run(leaves, args, kwargs)
 
     def _run(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """An open call: its Python runs, and programs compute."""
@@ -337,7 +314,11 @@ class Compiled(Generic[P, R]):
         if not first:
             self._pace.fail(learned)
         if not fails:
-            recorder.finish()
+            try:
+                recorder.finish()
+            except BaseException:
+                attempt.undo(recorder)
+                raise
             vars(self)["_last"] = recorder.course
         if followed is not None:
             result = followed.settle(result)

@@ -16,8 +16,7 @@ from typing import Any
 from leafgrad.batching.pytree import containers, flatten
 from leafgrad.compile.guard.environment import Environment, GivenPlaces, Place, is_state, now
 from leafgrad.compile.guard.guards import Symbolic
-from leafgrad.compile.ir.draws import states
-from leafgrad.compile.record.drawn import Drawer, Draws, source_of_draws
+from leafgrad.compile.record.drawn import Drawer, Draws
 from leafgrad.compile.record.growing import READING, GrowingList
 from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, Numbers, SymbolicNumber
 from leafgrad.compile.record.unclosed import Unclosed
@@ -133,7 +132,6 @@ class Followed:
         self.symbolic.arguments |= {*range(first, len(self.leaves))}
         spots = [Written(p.container, p.key, None, p.value) for p in places]
         self.drawers = [(spot, Drawer(spot.before, self.drawing)) for spot in spots]
-        self.following.start = states([*{s for spot in spots if (s := source_of_draws(spot.before)) is not None}])
 
     def __enter__(self) -> None:
         """Put the symbolic numbers where they are read."""
@@ -216,7 +214,7 @@ class Followed:
         if held_elsewhere([*alive, *tuples], holders):
             own = {id(holder) for holder in holders if not isinstance(holder, tuple)}
             own |= {id(part) for part in (self.spots, self.written, self.replaced, holders, self, vars(self))}
-            plain = {id(n): n._kind() if n._value is UNREAD else n._value for n in alive}
+            plain = {id(n): float("nan") if n._value is UNREAD else n._value for n in alive}
             self.replace(alive, plain, own)
         for place, spot, growing in self.growing:
             if self.give_up(growing, spot.before) or calls_slots(codes):

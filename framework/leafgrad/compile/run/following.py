@@ -20,8 +20,8 @@ from typing import Any
 from leafgrad.batching.pytree import flatten
 from leafgrad.compile.guard import known
 from leafgrad.compile.guard.environment import GUARDS, GivenPlaces, Place, is_state, is_tensors, now
-from leafgrad.compile.ir.draws import States, restore
-from leafgrad.compile.record.drawn import Draw, Source
+from leafgrad.compile.ir.draws import States, restore, states
+from leafgrad.compile.record.drawn import Draw, Source, source_of_draws
 from leafgrad.compile.record.guide import same
 from leafgrad.compile.record.symbolic import NUMBERS
 from leafgrad.compile.record.unclosed import Unclosed
@@ -192,7 +192,8 @@ class Following:
         None if nothing is to be followed.
         """
         given, environment = attempt.places, attempt.before
-        self.start = []
+        sources = {source_of_draws(place.value) for place in environment.drawing}
+        self.start = states([source for source in sources if source is not None])
         if environment.open:
             given = given._replace(lists=())
         if self.stopped or asks_types(attempt.codes):

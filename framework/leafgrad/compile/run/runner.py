@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from leafgrad.compile.ir.draws import generators, restore, rewound, states
+from leafgrad.compile.ir.draws import States, generators, restore, rewound, states
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.run import executor
@@ -43,11 +43,12 @@ class Runner:
         self.foreign = executor.is_foreign(self.executor)
         self.compared = sum(math.prod(v.shape) for e in self.graph.equations for v in e.outputs) <= COMPARED
 
-    def __call__(self, inputs: Sequence[Any], checks: bool | None = None) -> list[Any]:
+    def __call__(self, inputs: Sequence[Any], checks: bool | None = None, before: States | None = None) -> list[Any]:
         """The arrays of results and effects' values.
 
         Args:
             checks: whether they are compared with those of the graph, run op by op; None: if `checked.asked`.
+            before: to which the states are added that generators had before.
 
         Raises:
             CompileError: a plugin's executor returned something else.
@@ -55,6 +56,8 @@ class Runner:
         with self.lock.held:
             while True:
                 drawn = states(self.generators) if self.generators else []
+                if before is not None:
+                    before += drawn
                 try:
                     return self.run(inputs, asked() if checks is None else checks)
                 except BaseException as error:

@@ -1,0 +1,137 @@
+"""Calls of compiled functions that fail: what they have done, and what they leave behind."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import leafgrad
+from leafgrad.errors import TraceError
+
+
+class Scarce:
+    """An op that fails when it is asked to."""
+
+    def __init__(self):
+        self.error = None
+        xp = leafgrad.backends.by_device_type("cpu").xp
+        roll = xp.roll
+
+        def failing(x, shift):
+            if self.error is not None and x.size > 1:  # not where a recording asks for dtypes
+                raise self.error
+            return roll(x, shift)
+
+        self.put = lambda monkeypatch: monkeypatch.setattr(xp, "roll", failing)
+
+        @leafgrad.op("elementwise")
+        def same(xp, x):
+            return xp.roll(x, 0)
+
+        same.vjp(x=lambda g: g)
+        self.op = same
+
+
+@pytest.fixture
+def scarce(monkeypatch):
+    made = Scarce()
+    made.put(monkeypatch)
+    return made
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3, 8])
+def test_a_call_without_memory_leaves_python_as_before(scarce, calls):
+    """Its draws, its lists and its counts, while it is recorded and when it is closed."""
+    history, total, count = [], leafgrad.zeros(1), 0
+
+    @leafgrad.compile(executor="numpy")
+    def step(x):
+        nonlocal count
+        loss = scarce.op(x * random.random()).sum()
+        total.add_(loss)
+        history.append(loss.item())
+        count += 1
+
+    for _ in range(calls):
+        step(leafgrad.ones(3))
+    before = random.getstate(), total.item(), history[:], count
+    scarce.error = MemoryError("no more of it")
+    with pytest.raises(MemoryError, match="no more of it"):
+        step(leafgrad.ones(3))
+    assert (random.getstate(), total.item(), history, count) == before
+    scarce.error = None
+    step(leafgrad.ones(3))
+    assert count == len(history) == calls + 1
+    assert total.item() == pytest.approx(sum(history))
+
+
+@pytest.mark.parametrize("error", [MemoryError("no more"), ValueError("no"), KeyboardInterrupt()], ids=repr)
+def test_an_optimizer_outlives_a_first_step_that_fails(scarce, error):
+    w = leafgrad.ones(3, requires_grad=True)
+    adam = leafgrad.optim.Adam([w], lr=0.1)
+
+    def step():
+        adam.zero_grad()
+        scarce.op(w).square().sum().backward()
+        adam.step()
+
+    compiled = leafgrad.compile(step)
+    scarce.error = error
+    with pytest.raises((type(error), RuntimeError)):
+        compiled()
+    scarce.error = None
+    assert not adam.state
+    for _ in range(4):
+        compiled()
+    assert adam.state[w]["step"].item() == 4
+    assert w.tolist() == pytest.approx([0.6] * 3, abs=0.01)
+
+
+def test_a_trace_leaves_an_optimizer_as_it_was():
+    w = leafgrad.ones(3, requires_grad=True)
+    adam = leafgrad.optim.Adam([w], lr=0.1)
+
+    def step():
+        w.square().sum().backward()
+        adam.step()
+
+    with pytest.raises(TraceError, match="such as an optimizer's, has to exist before"):
+        leafgrad.trace(step)
+    assert not adam.state
+    step()
+    assert w.tolist() == pytest.approx([0.9] * 3)
+
+
+def test_what_a_failed_call_kept_says_so(scarce):
+    kept = leafgrad.ones(3)
+
+    @leafgrad.compile(executor="numpy")
+    def step():
+        nonlocal kept
+        kept = scarce.op(kept)
+
+    scarce.error = MemoryError("no more of it")
+    with pytest.raises(MemoryError):
+        step()
+    with pytest.raises(TraceError, match=r"made this tensor failed before it was computed: MemoryError: .*no more"):
+        kept.tolist()
+
+
+def test_a_tensor_kept_for_the_next_call_outlives_an_op_that_raises():
+    hidden = leafgrad.eye(2)
+
+    @leafgrad.compile(executor="numpy")
+    def step(x):
+        nonlocal hidden
+        hidden = leafgrad.linalg.inv(x) + hidden / 2
+
+    for _ in range(5):
+        step(leafgrad.eye(2))
+    assert "closed" in step.explain()
+    before = hidden.tolist()
+    with pytest.raises(leafgrad.linalg.LinAlgError):
+        step(leafgrad.zeros(2, 2))
+    assert hidden.tolist() == before
+    step(leafgrad.eye(2))
+    assert hidden.tolist() == [[1 + before[0][0] / 2, 0], [0, 1 + before[1][1] / 2]]
