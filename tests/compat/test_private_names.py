@@ -1,221 +1,207 @@
-"""Names that PyTorch keeps to itself and that published code uses all the same."""
+"""Names that packages read beside the documented ones, on the stand-in."""
 
 from __future__ import annotations
 
-import importlib
+import itertools
 
 import pytest
 
-import leafgrad
-
-MODULES = (
-    "_tensor _utils distributions.utils nn._reduction nn.common_types nn.init nn.modules.batchnorm nn.modules.conv "
-    "nn.modules.dropout nn.modules.instancenorm nn.modules.loss nn.modules.module nn.modules.pooling "
-    "nn.modules.transformer nn.modules.utils optim.lr_scheduler optim.optimizer serialization utils.hooks"
-).split()
+import leafgrad as lg
+from leafgrad.compat import as_torch
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_every_name_of_a_module_is_there(torch, name):
-    module = importlib.import_module(f"torch.{name}")
-    offered = module._sources[0].__all__
-    assert offered
-    assert all(hasattr(module, n) for n in offered)
+@pytest.fixture
+def torch():
+    with as_torch():
+        import torch as stand_in
+
+        yield stand_in
 
 
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [
-        ("optim.adamw", "AdamW"),
-        ("nn.utils.convert_parameters", "parameters_to_vector"),
-        ("utils.data._utils.collate", "default_collate"),
-        ("utils.data._utils.worker", "get_worker_info"),
-    ],
-)
-def test_modules_whose_contents_are_elsewhere(torch, module, name):
-    assert getattr(importlib.import_module(f"torch.{module}"), name).__module__.startswith("leafgrad.")
+N, SIZE, HIDDEN = 3, 4, 5
 
 
-# ---- an operation on each tensor of a list --------------------------------------------------------------------------
+def test_steps_of_recurrent_layers_are_those_of_the_cells(torch):
+    for name, kind in (
+        ("gru_cell", torch.nn.GRUCell),
+        ("lstm_cell", torch.nn.LSTMCell),
+        ("rnn_tanh_cell", torch.nn.RNNCell),
+    ):
+        layer, x, h = kind(SIZE, HIDDEN), torch.randn(N, SIZE), torch.randn(N, HIDDEN)
+        state = (h, torch.randn(N, HIDDEN)) if name == "lstm_cell" else h
+        given = layer.weight_ih, layer.weight_hh, layer.bias_ih, layer.bias_hh
+        found, expected = getattr(torch, name)(x, state, *given), layer(x, state)
+        for a, b in zip(*[v if isinstance(v, tuple) else (v,) for v in (found, expected)], strict=True):
+            torch.testing.assert_close(a, b)
 
 
-def lists(torch):
-    return [torch.full((2,), 1.0), torch.full((3,), 4.0)], [torch.full((2,), 2.0), torch.full((3,), 3.0)]
+def test_unsafe_parts_may_be_written(torch):
+    x = torch.zeros(4, requires_grad=True)
+    first, second = torch.unsafe_split(x * 1, 2)
+    first.add_(second + 1)
+    first.sum().backward()
+    assert x.grad.tolist() == [1, 1, 1, 1]
+    with pytest.raises(RuntimeError, match="split_with_sizes"):
+        torch.unsafe_split_with_sizes(x, [1, 2])
 
 
-def firsts(tensors):
-    return [tensor[0].item() for tensor in tensors]
+def test_derivatives_of_softmax(torch):
+    x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    for forward, backward in (
+        (torch.softmax, torch._softmax_backward_data),
+        (torch.log_softmax, torch._log_softmax_backward_data),
+    ):
+        y, g = forward(x, 1), torch.randn(3, 4, dtype=torch.float64)
+        (expected,) = torch.autograd.grad(y, x, g)
+        torch.testing.assert_close(backward(g, y.detach(), 1, x.dtype), expected)
 
 
-def test_foreach(torch):
-    a, b = lists(torch)
-    assert firsts(torch._foreach_add(a, b, alpha=2)) == [5, 10]
-    assert firsts(torch._foreach_mul(a, [2.0, 0.5])) == [2, 2]
-    assert firsts(torch._foreach_sub(a, 1)) == [0, 3]
-    assert firsts(torch._foreach_div(a, torch.tensor(2.0))) == [0.5, 2]
-    assert firsts(torch._foreach_sqrt(a)) == [1, 2]
-    assert firsts(torch._foreach_addcmul(a, b, b, 0.5)) == [3, 8.5]
-    assert firsts(torch._foreach_addcdiv(a, b, b, value=2)) == [3, 6]
-    assert firsts(torch._foreach_addcdiv(a, b, b, scalars=[1.0, 2.0])) == [2, 6]
-    assert firsts(torch._foreach_lerp(a, b, 0.5)) == [1.5, 3.5]
-    assert firsts(torch._foreach_maximum(a, b)) == [2, 4]
-    assert firsts(torch._foreach_minimum(a, 2.0)) == [1, 2]
-    assert [n.item() for n in torch._foreach_norm(a, 1)] == [2, 12]
-    assert [n.item() for n in torch._foreach_max(b)] == [2, 3]
-    assert firsts(a) == [1, 4]
+def test_indices_of_sparse_matrices(torch):
+    rows, columns = torch.tensor([0, 0, 2, 3, 3]), torch.tensor([1, 2, 0, 1, 3])
+    starts = torch._convert_indices_from_coo_to_csr(rows, 5)
+    assert starts.tolist() == [0, 2, 2, 3, 5, 5]
+    assert torch._convert_indices_from_csr_to_coo(starts, columns).tolist() == [rows.tolist(), columns.tolist()]
+    turned = torch._convert_indices_from_csr_to_coo(starts, columns, out_int32=True, transpose=True)
+    assert (turned.tolist(), turned.dtype) == ([columns.tolist(), rows.tolist()], torch.int32)
 
 
-def test_foreach_in_place(torch):
-    a, b = lists(torch)
-    assert torch._foreach_mul_(a, 2.0) is a
-    torch._foreach_add_(a, b, alpha=-1)
-    assert firsts(a) == [0, 5]
-    torch._foreach_maximum_(a, 1.0)
-    torch._foreach_minimum_(a, b)
-    assert firsts(a) == [1, 3]
-    torch._foreach_copy_(b, a)
-    torch._foreach_zero_(a)
-    assert (firsts(a), firsts(b)) == ([0, 0], [1, 3])
+def test_dropout_in_place(torch):
+    for name in ("dropout_", "alpha_dropout_", "feature_dropout_", "feature_alpha_dropout_"):
+        x = torch.ones(3, 8, 2, 2)
+        assert getattr(torch, name)(x, 0.5, True) is x, name
+        assert x.unique().numel() > 1, name
+        assert getattr(torch, name)(torch.ones(2, 3, 4, 4), 0.5, False).unique().tolist() == [1]
 
 
-def test_foreach_has_derivatives(torch):
-    x = torch.tensor([3.0], requires_grad=True)
-    (squared,) = torch._foreach_pow([x], 2)
-    squared.backward()
-    assert x.grad.item() == 6
-    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
-        torch._foreach_add_([x], 1)
+def test_checks_of_conditions(torch):
+    errors = {"_check": RuntimeError, "_check_index": IndexError, "_check_value": ValueError, "_check_type": TypeError}
+    for name, error in errors.items():
+        getattr(torch, name)(True, lambda: 1 / 0)
+        with pytest.raises(error, match=r"^width is 3$"):
+            getattr(torch, name)(False, lambda: "width is 3")
+        with pytest.raises(error, match="Expected cond to be True"):
+            getattr(torch, name)(False)
+        with pytest.raises(TypeError, match="cond must be a bool, but got"):
+            getattr(torch, name)(1)
+    torch._check_tensor_all(torch.tensor([True, True]))
+    with pytest.raises(RuntimeError, match="not all"):
+        torch._check_tensor_all(torch.tensor([True, False]), "not all")
+    with pytest.raises(TypeError, match="cond must be a tensor with dtype"):
+        torch._check_tensor_all(torch.ones(2))
+    torch._check_is_size(3)
+    with pytest.raises(RuntimeError):
+        torch._check_is_size(-1)
+    torch._assert_async(torch.tensor(1))
+    with pytest.raises(RuntimeError, match="it is zero"):
+        torch._assert_async(torch.tensor(0), "it is zero")
+    assert (torch.sym_int(-2.7), torch.sym_max(2, 1.5), torch.sym_min(2, 3), torch.sym_not(0)) == (-2, 2.0, 2, True)
+    assert isinstance(torch.sym_max(2, 1.5), float)
+    assert (torch.sym_ite(True, 1, 2), torch.sym_sum([1, 2]), torch.sym_float(3)) == (1, 3, 3.0)
 
 
-@pytest.mark.parametrize("call", ["([], 1)", "(a, a[:1])", "(a, [1.0])"])
-def test_foreach_of_lists_that_do_not_match(torch, call):
-    with pytest.raises(RuntimeError, match="_foreach_add: expected lists of the same length, 1 or more, got"):
-        eval(f"torch._foreach_add{call}", {"torch": torch, "a": lists(torch)[0]})
+def test_modes_of_determinism(torch):
+    try:
+        for number, word in enumerate(("default", "warn", "error")):
+            torch.set_deterministic_debug_mode(word)
+            assert torch.get_deterministic_debug_mode() == number
+            assert torch.are_deterministic_algorithms_enabled() == (number > 0)
+        with pytest.raises(RuntimeError, match="invalid value of debug_mode"):
+            torch.set_deterministic_debug_mode("sometimes")
+    finally:
+        torch.use_deterministic_algorithms(False)
 
 
-# ---- layers ----------------------------------------------------------------------------------------------------------
+def test_fused_normalization(torch):
+    from torch.nn.utils import fuse_conv_bn_eval, fuse_linear_bn_eval
+
+    nn = torch.nn
+    layers = (
+        (nn.Conv2d(2, 4, 3, groups=2), nn.BatchNorm2d(4), (3, 2, 6, 6), False),
+        (nn.Conv1d(2, 4, 3, bias=False), nn.BatchNorm1d(4, affine=False), (3, 2, 6), False),
+        (nn.ConvTranspose2d(2, 3, 2), nn.BatchNorm2d(3), (3, 2, 4, 4), True),
+    )
+    for conv, norm, shape, transposed in layers:
+        for _ in range(3):
+            norm(conv(torch.randn(shape)))
+        x = torch.randn(shape)
+        fused = fuse_conv_bn_eval(conv.eval(), norm.eval(), transposed)
+        torch.testing.assert_close(fused(x), norm(conv(x)), rtol=1e-4, atol=1e-5)
+        assert isinstance(fused.bias, nn.Parameter)
+    linear, norm = nn.Linear(3, 4), nn.BatchNorm1d(4)
+    norm(linear(torch.randn(9, 3)))
+    x = torch.randn(5, 3)
+    with pytest.raises(AssertionError, match="only for eval"):
+        fuse_linear_bn_eval(linear, norm)
+    torch.testing.assert_close(
+        fuse_linear_bn_eval(linear.eval(), norm.eval())(x), norm(linear(x)), rtol=1e-4, atol=1e-5
+    )
+    with pytest.raises(AssertionError, match="To fuse"):
+        fuse_linear_bn_eval(linear, nn.BatchNorm1d(3).eval())
+    with pytest.raises(ValueError, match="running statistics"):
+        fuse_linear_bn_eval(linear, nn.BatchNorm1d(4, track_running_stats=False).eval())
 
 
-@pytest.mark.parametrize("transposed", [False, True])
-def test_convolutions_of_scripts(torch, transposed):
-    from torch.nn.modules.conv import _ConvNd
-    from torch.nn.modules.utils import _pair, _reverse_repeat_tuple
+def test_paths_of_trees(torch):
+    from torch.utils import _pytree
 
-    class Conv(_ConvNd):
-        def __init__(self, inputs, outputs, size, groups=1, bias=True):
-            super().__init__(
-                *(inputs, outputs, _pair(size), _pair(1), _pair(2), _pair(1)),
-                *(transposed, _pair(0), groups, bias, "zeros"),
-            )
-
-        def forward(self, x):
-            function = torch.nn.functional.conv_transpose2d if transposed else torch.nn.functional.conv2d
-            return function(x, self.weight, self.bias, self.stride, self.padding, groups=self.groups)
-
-    conv = Conv(4, 6, 3, groups=2, bias=False)
-    theirs = (torch.nn.ConvTranspose2d if transposed else torch.nn.Conv2d)(4, 6, 3, padding=2, groups=2, bias=False)
-    assert conv.weight.shape == theirs.weight.shape
-    assert conv.extra_repr() == theirs.extra_repr()
-    conv.load_state_dict(theirs.state_dict())
-    x = torch.ones(1, 4, 5, 5)
-    assert torch.equal(conv(x), theirs(x))
-    assert isinstance(theirs, _ConvNd)
-    assert isinstance(conv, Conv)
-    assert not isinstance(theirs, Conv)
-    assert not isinstance(torch.nn.Linear(1, 1), _ConvNd)
-    assert _reverse_repeat_tuple((1, 2), 2) == (2, 2, 1, 1)
+    Point = __import__("collections").namedtuple("Point", "x y")
+    tree = {"a": [1, (2, 3)], "b": Point(4, None)}
+    paths = [_pytree.keystr(path) for path, _ in _pytree.tree_leaves_with_path(tree)]
+    assert paths == ["['a'][0]", "['a'][1][0]", "['a'][1][1]", "['b'].x", "['b'].y"]
+    named = _pytree.tree_map_with_path(lambda path, leaf, other: (_pytree.keystr(path[:1]), leaf == other), tree, tree)
+    assert named == {
+        "a": [("['a']", True), (("['a']", True), ("['a']", True))],
+        "b": Point(("['b']", True), ("['b']", True)),
+    }
+    assert _pytree.tree_map_with_path(lambda path, leaf: leaf, []) == []
+    assert [_pytree.tree_is_leaf(t) for t in (1, [], (), Point(1, 2))] == [True, False, False, False]
 
 
-def test_weights_of_convolutions_that_are_derived(torch):
-    class Standardized(torch.nn.Conv2d):
-        def forward(self, x):
-            return self._conv_forward(x, self.weight * 2, None)
+def test_context_managers_as_decorators(torch):
+    from torch.utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager
 
-    conv = Standardized(1, 1, 3, padding=1, padding_mode="reflect")
-    x = torch.rand(1, 1, 4, 4)
-    torch.testing.assert_close(conv(x), 2 * (torch.nn.Conv2d.forward(conv, x) - conv.bias))
+    seen = []
 
+    class Noted(_DecoratorContextManager):
+        def __enter__(self):
+            seen.append("in")
 
-def test_names_of_recurrent_weights(torch):
-    lstm = torch.nn.LSTM(2, 3, num_layers=2, bidirectional=True)
-    for names in lstm._all_weights:
-        for name in filter(lambda n: "bias_ih" in n, names):
-            getattr(lstm, name).data[3:6].fill_(1.0)
-    assert lstm._all_weights[-1] == [f"{kind}_l1_reverse" for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
-    assert lstm.bias_ih_l1_reverse[3:6].tolist() == [1, 1, 1]
-    assert lstm.all_weights[0][0] is lstm.weight_ih_l0
+        def __exit__(self, *_):
+            seen.append("out")
 
-
-def test_copies_and_activations_of_transformers(torch):
-    from torch.nn.modules.transformer import _get_activation_fn, _get_clones
-
-    clones = _get_clones(torch.nn.Linear(2, 2), 2)
-    assert clones[0].weight is not clones[1].weight
-    assert torch.equal(clones[0].weight, clones[1].weight)
-    assert _get_activation_fn("gelu") is torch.nn.functional.gelu
-
-
-def test_what_loading_passed_over(torch):
-    from torch.nn.modules.module import _IncompatibleKeys
-
-    keys = torch.nn.Linear(1, 1).load_state_dict({"foo": torch.ones(1)}, strict=False)
-    assert isinstance(keys, _IncompatibleKeys)
-    assert repr(keys) == "_IncompatibleKeys(missing_keys=['weight', 'bias'], unexpected_keys=['foo'])"
-
-
-# ---- the rest --------------------------------------------------------------------------------------------------------
-
-
-def test_many_tensors_as_one(torch):
-    from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
-
-    tensors = [torch.ones(2), torch.zeros(1, 2)]
-    flat = _flatten_dense_tensors(tensors)
-    assert flat.tolist() == [1, 1, 0, 0]
-    parts = _unflatten_dense_tensors(flat + 1, tensors)
-    assert [part.tolist() for part in parts] == [[2, 2], [[1, 1]]]
-
-
-def test_helpers_of_distributions(torch):
-    from torch.distributions import utils
-
-    loc, scale = utils.broadcast_all(torch.zeros(2, dtype=torch.float64), 1)
-    assert (scale.dtype, scale.tolist()) == (torch.float64, [1, 1])
-    assert utils.broadcast_all(1, 2.0)[0].dtype is torch.float32
-    with pytest.raises(ValueError, match=r"instances of Number or torch\.Tensor"):
-        utils.broadcast_all("a")
-    p = torch.tensor([0.25, 0.75])
-    for binary in (False, True):
-        torch.testing.assert_close(utils.logits_to_probs(utils.probs_to_logits(p, binary), binary), p)
-    assert utils.probs_to_logits(torch.tensor([0.0, 1.0])).isfinite().all()
-    assert utils._sum_rightmost(torch.ones(2, 3, 4), 2).tolist() == [12, 12]
-    assert utils._sum_rightmost(p, 0) is p
-    assert utils._standard_normal(loc.shape, loc.dtype, loc.device).dtype is torch.float64
-
-
-def test_safe_globals(torch, tmp_path):
-    class Own:
+    class Bare(_NoParamDecoratorContextManager, Noted):
         pass
 
-    torch.serialization.add_safe_globals([Own])
-    torch.serialization.clear_safe_globals()
-    assert torch.serialization.get_safe_globals() == []
-    with torch.serialization.safe_globals([Own]):
-        torch.serialization.save({"a": torch.ones(1)}, tmp_path / "a.pt")
-        assert torch.serialization.load(tmp_path / "a.pt")["a"].item() == 1
+    assert Noted()(lambda x: x + 1)(1) == 2
+    assert Bare(lambda x: x + 1)(1) == 2
+    with Bare():
+        seen.append("body")
+    assert seen == ["in", "out", "in", "out", "in", "body", "out"]
 
 
-def test_small_questions(torch):
-    torch._assert(torch.tensor(True), "fine")
-    with pytest.raises(AssertionError, match="too small"):
-        torch._assert(False, "too small")
-    assert torch.typename(torch.ones(1)) == "torch.FloatTensor"
-    assert torch.typename(3) == torch.typename(int) == "int"
-    assert torch.typename(torch.nn.Linear(1, 1)).endswith(".Linear")
-    assert torch.nn._reduction.get_enum("sum") == 2
-    with pytest.raises(ValueError, match="expected 'none', 'mean' or 'sum'"):
-        torch.nn._reduction.get_enum("max")
+def test_numbers_of_devices(torch):
+    from torch._utils import _get_all_device_indices, _get_device_index
+
+    assert [_get_device_index(d) for d in (2, "cuda:1", torch.device("cuda", 3))] == [2, 1, 3]
+    assert (_get_device_index("cuda", optional=True), _get_device_index("cpu", allow_cpu=True)) == (0, -1)
+    for wrong in ("cpu", "cuda", None):
+        with pytest.raises(ValueError, match="Expected a"):
+            _get_device_index(wrong)
+    assert _get_all_device_indices() == list(range(torch.cuda.device_count()))
 
 
-def test_names_stay_out_of_leafgrad():
-    assert not hasattr(leafgrad, "_foreach_add")
+def test_what_can_only_be_named(torch):
+    for kind, name in itertools.product((8, 1), ("float{}_e4m3fn", "uint{}", "int{}", "qint{}")):
+        found = getattr(torch, name.format(kind), None)
+        if found not in (torch.uint8, torch.int8, None):
+            with pytest.raises(TypeError, match="which leafgrad does not provide"):
+                torch.ones(2, dtype=found)
+    assert torch.float8_e5m2.is_floating_point
+    assert not torch.quint8.is_floating_point
+    with pytest.raises(NotImplementedError, match="one after the other"):
+        torch.Stream()
+    with torch.cuda.device(-1), torch.cuda.device(None):
+        assert isinstance(MemoryError(), torch.OutOfMemoryError)
+    assert torch.get_device_module("cpu") is torch.cpu
+    assert torch.random.default_generator is lg.default_generator
+    assert torch.distributions.constraints._Real is type(torch.distributions.constraints.real)
