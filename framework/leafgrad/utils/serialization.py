@@ -126,6 +126,8 @@ def load(f: Path | Readable, map_location: Any = None, *, weights_only: bool = T
         TypeError: the file object is not binary, or a tensor is of a dtype that leafgrad does not have.
         ImportError: the package safetensors is missing.
     """
+    if not isinstance(weights_only, bool):
+        raise TypeError(f"load: weights_only: expected a bool, got {type(weights_only).__name__}")
     named = functools.partial(trust.found, any_module=not weights_only)
     if isinstance(f, (str, os.PathLike)):
         other = _format_of(f)
