@@ -35,7 +35,7 @@ PACKAGES = """
 # Those whose functions are methods of tensors, too.
 METHODS_OF = ("leafgrad", "leafgrad.special", "leafgrad.linalg", "leafgrad.nn.functional")
 # What is there for old scripts alone, from ``leafgrad.compat``, is described in docs/pytorch.md.
-COMPATIBILITY = ("leafgrad.compat", "leafgrad.utils.pytorch_file")
+COMPATIBILITY = ("leafgrad.compat", "leafgrad.utils.pickles", "leafgrad.utils.pytorch_file")
 
 
 @dataclass(frozen=True)

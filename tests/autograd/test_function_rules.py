@@ -371,6 +371,8 @@ def test_gradcheck_of_missing_and_of_batched_gradients(t):
 
     x = t.ones(2, dtype=t.float64, requires_grad=True)
     assert t.autograd.gradcheck(lambda x: (x.sin() * x, x.exp()), (x,), check_batched_grad=True)
+    forward = {"check_forward_ad": True, "check_batched_forward_grad": True}
+    assert t.autograd.gradcheck(lambda x: (x.sin() * x, x.exp()), (x,), **forward)
     assert t.autograd.gradgradcheck(lambda x: (x.sin() * x, x.exp()), (x,), check_batched_grad=True)
     assert accepts(t, Pair, x)
     Pair.wrong_without = True
@@ -395,3 +397,29 @@ def test_gradcheck_of_a_gradient_that_batches_wrongly():
     assert leafgrad.autograd.gradcheck(Odd.apply, (x,))
     with pytest.raises(leafgrad.autograd.GradcheckError, match="is_grads_batched=True"):
         leafgrad.autograd.gradcheck(Odd.apply, (x,), check_batched_grad=True)
+
+
+def test_gradcheck_of_a_direction_that_batches_wrongly():
+    class Odd(leafgrad.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t * (2 if leafgrad.autograd.function.modes.get() & 16 == 0 else 3)
+
+    x = leafgrad.ones(2, dtype=leafgrad.float64, requires_grad=True)
+    assert leafgrad.autograd.gradcheck(Odd.apply, (x,), check_forward_ad=True)
+    with pytest.raises(leafgrad.autograd.GradcheckError, match="several directions"):
+        leafgrad.autograd.gradcheck(Odd.apply, (x,), check_batched_forward_grad=True)

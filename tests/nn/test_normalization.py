@@ -240,3 +240,13 @@ def test_running_statistics_of_all_batches_alike_are_as_exact_as_their_dtype():
         norm(batch[:, None])
     assert lg.allclose(norm.running_mean, batches.mean(), rtol=1e-14, atol=0)
     assert lg.allclose(norm.running_var, batches.var(1).mean(), rtol=1e-14, atol=0)
+
+
+def test_an_empty_batch_leaves_the_running_statistics():
+    norm = nn.BatchNorm1d(3)
+    x = lg.zeros(0, 3, 4, requires_grad=True)
+    y = norm(x)
+    assert y.shape == (0, 3, 4)
+    y.sum().backward()
+    assert (x.grad.shape, norm.weight.grad.tolist()) == ((0, 3, 4), [0, 0, 0])
+    assert (norm.running_mean.tolist(), norm.running_var.tolist(), norm.num_batches_tracked) == ([0] * 3, [1] * 3, 1)

@@ -87,3 +87,13 @@ def test_errors(arguments, error, pattern):
 def test_a_circular_layer_names_the_dimensions_it_expects():
     with pytest.raises(ValueError, match=r"CircularPad1d: expected 2D or 3D input \(got 4D input\)"):
         nn.CircularPad1d(1)(lg.ones(2, 4, 6, 6))
+
+
+@pytest.mark.parametrize("mode", ["constant", "reflect", "replicate", "circular"])
+@pytest.mark.parametrize("pad", [(0, 0), (-1, -1), (-1, 0), (1, -1)])
+def test_the_result_has_memory_of_its_own(mode, pad):
+    x = lg.zeros(1, 3, 4)
+    y = F.pad(x, pad, mode)
+    assert y.is_contiguous()
+    y.fill_(7)
+    assert not x.any()

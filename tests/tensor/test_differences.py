@@ -164,3 +164,8 @@ def test_gradient_errors():
         leafgrad.gradient(x, spacing=[1, 2, 3])
     with pytest.raises(RuntimeError, match="expected 1 or 2, got 3"):
         leafgrad.gradient(x, edge_order=3)
+
+
+def test_a_gradient_along_a_dimension_twice_is_refused():
+    with pytest.raises(RuntimeError, match=r"appears multiple times in the list of dims, \[1, -1\]"):
+        leafgrad.gradient(leafgrad.ones(3, 3), dim=[1, -1])

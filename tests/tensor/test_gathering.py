@@ -14,3 +14,12 @@ def test_unravel_index(device):
     assert leafgrad.unravel_index(at[:1], 8)[0].tolist() == [[0, 7]]
     with pytest.raises(ValueError, match="expected indices below 6"):
         leafgrad.unravel_index(at, (2, 3))
+
+
+def test_so_many_places_of_what_is_not_zero():
+    x = leafgrad.tensor([[0, 5], [6, 0]])
+    assert leafgrad.nonzero_static(x, size=3).tolist() == [[0, 1], [1, 0], [-1, -1]]
+    assert x.nonzero_static(size=1, fill_value=9).tolist() == [[0, 1]]
+    assert leafgrad.nonzero_static(x, size=0).shape == (0, 2)
+    with pytest.raises(RuntimeError, match="non-negative"):
+        leafgrad.nonzero_static(x, size=-1)

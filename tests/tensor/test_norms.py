@@ -18,3 +18,13 @@ def test_renorm(p):
     np.testing.assert_allclose(got, x.numpy() * np.where(norms > 1.5, 1.5 / (norms + 1e-7), 1), rtol=1e-12)
     assert (x.clone().renorm_(p, 1, 1.5) == got).all()
     assert gradcheck(lambda x: x.renorm(p, 1, 1.5), x.clone().requires_grad_())
+
+
+def test_nuclear_norms_by_their_older_name():
+    x = leafgrad.randn(2, 3, 4, dtype=leafgrad.float64)
+    leafgrad.testing.assert_close(leafgrad.norm(x[0], "nuc"), leafgrad.linalg.svdvals(x[0]).sum())
+    for dim in ((0, 2), (2, 1)):
+        leafgrad.testing.assert_close(x.norm("nuc", dim), leafgrad.linalg.matrix_norm(x, "nuc", dim))
+    assert leafgrad.norm(x[0], "nuc", keepdim=True).shape == (1, 1)
+    with pytest.raises(RuntimeError, match="dim must be a 2-tuple"):
+        leafgrad.norm(x, "nuc")

@@ -335,3 +335,16 @@ def test_what_cannot_be_cut_is_refused():
         _ = x.view(2, 2, 3).H
     with pytest.raises(ValueError, match="expected sizes of at least 0"):
         leafgrad.broadcast_shapes((2,), -1)
+
+
+def test_sums_to_sizes_that_broadcast():
+    x = leafgrad.arange(24.0).reshape(2, 3, 4)
+    for size in ((2, 3, 4), (3, 4), (4,), (1,), (3, 1), (1, 3, 1), (2, 1, 1)):
+        ones = leafgrad.ones(size, requires_grad=True)
+        (expected,) = leafgrad.autograd.grad((ones.expand(2, 3, 4) * x).sum(), ones)
+        assert (x.sum_to_size(size) == expected).all()
+        assert x.sum_to_size(*size).shape == size
+    assert x.bool().sum_to_size(1, 3, 1).dtype is leafgrad.bool
+    for size in ((2,), (1, 1, 3, 4), (3, 2)):
+        with pytest.raises(RuntimeError, match="is not expandable to size"):
+            x.sum_to_size(size)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import copy
+import functools
 import io
+import operator
 import os
 import pickle
 import random
+import re
 import struct
 import zipfile
 import zlib
@@ -19,7 +24,7 @@ import numpy as np
 import pytest
 
 import leafgrad
-from leafgrad.utils.pytorch_file import Machine
+from leafgrad.utils.pickles import Machine
 
 # PyTorch 2.13: torch.save(OrderedDict(w=base.reshape(2, 3).t(), part=base[2:4], p=Parameter(torch.ones(1).double()),
 # bf=torch.tensor([1.5, -2], dtype=torch.bfloat16), meta=[3, 0.5, "x", None, True, (torch.Size([1, 2]), torch.int8,
@@ -106,27 +111,55 @@ class Evil:
         return os.mkdir, ("evil",)
 
 
-@pytest.mark.parametrize(
-    ("obj", "name"),
-    [
-        (Evil(), r"(posix|nt)\.mkdir"),
-        ({1: np.random.default_rng(0)}, r"numpy\.\S+"),
-        ({"a": [np.random.default_rng]}, r"numpy\S*\.default_rng"),
-        (pytest.raises, r"_pytest\.\w+\.raises"),
-        (range(3), r"\S+range"),
-        (OrderedDict, "collections.OrderedDict"),
-        ((OrderedDict, 1), "collections.OrderedDict"),
-        (ChainMap({}), "collections.ChainMap"),
-        (zipfile.ZipInfo(), "zipfile.ZipInfo"),
-    ],
-)
-def test_anything_else_is_refused_by_name_and_not_run(obj, name, tmp_path, monkeypatch):
+FOREIGN = [
+    (Evil(), r"(posix|nt)\.mkdir"),
+    (np.random.default_rng(0), r"numpy\.\S+"),
+    (np.random.default_rng, r"numpy\S*\.default_rng"),
+    (pytest.raises, r"_pytest\.\w+\.raises"),
+    (range(3), r"\S+range"),
+    (OrderedDict, "collections.OrderedDict"),
+    (ChainMap({}), "collections.ChainMap"),
+    (zipfile.ZipInfo(), "zipfile.ZipInfo"),
+    (functools.partial(os.mkdir, "evil"), "functools.partial"),
+]
+
+
+@pytest.mark.parametrize(("obj", "name"), FOREIGN)
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_anything_else_is_not_run_and_stands_by_its_name(obj, name, protocol, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for protocol in (2, 4):
-        data = archive(pickle.dumps(obj, protocol=protocol))
-        with pytest.raises(RuntimeError, match=f"it has {name} in it; leafgrad reads tensors, numbers"):
-            load(data)
+    with pytest.raises(RuntimeError, match=f"it has {name} in it; leafgrad reads tensors, numbers"):
+        load(archive(pickle.dumps(obj, protocol=protocol)))
+    found = load(archive(pickle.dumps({"epoch": 3, "other": [(obj, 1)]}, protocol=protocol)), map_location="cpu")
+    assert found["epoch"] == 3
+    ((inert, one),) = found["other"]
+    assert one == 1
+    assert re.fullmatch(f"<{name}, which was not loaded>", repr(copy.deepcopy(inert)))
+    uses = [bool, len, list, float, "{0[0]}".format, operator.methodcaller("f"), lambda x: x(), lambda x: x + 1]
+    for use in uses:
+        with pytest.raises(
+            TypeError, match=f"expected an object, got <{name}, which was not loaded>, .*add_safe_globals"
+        ):
+            use(inert)
     assert not list(tmp_path.iterdir())
+
+
+class Options:
+    """What a checkpoint may hold beside tensors."""
+
+    def __init__(self, lr):
+        self.lr = lr
+
+
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_objects_of_classes_that_the_caller_trusts(protocol):
+    data = archive(pickle.dumps([Options(0.5), {"again": Options}], protocol=protocol))
+    with leafgrad.serialization.safe_globals([Options]):
+        options, again = load(data)
+    assert (type(options), options.lr, again) == (Options, 0.5, {"again": Options})
+    assert repr(load(data)[0]) == f"<{__name__}.Options, which was not loaded>"
+    with leafgrad.serialization.safe_globals([(SimpleNamespace, f"{__name__}.Options")]):
+        assert load(data)[0] == SimpleNamespace(lr=0.5)
 
 
 @pytest.mark.parametrize("protocol", [2, 4])
@@ -338,6 +371,39 @@ def test_complex_tensors_of_pytorch_conjugated_or_not(tmp_path):
     found = leafgrad.load(tmp_path / "z.pt")
     assert (found["z"].dtype, found["z"].tolist()) == (leafgrad.complex64, [1 + 2j, 3])
     assert (found["conj"].dtype, found["conj"].tolist()) == (leafgrad.complex128, [1 - 2j, 3])
+
+
+# PyTorch 2.13: torch.save({"w": base.t(), "row": base[1], "n": 3}, f, _use_new_zipfile_serialization=False) with
+# base = torch.arange(6.).reshape(2, 3).
+OLD = zlib.decompress(
+    base64.b85decode(
+        "c-n1HyH3L}6iwo^1w)}cB{s&eR8?saOmsk9EFLXO78HfVYJ#k|*Kt~bR4Gd<$~Q1D@@sqo5(77_kQi$DUdhMD=bY=@dZXg!z59Lq"
+        "^m%tw&#mh(f_(yp<JJtr7%Hh{AcZ&LDvf0VCKB8#-iTOh!9AXYv7dnT>QV&t^N@RK{K8Wp6R;h(gkTy;rJ=+um*6Q*G?ba`+J%Np"
+        "22f#kmi>8}h>pPwv{XS<_c9%elzNIkX0Zr8&689rZ`7n<IgVQ?#F6O_IFRKN+7;5*_e+q1?QS9GqSbDnwi@Tn##yt~fYKsIFw8JV"
+        "`9?#f#|%c8HG?%~GBShpd4MAe9%!66rMD{NiicNmpefLkK5S^%>_c@SqvRO2B1{vJXr<eBv~;QU(1T22hnZ8@okxYxo`(HC94w|z"
+        ";E<8xA0EJ1rDOW_vhjcAm)JVEv2v`B&M&z4c*y"
+    )
+)
+
+
+def test_files_before_pytorch_1_6():
+    found = load(OLD)
+    assert (found["w"].tolist(), found["n"]) == ([[0, 3], [1, 4], [2, 5]], 3)
+    found["row"].fill_(9)
+    assert found["w"].tolist() == [[0, 9], [1, 9], [2, 9]]
+    for end in range(len(OLD)):
+        with pytest.raises(RuntimeError, match="load: BytesIO: expected"):
+            load(OLD[:end])
+
+
+def test_random_damage_of_files_before_pytorch_1_6():
+    draw = random.Random(0)
+    for _ in range(300):
+        data = bytearray(OLD)
+        for _ in range(draw.randrange(1, 4)):
+            data[draw.randrange(len(data))] = draw.randrange(256)
+        with contextlib.suppress(RuntimeError):
+            load(bytes(data))
 
 
 def test_as_pytorch_reads_its_own(tmp_path):

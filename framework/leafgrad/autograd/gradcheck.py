@@ -11,6 +11,7 @@ from typing import Any
 
 from leafgrad import backends, dtypes
 from leafgrad.autograd import api
+from leafgrad.batching.vmap import vmap
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.complex import view_as_complex, view_as_real
 from leafgrad.tensor.inplace import write
@@ -39,6 +40,7 @@ def gradcheck(
     check_undefined_grad: bool = True,
     check_grad_dtypes: bool = False,
     check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
     check_forward_ad: bool = False,
     check_backward_ad: bool = True,
     fast_mode: bool = False,
@@ -57,6 +59,7 @@ def gradcheck(
         check_undefined_grad: check that outputs without gradient count as outputs with gradient zero.
         check_grad_dtypes: also check the dtype of gradients.
         check_batched_grad: also check that several gradients at once, ``is_grads_batched=True``, are those one by one.
+        check_batched_forward_grad: the same of derivatives along several directions, by ``vmap`` of forward mode.
         check_forward_ad: also check forward mode (``leafgrad.autograd.forward.push``).
         check_backward_ad: check the backward pass.
         fast_mode: compare along one random direction, at the cost of a few evaluations for any size.
@@ -74,6 +77,8 @@ def gradcheck(
             check.undefined_gradients()
         if check_backward_ad and check_batched_grad:
             check.batched_gradients()
+        if check_batched_forward_grad:
+            check.batched_directions()
     except GradcheckError:
         if raise_exception:
             raise
@@ -359,6 +364,20 @@ class Check:
                     raise GradcheckError(
                         f"For output {j} and input {i}: gradients taken at once with is_grads_batched=True are others "
                         "than those taken one by one"
+                    )
+
+    def batched_directions(self) -> None:
+        """Derivatives along two directions in each input, at once and one by one."""
+        for i in self.tracked:
+            x = self.point[i]
+            for j, out in enumerate(differentiable(self.func(*self.point))):
+                directions = [like(x, random(x)), like(x, 1 - random(x))]
+                alone = [pushed(out, x, direction) for direction in directions]
+                both = vmap(lambda u, out=out, x=x: pushed(out, x, u))(stack(directions))
+                if not all(self.close(host(alone[k]), host(both[k])) for k in range(2)):
+                    raise GradcheckError(
+                        f"For output {j} and input {i}: derivatives along several directions, by vmap of forward mode, "
+                        "are others than those along one after the other"
                     )
 
     def close(self, a: Any, b: Any) -> bool:

@@ -22,6 +22,15 @@ complex32 = chalf = AbsentDtype("complex32", complex=True)
 uint16, uint32, uint64 = AbsentDtype("uint16"), AbsentDtype("uint32"), AbsentDtype("uint64")
 
 
+NARROW = (
+    "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn_x2 qint8 quint8 qint32 "
+    "quint4x2 quint2x4 uint1 uint2 uint3 uint4 uint5 uint6 uint7 int1 int2 int3 int4 int5 int6 int7 bits8 bits16"
+).split()
+DTYPES = {name: AbsentDtype(name) for name in NARROW}
+for _dtype in DTYPES.values():
+    _dtype.is_floating_point = _dtype.name.startswith("float")
+
+
 class AbsentLayout:
     """A layout that no tensor has, to compare with."""
 

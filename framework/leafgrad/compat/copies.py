@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from leafgrad.dtypes import contiguous_format
 from leafgrad.tensor.tensor import Tensor
 
 # Methods that give views.
@@ -20,7 +21,10 @@ def copying(name: str) -> Callable[..., Any]:
 
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
         found = method(input, *args, **kwargs)
-        return tuple([part.clone() for part in found]) if isinstance(found, (tuple, list)) else found.clone()
+        parts = [
+            p.clone(memory_format=contiguous_format) for p in (found if isinstance(found, (tuple, list)) else [found])
+        ]
+        return tuple(parts) if isinstance(found, (tuple, list)) else parts[0]
 
     function.__name__ = function.__qualname__ = f"{name}_copy"
     function.__doc__ = f"``{name}`` as a copy."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from leafgrad import dtypes
@@ -24,6 +25,33 @@ def are_deterministic_algorithms_enabled() -> bool:
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether ``use_deterministic_algorithms`` was last asked for warnings alone."""
     return _warn_only
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """``use_deterministic_algorithms`` by the words "default", "warn" and "error", or their numbers."""
+    modes = ("default", "warn", "error")
+    if debug_mode not in (*modes, 0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected `default`, `warn`, `error`, 0, 1 or 2: {debug_mode}")
+    number = modes.index(debug_mode) if isinstance(debug_mode, str) else debug_mode
+    use_deterministic_algorithms(number > 0, warn_only=number == 1)
+
+
+def get_deterministic_debug_mode() -> int:
+    """What ``set_deterministic_debug_mode`` was last told, as a number."""
+    return (1 if _warn_only else 2) if _deterministic else 0
+
+
+def get_device_module(device: Any = None) -> Any:
+    """The module of functions of a device, ``torch.cpu`` or ``torch.cuda``.
+
+    Raises:
+        RuntimeError: there is none for this device.
+    """
+    kind = getattr(device, "type", str(device).partition(":")[0]) if device is not None else "cpu"
+    if kind not in ("cpu", "cuda"):
+        raise RuntimeError(f"get_device_module: expected a CPU or CUDA device, got {device!r}")
+    top = "torch" if dtypes.namespace == "torch" else "leafgrad"
+    return import_module(f"{top}.{kind}")
 
 
 def set_float32_matmul_precision(precision: str) -> None:

@@ -251,8 +251,11 @@ copysign.vjp(x=lambda g, out, x: where(x == 0, 0, g * (out / x)), y=zero)
 
 @op("elementwise", "float")
 def nextafter(xp: Any, x: Any, y: Any) -> Any:
-    """The next number after x in the direction of y. It has no gradient. (...), (...) -> (...)"""
+    """The next number after x in the direction of y. (...), (...) -> (...)"""
     return xp.nextafter(x, y)
+
+
+nextafter.vjp(x=lambda g: g, y=zero)
 
 
 @nextafter.kernel("bfloat16")

@@ -154,6 +154,8 @@ def gradient(
     expect_tensor(input, "input", "gradient")
     wanted = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
     over = [one_dim(input, d, "gradient") for d in wanted]
+    if len(set(over)) < len(over):
+        raise RuntimeError(f"gradient: dim: a dimension appears multiple times in the list of dims, {list(wanted)}")
     if not isinstance(spacing, (int, float, list, tuple, type(None))):
         raise TypeError(
             f"gradient: spacing: expected a number or a list, got {type(spacing).__name__}; put it in a list"

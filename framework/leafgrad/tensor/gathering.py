@@ -233,6 +233,21 @@ def argwhere(input: Tensor) -> Tensor:
     return out
 
 
+@public
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """The first ``size`` rows of ``argwhere``, and below them rows of ``fill_value``. (...) -> (size, dim) int64
+
+    Raises:
+        RuntimeError: ``size`` is negative.
+    """
+    found = argwhere(input)
+    if size < 0:
+        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, got {size}")
+    made = found.new_full((size, found.shape[1]), fill_value)
+    made[: found.shape[0]] = found[:size]
+    return made
+
+
 @public(out="exact")
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Like ``argwhere``; with ``as_tuple`` one tensor (how many,) for each dimension, which can index ``input``."""

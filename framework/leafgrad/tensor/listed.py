@@ -37,7 +37,7 @@ FUNCTIONS: Final = {
         einsum tensordot
     """,
     "leafgrad.tensor.gathering": """
-        argwhere gather index_select masked_select nonzero take take_along_dim unravel_index
+        argwhere gather index_select masked_select nonzero nonzero_static take take_along_dim unravel_index
     """,
     "leafgrad.tensor.histograms": """
         bincount histc histogram
@@ -141,7 +141,7 @@ METHODS: Final = {
         contiguous is_contiguous layout
     """,
     "leafgrad.tensor.gathering": """
-        argwhere gather index_select masked_select nonzero take take_along_dim
+        argwhere gather index_select masked_select nonzero nonzero_static take take_along_dim
     """,
     "leafgrad.tensor.histograms": """
         bincount histc histogram
@@ -216,8 +216,8 @@ METHODS: Final = {
     """,
     "leafgrad.tensor.shapes": """
         T adjoint broadcast_to dim element_size expand expand_as flatten mT moveaxis movedim ndimension nelement numel
-        permute ravel reshape reshape_as size squeeze stride swapaxes swapdims t transpose unflatten unsqueeze view
-        view_as
+        permute ravel reshape reshape_as size squeeze stride sum_to_size swapaxes swapdims t transpose unflatten
+        unsqueeze view view_as
     """,
     "leafgrad.tensor.statistics": """
         amax amin aminmax argmax argmin corrcoef cov max median min mode nanmedian nanquantile quantile unique

@@ -1018,11 +1018,13 @@ class Methods:
     ) -> Tensor:
         """Zeros of shape ``size``, of this tensor's dtype and device unless others are given."""
     def nextafter(self, other: Any) -> Tensor:
-        """The next number after x in the direction of y. It has no gradient. (...), (...) -> (...)"""
+        """The next number after x in the direction of y. (...), (...) -> (...)"""
     def nextafter_(self, other: Any) -> Tensor:
         """``nextafter`` in place; returns the tensor."""
     def nonzero(self, *, as_tuple: builtins.bool = False) -> Any:
         """Like ``argwhere``; with ``as_tuple`` one tensor (how many,) for each dimension, which can index ``input``."""
+    def nonzero_static(self, *, size: builtins.int, fill_value: builtins.int = -1) -> Tensor:
+        """The first ``size`` rows of ``argwhere``, and below them rows of ``fill_value``. (...) -> (size, dim) int64"""
     def norm(
         self,
         p: builtins.float | builtins.str | None = "fro",
@@ -1269,6 +1271,8 @@ class Methods:
         dtype: Any = None,
     ) -> Tensor:
         """Sum over ``dim``; integers and bools are added up in int64."""
+    def sum_to_size(self, *size: Any) -> Tensor:
+        """The sum over the dimensions that are 1 or missing in ``size``. (...) -> size"""
     def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> return_types.svd:
         """U, S and V with ``input`` = U diag(S) V^H; succeeded by ``linalg.svd``, which gives V^H."""
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:

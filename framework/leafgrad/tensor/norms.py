@@ -184,9 +184,12 @@ def rank(s: Tensor, atol: float, rtol: float) -> Tensor:
 
 def tolerances(A: Tensor, atol: Any, rtol: Any, function: str) -> tuple[float, float]:
     """Both tolerances as floats, with PyTorch's defaults."""
+    atol, rtol = (t.item() if isinstance(t, Tensor) and t.numel() == 1 else t for t in (atol, rtol))
     for name, value in (("atol", atol), ("rtol", rtol)):
         if value is not None and not isinstance(value, (int, float)):
-            raise TypeError(f"{function}: {name}: expected a number or None, got {type(value).__name__}")
+            raise TypeError(
+                f"{function}: {name}: expected a number, a tensor of one or None, got {type(value).__name__}"
+            )
     if rtol is None:
         rtol = 0.0 if atol else max(A.shape[-2:]) * EPS[A.dtype.to_real().name]
     return float(atol or 0.0), float(rtol)

@@ -374,6 +374,21 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
     return self.expand(arguments.expect_tensor(other, "other", "expand_as").shape)
 
 
+@public(only="Tensor")
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """The sum over the dimensions that are 1 or missing in ``size``. (...) -> size
+
+    Raises:
+        RuntimeError: a tensor of that size does not broadcast to this one's.
+    """
+    wanted = arguments.shape(size, "size", "sum_to_size")
+    added = self.ndim - len(wanted)
+    if added < 0 or any(w not in (1, n) for w, n in zip(wanted, self.shape[max(added, 0) :], strict=True)):
+        raise RuntimeError(f"size {list(wanted)} is not expandable to size {list(self.shape)}.")
+    over = [i for i, n in enumerate(self.shape) if i < added or (n != 1 and wanted[i - added] == 1)]
+    return (self.sum(over, dtype=self.dtype) if over else self).reshape(wanted)
+
+
 @public
 def broadcast_to(input: Tensor, *size: Any) -> Tensor:
     """``input.expand(size)``"""

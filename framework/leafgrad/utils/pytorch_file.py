@@ -1,89 +1,31 @@
-"""Files of ``torch.save``, read without running any code that is in them.
+"""Files of ``torch.save``: a zip archive with a pickle and the bytes of each storage.
 
-Such a file is a zip archive with a pickle and the bytes of each storage. A pickle is a program for a stack machine. The
-one here knows the operations that build containers, numbers, strings and tensors, and calls nothing by name but what
-CALLS lists. Format: torch/serialization.py and pickletools.py.
+Before PyTorch 1.6 it was several pickles, and the bytes of all storages after them. Format: torch/serialization.py.
 """
 
 from __future__ import annotations
 
 import io
-import math
-import pickletools
 import sys
 import zipfile
-from argparse import Namespace
-from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable
-from pathlib import Path, PureWindowsPath
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO
 
-from leafgrad import devices, dtypes
-from leafgrad.tensor.interop import strided
-from leafgrad.tensor.size import Size
-from leafgrad.tensor.tensor import Tensor
 from leafgrad.utils.bounds import Bounds
-from leafgrad.utils.structure import FACTORIES
+from leafgrad.utils.pickles import REMEDY, Machine
 
-MAGIC = b"PK\x03\x04"
-
-STORAGES = {
-    "FloatStorage": dtypes.float32,
-    "DoubleStorage": dtypes.float64,
-    "HalfStorage": dtypes.float16,
-    "BFloat16Storage": dtypes.bfloat16,
-    "ComplexFloatStorage": dtypes.complex64,
-    "ComplexDoubleStorage": dtypes.complex128,
-    "LongStorage": dtypes.int64,
-    "IntStorage": dtypes.int32,
-    "ShortStorage": dtypes.int16,
-    "CharStorage": dtypes.int8,
-    "ByteStorage": dtypes.uint8,
-    "BoolStorage": dtypes.bool_,
-}
-
-REMEDY = (
-    "leafgrad reads tensors, numbers, strings and containers of them; where PyTorch is installed, save a state_dict()"
-)
-
-
-class Name(NamedTuple):
-    """Something that a pickle refers to as module and name; it is never looked up there."""
-
-    module: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.module}.{self.name}"
-
-
-class Storage(NamedTuple):
-    """Memory of tensors."""
-
-    memory: Any
-    dtype: dtypes.dtype
-
-
-class Unbuilt:
-    """An array of NumPy's whose state has not come, and the numbers under which it is remembered."""
-
-    def __init__(self) -> None:
-        self.places: list[Any] = []
-
-    def __str__(self) -> str:
-        return "an array without a shape"
+LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # the number with which files before PyTorch 1.6 begin
+VERSION = 1001  # of their format
 
 
 def read(data: bytes) -> Any:
     """What ``torch.save`` wrote, with tensors on the CPU; those that share memory there share it here.
 
-    Parameters become tensors that require grad.
-
     Raises:
         ValueError: it is no such file, has something else in it, or would take too long; the message names it.
     """
     try:
+        if data.startswith(LEGACY):
+            return _legacy(io.BytesIO(data), Bounds(len(data)))
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return _object(archive, Bounds(len(data)))
     except (zipfile.BadZipFile, LookupError, TypeError, AttributeError, OverflowError, EOFError, RuntimeError) as error:
@@ -107,289 +49,27 @@ def _object(archive: zipfile.ZipFile, bounds: Bounds) -> Any:
     order = stored("byteorder").decode() if folder + "byteorder" in entries else "little"
     if order != sys.byteorder:
         raise ValueError(f"its numbers are {order}-endian, and this machine is {sys.byteorder}-endian")
-    return Machine(lambda key: stored(f"data/{key}"), bounds).run(stored("data.pkl"))
+    return Machine(lambda key, _: stored(f"data/{key}"), bounds).run(stored("data.pkl"))
 
 
-class Machine:
-    """Runs one pickle.
+def _legacy(file: BinaryIO, bounds: Bounds) -> Any:
+    """A file before PyTorch 1.6: a number, a version, the system, the object, the storages' keys, and their bytes."""
+    none = Machine(lambda key, size: bytes(0), bounds)
+    _, version, system, start = none.run(file), none.run(file), none.run(file), file.tell()
+    if version != VERSION or not isinstance(system, dict) or system.get("little_endian") is not True:
+        raise ValueError(f"it is of version {version!r:.40} or of a machine that is not little-endian; {REMEDY}")
+    sizes: dict[str, int] = {}
 
-    Args:
-        stored: gives the bytes of a storage by its key.
-        bounds: of the file.
-    """
+    def noted(key: str, size: int) -> bytes:
+        bounds.spend(size)
+        sizes[key] = size
+        return bytes(size)
 
-    def __init__(self, stored: Callable[[str], bytes], bounds: Bounds) -> None:
-        self._stored = stored
-        self._bounds = bounds
-        self._marks: list[int] = []  # how long the stack was where the items of containers begin
-        self._storages: dict[str, Storage] = {}
-        self._stack: list[Any] = []
-        self._memo: dict[int, Any] = {}
-
-    def run(self, pickle: bytes) -> Any:
-        """What the pickle builds."""
-        for operation, argument, _ in pickletools.genops(pickle):
-            if operation.name == "STOP":
-                break
-            name = operation.name
-            act = OPERATIONS.get(name)
-            if act is not None:
-                act(self, argument)
-            elif name in PUSHED:
-                self._stack.append(argument)
-            elif name in CONSTANTS:
-                self._stack.append(CONSTANTS[name]())
-            else:
-                raise ValueError(f"its pickle has the operation {name}; {REMEDY}")
-        return self._values([self._stack.pop()])[0]
-
-    def _since_mark(self) -> list[Any]:
-        """The items above the last mark, taken off with it."""
-        start = self._marks.pop()
-        items = self._stack[start:]
-        del self._stack[start:]
-        return items
-
-    def _last(self, count: int) -> list[Any]:
-        """The last items, taken off."""
-        items = self._stack[-count:]
-        del self._stack[-count:]
-        return items
-
-    def _values(self, items: list[Any]) -> list[Any]:
-        """``items``, none of which may be a mere name."""
-        for item in items:
-            if type(item) in MERE:
-                raise ValueError(f"it has {item} in it; {REMEDY}")
-        return items
-
-    def _put(self, index: Any) -> None:
-        place = len(self._memo) if index is None else index
-        self._memo[place] = self._stack[-1]
-        if type(self._stack[-1]) is Unbuilt:
-            self._stack[-1].places.append(place)
-
-    def _name(self, module: str, name: str) -> None:
-        found = Name(MOVED.get(module, module), name)
-        known = module == "torch" and dtypes.BY_NAME.get(name)
-        self._stack.append(known or BUILTINS.get(found) or found)
-
-    def _tuple(self, items: list[Any]) -> None:
-        names = bool(items) and type(items[0]) in (str, Name) and items[0] in NAMING
-        self._stack.append(tuple(items if names else self._values(items)))
-
-    def _append(self, items: list[Any]) -> None:
-        self._container((list, deque)).extend(self._values(items))
-
-    def _add(self, items: list[Any]) -> None:
-        self._container(set).update(self._keys(items))
-
-    def _set(self, items: list[Any]) -> None:
-        self._container(dict).update(zip(self._keys(items[::2]), self._values(items[1::2]), strict=True))
-
-    def _keys(self, items: list[Any]) -> list[Any]:
-        return keys(items, self._bounds)
-
-    def _container(self, kind: Any) -> Any:
-        if not isinstance(self._stack[-1], kind):
-            raise ValueError(f"its pickle adds items to a {type(self._stack[-1]).__name__}; {REMEDY}")
-        return self._stack[-1]
-
-    def _call(self) -> None:
-        function, arguments = self._last(2)
-        if not isinstance(function, (Name, type)):  # its text might be endless
-            raise ValueError(f"it is damaged: it calls a {type(function).__name__}")
-        if function not in CALLS:
-            raise ValueError(f"it has {function} in it; {REMEDY}")
-        self._bounds.copied(*arguments)
-        self._stack.append(CALLS[function](*arguments, *([self._bounds] if function in HASHING and arguments else [])))
-
-    def _state(self) -> None:
-        """Attributes: a state_dict has the versions of its modules, by which they know what to bring up to date."""
-        state = self._stack.pop()
-        self._bounds.copied(state, *(state if type(state) is tuple else ()))
-        last = self._stack[-1]
-        if type(last) in STATES:
-            self._stack[-1] = made = STATES[type(last)](last, state)
-            self._memo.update(dict.fromkeys(getattr(last, "places", ()), made))
-            return
-        if type(self._stack[-1]) is not OrderedDict or not isinstance(state, dict) or set(state) - {"_metadata"}:
-            raise ValueError(f"it has a {type(self._stack[-1]).__name__} with attributes in it; {REMEDY}")
-        vars(self._stack[-1]).update(state)
-
-    def _storage(self) -> None:
-        kind, name, key, _, count = self._stack.pop()
-        if kind != "storage" or name.name not in STORAGES:
-            raise ValueError(f"it has {name} in it, and leafgrad has no such dtype; {REMEDY}")
-        if key not in self._storages:
-            self._storages[key] = self._elements(name.name, bytearray(self._stored(key)), count)
-        self._stack.append(self._storages[key])
-
-    def _elements(self, kind: str, memory: bytearray, count: int) -> Storage:
-        if len(memory) != STORAGES[kind].itemsize * count:
-            raise ValueError(f"it is damaged: a storage of {count} elements has {len(memory)} bytes")
-        return Storage(memory, STORAGES[kind])
-
-
-def tensor(
-    storage: Storage, offset: int, size: Any, stride: Any, requires_grad: Any = False, _: Any = None, bits: Any = None
-) -> Tensor:
-    """The part of a storage with these sizes and strides, in elements; conjugated or negated if ``bits`` say so."""
-    if not isinstance(storage, Storage):
-        raise ValueError(f"it is damaged: it has a tensor of a {type(storage).__name__}")
-    made = strided(storage.memory, dtype=storage.dtype, size=size, stride=stride, offset=offset)
-    bits = bits if isinstance(bits, dict) else {}
-    made = made.conj() if bits.get("conj") else made
-    made = -made if bits.get("neg") else made
-    return made.requires_grad_(bool(requires_grad))
-
-
-def parameter(data: Tensor, requires_grad: bool, *_: Any) -> Tensor:
-    """A Parameter, as a tensor."""
-    return data.requires_grad_(requires_grad)
-
-
-def hashable(key: Any) -> Any:
-    """A key, or an item of a set, if its hash is cheap: tuples in tuples and colliding integers take for ever."""
-    for part in key if type(key) is tuple else (key,):
-        plain = part is None or isinstance(part, (str, bytes, int, float, complex, dtypes.dtype, devices.device))
-        if not plain or (isinstance(part, int) and abs(part) >= 2**60):
-            raise ValueError(f"it has a {type(part).__name__} that is large or not flat as a key or in a set; {REMEDY}")
-    return key
-
-
-def keys(items: Any, bounds: Bounds) -> list[Any]:
-    """Items, all of which may be keys."""
-    return [bounds.key(hashable(item)) for item in items]
-
-
-def mapping(items: Any, bounds: Bounds) -> dict[Any, Any]:
-    """A dict of a dict, or of pairs."""
-    pairs = items.items() if isinstance(items, dict) else items
-    return {bounds.key(hashable(key)): value for key, value in pairs}
-
-
-def encoded(text: str, encoding: str) -> bytes:
-    """Bytes, as pickles of protocol 2 have them."""
-    if encoding != "latin1":
-        raise ValueError(f"it is damaged: it has bytes in the encoding {encoding!r:.40}")
-    return text.encode("latin1")
-
-
-def number_kind(name: str, *_: Any) -> dtypes.dtype:
-    """A dtype of NumPy's."""
-    if name not in NUMBERS:
-        raise ValueError(f"it has numbers of NumPy's dtype {name!r:.40}, which leafgrad has not; {REMEDY}")
-    return NUMBERS[name]
-
-
-def in_order(kind: dtypes.dtype, state: Any) -> dtypes.dtype:
-    """The dtype, if its bytes are in this machine's order."""
-    if state[1] not in ("|", "=", "<" if sys.byteorder == "little" else ">"):
-        raise ValueError(f"it has numbers in the byte order {state[1]!r:.40}; {REMEDY}")
-    return kind
-
-
-def array(kind: dtypes.dtype, data: bytes, shape: Any = (), fortran: bool = False) -> Any:
-    """A NumPy array of these bytes."""
-    if len(data) != math.prod(shape) * kind.itemsize:
-        raise ValueError(f"it is damaged: an array of shape {shape} has {len(data)} bytes")
-    order = range(len(shape)) if fortran else range(len(shape))[::-1]
-    steps, step = [0] * len(shape), 1
-    for d in order:
-        steps[d], step = step, step * max(1, shape[d])
-    return strided(bytearray(data), dtype=kind, size=shape, stride=steps, offset=0).numpy()
-
-
-def with_attributes(obj: Any, state: dict[str, Any]) -> Any:
-    """A Namespace with what it holds."""
-    vars(obj).update(state)
-    return obj
-
-
-MOVED = {  # modules by what they were called in Python 2, NumPy 1 and Python 3.13
-    "__builtin__": "builtins",
-    "numpy.core.multiarray": "numpy._core.multiarray",
-    "pathlib._local": "pathlib",
-}
-NUMBERS = {
-    "b1": dtypes.bool_, "u1": dtypes.uint8, "i1": dtypes.int8, "i2": dtypes.int16, "i4": dtypes.int32,
-    "i8": dtypes.int64, "f2": dtypes.float16, "f4": dtypes.float32, "f8": dtypes.float64,
-}  # fmt: skip
-BUILTINS: dict[Any, type] = {Name("builtins", kind.__name__): kind for kind in FACTORIES}
-STATES: dict[type, Callable[[Any, Any], Any]] = {
-    Namespace: with_attributes,
-    SimpleNamespace: with_attributes,
-    dtypes.dtype: in_order,
-    Unbuilt: lambda _, state: array(state[2], state[4], state[1], state[3]),
-}
-CALLS: dict[Any, Callable[..., Any]] = {
-    Name("collections", "Counter"): lambda *counts: Counter(mapping(*counts) if counts else ()),
-    Name("collections", "defaultdict"): lambda factory=None: defaultdict(factory),
-    Name("collections", "deque"): deque,
-    Name("argparse", "Namespace"): Namespace,
-    Name("types", "SimpleNamespace"): SimpleNamespace,
-    Name("pathlib", "PosixPath"): Path,
-    Name("pathlib", "WindowsPath"): PureWindowsPath,
-    Name("builtins", "frozenset"): lambda *items: frozenset(keys(*items) if items else ()),
-    Name("builtins", "bytes"): lambda: b"",
-    Name("builtins", "complex"): complex,
-    Name("builtins", "slice"): slice,
-    Name("_codecs", "encode"): encoded,
-    Name("numpy", "dtype"): number_kind,
-    Name("numpy._core.multiarray", "scalar"): lambda kind, data: array(kind, data)[()],
-    Name("numpy._core.multiarray", "_reconstruct"): lambda *_: Unbuilt(),
-    set: lambda *items: set(keys(*items) if items else ()),
-    Name("collections", "OrderedDict"): lambda *pairs: OrderedDict(mapping(*pairs) if pairs else ()),
-    Name("torch._utils", "_rebuild_tensor_v2"): tensor,
-    Name("torch._utils", "_rebuild_parameter"): parameter,
-    Name("torch", "Size"): Size,
-    Name("torch", "device"): devices.device,
-}
-HASHING = {  # given the bounds of the file, too
-    Name("builtins", "frozenset"),
-    Name("collections", "Counter"),
-    Name("collections", "OrderedDict"),
-    set,
-}
-MERE = (Name, Unbuilt)
-NAMING = ("storage", Name("numpy", "ndarray"))  # which begin tuples that may have names in them
-PUSHED = frozenset(
-    "BINUNICODE SHORT_BINUNICODE BINUNICODE8 SHORT_BINBYTES BINBYTES BINFLOAT "
-    "BININT BININT1 BININT2 LONG1 LONG4 INT".split()
-)
-CONSTANTS: dict[str, Callable[[], Any]] = {
-    "EMPTY_DICT": dict,
-    "EMPTY_LIST": list,
-    "EMPTY_SET": set,
-    "EMPTY_TUPLE": tuple,
-    "NONE": lambda: None,
-    "NEWTRUE": lambda: True,
-    "NEWFALSE": lambda: False,
-}
-OPERATIONS: dict[str, Callable[[Any, Any], object]] = {
-    "PROTO": lambda machine, _: None,
-    "MARK": lambda machine, _: machine._marks.append(len(machine._stack)),
-    "FRAME": lambda machine, _: None,
-    "BINPUT": Machine._put,
-    "LONG_BINPUT": Machine._put,
-    "MEMOIZE": Machine._put,
-    "BINGET": lambda machine, index: machine._stack.append(machine._memo[index]),
-    "LONG_BINGET": lambda machine, index: machine._stack.append(machine._memo[index]),
-    "GLOBAL": lambda machine, text: machine._name(*text.split(" ")),
-    "STACK_GLOBAL": lambda machine, _: machine._name(*machine._last(2)),
-    "TUPLE": lambda machine, _: machine._tuple(machine._since_mark()),
-    "TUPLE1": lambda machine, _: machine._tuple(machine._last(1)),
-    "TUPLE2": lambda machine, _: machine._tuple(machine._last(2)),
-    "TUPLE3": lambda machine, _: machine._tuple(machine._last(3)),
-    "APPEND": lambda machine, _: machine._append(machine._last(1)),
-    "APPENDS": lambda machine, _: machine._append(machine._since_mark()),
-    "ADDITEMS": lambda machine, _: machine._add(machine._since_mark()),
-    "FROZENSET": lambda machine, _: machine._stack.append(frozenset(machine._keys(machine._since_mark()))),
-    "SETITEM": lambda machine, _: machine._set(machine._last(2)),
-    "SETITEMS": lambda machine, _: machine._set(machine._since_mark()),
-    "REDUCE": lambda machine, _: machine._call(),
-    "NEWOBJ": lambda machine, _: machine._call(),
-    "BUILD": lambda machine, _: machine._state(),
-    "BINPERSID": lambda machine, _: machine._storage(),
-}
+    Machine(noted, bounds).run(file)
+    keys = none.run(file)
+    found = {}
+    for key in keys if isinstance(keys, list) else ():
+        file.read(8)  # how many elements there are
+        found[key] = file.read(sizes.get(key, 0))
+    file.seek(start)
+    return Machine(lambda key, _: found[key], bounds).run(file)

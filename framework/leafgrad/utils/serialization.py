@@ -7,30 +7,34 @@ is ever pickled or unpickled, so loading runs no code.
 
 from __future__ import annotations
 
+import functools
 import os
 from argparse import Namespace
 from collections import OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, Protocol, cast, runtime_checkable
 
 from leafgrad import plugins
 from leafgrad.tensor.data import as_tensor
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.utils import trust
 
 __all__ = ["load", "save"]
 
 METADATA = "leafgrad"
 OURS = ("", ".safetensors", ".pt", ".pth", ".ckpt", ".bin")  # suffixes for which no plugin is asked
 ZIP = b"PK\x03\x04"  # how files of torch.save begin
-# How its files before PyTorch 1.6 and bare pickles begin.
+LEGACY = b"\x80\x02\x8a\nl\xfc"  # and how they did before PyTorch 1.6
+# How pickles begin.
 PICKLES = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
 PICKLED = (
-    "it is a pickle, as torch.save wrote it before PyTorch 1.6, and leafgrad never unpickles, since that can run any "
-    "code. Where PyTorch is installed, load it with weights_only=True and save it again"
+    "it is a pickle that is not of torch.save, and leafgrad never unpickles, since that can run any code. Save what it "
+    "has by leafgrad.save, or where PyTorch is installed by torch.save"
 )
 
 Path = str | os.PathLike[str]
+Named = Callable[[set[str]], Mapping[str, Any]]
 
 
 @runtime_checkable
@@ -59,13 +63,15 @@ def save(obj: Any, f: Path | Writable) -> None:
         obj: a tensor, number, string, bool, None, path, NumPy array or scalar, or a dict, OrderedDict, Counter,
             defaultdict, Namespace, list, tuple, deque, set or frozenset of such, nested at will. State dicts of
             modules, optimizers and schedules are. What stands in several places is stored once; tensors that overlap in
-            memory do so again. Other mappings become a dict, named tuples a tuple.
+            memory do so again. Other mappings become a dict, named tuples a tuple. Modules and other objects are stored
+            as the name of their class and their attributes, functions, classes and dtypes as their names, if they can
+            be imported.
         f: the path, or a binary file to write to. Where a plugin has a format for the suffix of the path, as ".npz",
             the file is of that.
 
     Raises:
-        TypeError: something else is in ``obj``; the message says where. ValueError: a container contains itself, or
-            there are more than 100 MB of numbers and strings. RuntimeError: there is no such folder,
+        TypeError: something else is in ``obj``; the message says where. ValueError: a container or object contains
+            itself, or there are more than 100 MB of numbers and strings. RuntimeError: there is no such folder,
             or a tensor was written while it was saved.
         OSError: the system could not write all of it. ImportError: the package safetensors is missing.
     """
@@ -96,39 +102,45 @@ def save(obj: Any, f: Path | Writable) -> None:
 def load(f: Path | Readable, map_location: Any = None, *, weights_only: bool = True, mmap: bool = False) -> Any:
     """What ``save`` wrote to a file. A safetensors file of another program gives a dict of its tensors.
 
-    Of files of ``torch.save`` it reads those with tensors, numbers, strings, paths, NumPy's arrays and scalars, what
-    containers ``save`` takes, sizes, dtypes and devices, by a reader that runs no code. Anything else in them is an
-    error that names it.
+    Of files of ``torch.save`` it reads tensors, parameters, numbers, strings, paths, NumPy's arrays and scalars, what
+    containers ``save`` takes, sizes, dtypes and devices, by a reader that runs no code. In place of an object or a
+    function of another kind stands what says its name, and is an error where it is used.
 
     Args:
         f: the path, or a binary file, which is read from where it stands.
         map_location: the device on which to put the tensors: the CPU by default. Also a dict with the device for
             ``"cpu"``, or a function of each tensor and ``"cpu"`` that returns a tensor.
-        weights_only: False changes nothing, since nothing else is ever read.
+        weights_only: an object is made only of leafgrad's own layers, and of classes that
+            ``leafgrad.serialization.add_safe_globals`` was given; with False, of each class of Modules whose module has
+            been imported, too. Code is never read from a file.
         mmap: has no effect: files are read whole.
 
     Returns:
-        The object. Tensors require grad if they did, parameters are tensors, and tensors that were the same elements
-        in the same memory are again, and so are views and what they are views of.
+        The object. Tensors require grad if they did, parameters are parameters, and tensors that were the same
+        elements in the same memory are again, and so are views and what they are views of.
 
     Raises:
         FileNotFoundError: there is no such file. RuntimeError: it is a pickle, no safetensors file, not as it was
-            written, or of ``torch.save`` with something else in it; the message names the file and what is wrong.
+            written, holds an object of a class that is not trusted, or is of ``torch.save`` with something else in it;
+            the message names the file and what is wrong.
         TypeError: the file object is not binary, or a tensor is of a dtype that leafgrad does not have.
         ImportError: the package safetensors is missing.
     """
+    if not isinstance(weights_only, bool):
+        raise TypeError(f"load: weights_only: expected a bool, got {type(weights_only).__name__}")
+    named = functools.partial(trust.found, any_module=not weights_only)
     if isinstance(f, (str, os.PathLike)):
         other = _format_of(f)
         with open(f, "rb") as file:
             if other is not None and not _is_ours(file):
-                return _of_format(other, file, os.fspath(f), map_location)
-            found = _loaded(file, os.fspath(f), map_location)
+                return _of_format(other, file, os.fspath(f), map_location, named)
+            found = _loaded(file, os.fspath(f), map_location, named)
             if file.read(1):
                 raise RuntimeError(f"load: {os.fspath(f)}: expected a safetensors file, but it goes on after its end")
         return found
     if not isinstance(f, Readable):
         raise TypeError(f"load: f: expected a path or a binary file, got {type(f).__name__}")
-    return _loaded(f, getattr(f, "name", type(f).__name__), map_location)
+    return _loaded(f, getattr(f, "name", type(f).__name__), map_location, named)
 
 
 def _format_of(f: Any) -> Any:
@@ -149,7 +161,7 @@ def _is_ours(file: Any) -> bool:
     return bool(len(first) == 9 and first[8:] == b"{")
 
 
-def _of_format(other: Any, file: Any, name: Any, map_location: Any) -> Any:
+def _of_format(other: Any, file: Any, name: Any, map_location: Any, named: Named) -> Any:
     """What a file in the format of a plugin holds."""
     import json
 
@@ -159,19 +171,21 @@ def _of_format(other: Any, file: Any, name: Any, map_location: Any) -> Any:
     try:
         arrays, text = other.read(file)
         tensors = {path: _moved(as_tensor(a), map_location) for path, a in arrays.items()}
-        return tensors if text is None else structure.unpack(json.loads(text), tensors, Bounds(len(text)))
+        return tensors if text is None else structure.unpack(json.loads(text), tensors, Bounds(len(text)), named)
+    except trust.UntrustedError as error:
+        raise RuntimeError(f"load: {name}: {error}") from error
     except (ValueError, RecursionError) as error:
         raise RuntimeError(f"load: {name}: expected a whole file of its format, but {error}") from error
 
 
-def _loaded(file: Any, name: Any, map_location: Any) -> Any:
+def _loaded(file: Any, name: Any, map_location: Any, named: Named) -> Any:
     import json
 
     from leafgrad.utils import disk, safetensors, structure
     from leafgrad.utils.bounds import Bounds
 
     here = file.tell() if disk.seekable(file) else None
-    if _begins(file, here, ZIP):
+    if _begins(file, here, (ZIP, LEGACY)):
         return _of_pytorch(file, name, map_location)
     expected = f"load: {name}: expected a whole safetensors file, but"
     try:
@@ -186,7 +200,9 @@ def _loaded(file: Any, name: Any, map_location: Any) -> Any:
         return tensors
     try:
         text = metadata[METADATA]
-        return structure.unpack(json.loads(text), tensors, Bounds(len(text)))
+        return structure.unpack(json.loads(text), tensors, Bounds(len(text)), named)
+    except trust.UntrustedError as error:
+        raise RuntimeError(f"load: {name}: {error}") from error
     except (ValueError, RecursionError) as error:
         raise RuntimeError(f"{expected} it cannot be read: {error}") from error
 
@@ -196,7 +212,7 @@ def _begins(file: Any, start: int | None, magic: bytes | tuple[bytes, ...]) -> b
     if start is None:  # what a pipe began with is gone
         return False
     file.seek(start)
-    first = file.read(4)
+    first = file.read(6)
     file.seek(start)
     return isinstance(first, bytes) and first.startswith(magic)
 

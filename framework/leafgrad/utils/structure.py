@@ -4,9 +4,10 @@ A row is one container, ``[kind, items]``, and stands after those that it contai
 stand for themselves, ``{"tensor": name}`` for a tensor, ``{"path": text}`` for a path, and ``{"row": n}`` for a
 container. With ``"grad": true`` the tensor requires grad, with ``"shared": true`` it is another tensor with the same
 memory; with ``"size"``, ``"stride"`` and ``"offset"``, counted in elements, it is a part of that memory; with
-``"numpy"`` it is an ``"array"`` or a ``"scalar"`` of NumPy's, of its ``"dtype"`` where leafgrad has no such. In a
-mapping, the pair whose key is None holds what else belongs to it: in an OrderedDict the versions of the modules that a
-``state_dict()`` is of.
+``"numpy"`` it is an ``"array"`` or a ``"scalar"`` of NumPy's, of its ``"dtype"`` where leafgrad has no such.
+``{"name": text}`` is a class, function or dtype by the name under which it can be imported. In a mapping, the pair
+whose key is None holds what else belongs to it: in an OrderedDict the versions of the modules that a ``state_dict()``
+is of. An object is ``"new"`` of its class, or what a ``"call"`` of it gives, with ``"arguments"`` and a ``"state"``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from types import SimpleNamespace
@@ -24,7 +25,11 @@ from leafgrad import dtypes
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.storage import as_strided, storage
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.utils import trust
 from leafgrad.utils.bounds import Bounds
+from leafgrad.utils.objects import made, makes_itself, reduced, stands_by_name
+
+Named = Callable[[set[str]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,9 @@ KINDS = {
     "deque": Kind(deque, None, lambda items, _: deque(items)),
     "set": Kind(set, None, lambda items, bounds: set(_hashable(items, bounds))),
     "frozenset": Kind(frozenset, None, lambda items, bounds: frozenset(_hashable(items, bounds))),
+    "object": Kind(object, reduced, lambda pairs, _: made(dict(pairs))),
 }
+TREE = ("_buffers", "_modules", "_parameters")  # attributes of Modules which names in a state_dict() are without
 KIND_OF = {kind.of: name for name, kind in KINDS.items()}
 
 
@@ -105,6 +112,7 @@ class _Open:
     obj: Any
     kind: str
     rest: Iterator[tuple[Any, Any]]
+    hidden: Container[Any] = ()  # keys that do not stand in the paths of what is under them
     items: list[Any] = field(default_factory=list)
     key: Any = None
 
@@ -132,7 +140,7 @@ def pack(obj: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
             top.key = key
             if id(value) in known:
                 top.add(known[id(value)][1])
-            elif isinstance(value, Tensor) or _is_of_numpy(value):
+            elif (isinstance(value, Tensor) and not makes_itself(value)) or _is_of_numpy(value):
                 t = value if isinstance(value, Tensor) else _of_numpy(value, stack)
                 place = memory(t)
                 item: dict[str, Any] = {"tensor": names[place], "shared": True} if place in names else {}
@@ -153,8 +161,8 @@ def pack(obj: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
                 top.add(item)
             elif value is None or isinstance(value, (bool, int, float, str)):
                 top.add(value)
-            elif isinstance(value, PurePath):
-                top.add({"path": str(value)})
+            elif isinstance(value, PurePath) or stands_by_name(value):
+                top.add(_word(value, stack))
             elif id(value) in within:
                 raise ValueError(f"save: obj{_where(stack)}: expected a tree, got a {type(value).__name__} in itself")
             else:
@@ -243,18 +251,20 @@ def _opened(value: Any, stack: list[_Open]) -> _Open:
     name = KIND_OF.get(type(value))
     if name is None:  # of a class derived from one of them, or a mapping: what it holds, in the plain container
         name = next((n for n in ("OrderedDict", "list", "tuple") if isinstance(value, KINDS[n].of)), None)
-        name = "dict" if name is None and isinstance(value, Mapping) else name
-    if name is None:
-        raise TypeError(
-            f"save: obj{_where(stack)}: expected a Tensor, array, number, string, path, None, or one of "
-            f"{', '.join(KINDS)}, got {type(value).__name__}; save its state_dict() or convert it first"
-        )
-    kind = KINDS[name]
+        name = "dict" if name is None and isinstance(value, Mapping) else name or "object"
+    kind, above = KINDS[name], stack[-1]
     if kind.pairs is None:
         if name in ("set", "frozenset"):
             _check_set(value, stack)
-        return _Open(value, name, enumerate(value))
-    pairs = list(value.items() if name == "dict" else kind.pairs(value))
+        arguments = above.kind == "object" and above.key == "arguments"
+        return _Open(value, name, enumerate(value), range(len(value)) if arguments else ())
+    try:
+        pairs = list(value.items() if name == "dict" else kind.pairs(value))
+    except TypeError as error:
+        raise TypeError(
+            f"save: obj{_where(stack)}: expected a Tensor, array, number, string, path, None, one of "
+            f"{', '.join(KINDS)}, got {type(value).__name__}: {error}; save its state_dict() or convert it first"
+        ) from None
     for key, _ in pairs:
         if not _is_key(key):
             raise TypeError(f"save: obj{_where(stack)}: expected keys that are strings or numbers, got {key!r}")
@@ -262,7 +272,17 @@ def _opened(value: Any, stack: list[_Open]) -> _Open:
         extra = kind.extra(value)
     except TypeError as error:
         raise TypeError(f"save: obj{_where(stack)}: {error}") from None
-    return _Open(value, name, iter([*pairs, *([] if extra is None else [(None, extra)])]))
+    state = above.kind == "object" and above.key == "state"
+    hidden = ("arguments", "state") if name == "object" else TREE if state else ()
+    return _Open(value, name, iter([*pairs, *([] if extra is None else [(None, extra)])]), hidden)
+
+
+def _word(value: Any, stack: list[_Open]) -> dict[str, str]:
+    """A path, or a class, function or dtype."""
+    try:
+        return {"path": str(value)} if isinstance(value, PurePath) else {"name": trust.name_of(value)}
+    except TypeError as error:
+        raise TypeError(f"save: obj{_where(stack)}: {error}; save its state_dict() or convert it first") from None
 
 
 def _check_set(value: Any, stack: list[_Open]) -> None:
@@ -275,7 +295,7 @@ def _check_set(value: Any, stack: list[_Open]) -> None:
 
 
 def _path(stack: list[_Open]) -> str:
-    return ".".join(str(level.key) for level in stack[1:])
+    return ".".join(str(level.key) for level in stack[1:] if level.key not in level.hidden)
 
 
 def _where(stack: list[_Open]) -> str:
@@ -283,8 +303,14 @@ def _where(stack: list[_Open]) -> str:
     return f" at {path!r}" if path else ""
 
 
-def unpack(data: Any, tensors: Mapping[str, Tensor], bounds: Bounds) -> Any:
+def unpack(data: Any, tensors: Mapping[str, Tensor], bounds: Bounds, named: Named) -> Any:
     """What ``pack`` took apart.
+
+    Args:
+        data: the rows and the root.
+        tensors: by their names.
+        bounds: of the file.
+        named: gives the classes, functions and dtypes that are called so in the file.
 
     Raises:
         ValueError: the data cannot be from ``pack``, or would take too long; the message says what is wrong.
@@ -292,6 +318,7 @@ def unpack(data: Any, tensors: Mapping[str, Tensor], bounds: Bounds) -> Any:
     if not isinstance(data, dict) or not isinstance(data.get("rows"), list) or "root" not in data:
         raise ValueError("its structure has no rows and root")
     built: list[Any] = []
+    known = named(_names(data))
 
     def value(item: Any) -> Any:
         if isinstance(item, list):
@@ -305,6 +332,8 @@ def unpack(data: Any, tensors: Mapping[str, Tensor], bounds: Bounds) -> Any:
             return one(item, tensors[name])
         if isinstance(item.get("path"), str):
             return Path(item["path"])
+        if isinstance(item.get("name"), str):
+            return known[item["name"]]
         if type(row) is not int or not 0 <= row < len(built):
             raise ValueError(f"row {len(built)} of its structure contains {item!r:.40}, not a tensor or an earlier row")
         return built[row]
@@ -320,12 +349,20 @@ def unpack(data: Any, tensors: Mapping[str, Tensor], bounds: Bounds) -> Any:
         if not all(isinstance(pair, list) and len(pair) == 2 for pair in items):
             raise ValueError(f"row {len(built)} of its structure is a {row[0]}, but not of pairs")
         for key, _ in items:
-            named = "Namespace" in row[0]
-            if not (isinstance(key, str) if named else _is_key(key) or key is None):
+            attributes = "Namespace" in row[0]
+            if not (isinstance(key, str) if attributes else _is_key(key) or key is None):
                 raise ValueError(f"row {len(built)} of its structure has the key {key!r:.40}, not a string or a number")
         extra = next((v for k, v in items if k is None), None)
         built.append(kind.made([(k, value(v)) for k, v in items if k is not None], value(extra)))
     return value(data["root"])
+
+
+def _names(data: dict[str, Any]) -> set[str]:
+    """The names of classes, functions and dtypes."""
+    items = [row[1] for row in data["rows"] if isinstance(row, list) and len(row) == 2 and isinstance(row[1], list)]
+    values = [pair[-1] if isinstance(pair, list) and pair else pair for pairs in items for pair in pairs]
+    named = [value["name"] for value in [*values, data["root"]] if isinstance(value, dict) and "name" in value]
+    return {name for name in named if isinstance(name, str)}
 
 
 def one(item: dict[str, Any], stored: Tensor) -> Any:

@@ -361,3 +361,11 @@ def test_poisson_loss_of_integers_is_float32():
     loss = F.poisson_nll_loss(x, x, full=True)
     assert loss.dtype is lg.float32
     assert loss.item() == pytest.approx(6.2029, rel=1e-4)
+
+
+def test_a_variance_of_another_size_and_unbatched_input_of_several_places_are_refused():
+    for shape in ((10, 2, 2), (1, 1, 3), (5, 2, 3)):
+        with pytest.raises(ValueError, match="var is of incorrect size"):
+            F.gaussian_nll_loss(lg.ones(10, 2, 3), lg.ones(10, 2, 3), lg.ones(shape))
+    with pytest.raises(RuntimeError, match=r"input: expected \(in,\) or \(batch, in\)"):
+        F.linear_cross_entropy(lg.ones(3), lg.ones(2, 4, 3), lg.zeros(4, dtype=lg.int64))

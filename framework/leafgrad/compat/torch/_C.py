@@ -12,6 +12,8 @@ _TensorMeta = type(Tensor)
 
 __all__ = [
     "_TensorMeta",
+    "_debug_only_are_vmap_fallback_warnings_enabled",
+    "_debug_only_display_vmap_fallback_warnings",
     "_disabled_torch_function_impl",
     "_get_tracing_state",
     "_is_tracing",
@@ -29,6 +31,15 @@ def _get_tracing_state() -> None:
 
 
 def _is_tracing() -> bool:
+    """False."""
+    return False
+
+
+def _debug_only_display_vmap_fallback_warnings(enabled: bool) -> None:
+    """Has no effect: there is no slow way of ``vmap`` to warn of."""
+
+
+def _debug_only_are_vmap_fallback_warnings_enabled() -> bool:
     """False."""
     return False
 

@@ -83,6 +83,21 @@ def get_autocast_dtype(device_type: str) -> dtypes.dtype:
     return dtypes.float16 if lowest else dtypes.bfloat16
 
 
+def is_autocast_cpu_enabled() -> bool:
+    """Whether it is on now, for the CPU."""
+    return is_autocast_enabled("cpu")
+
+
+def get_autocast_cpu_dtype() -> dtypes.dtype:
+    """The dtype in which it has products taken on the CPU, or would."""
+    return get_autocast_dtype("cpu")
+
+
+def get_autocast_gpu_dtype() -> dtypes.dtype:
+    """The dtype in which it would have products taken on a GPU."""
+    return get_autocast_dtype("cuda")
+
+
 def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
     """The ``forward`` of an autograd Function, as it is; ``custom_bwd`` is the same for ``backward``."""
     return (lambda given: given) if fwd is None else fwd

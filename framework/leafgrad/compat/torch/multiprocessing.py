@@ -66,6 +66,7 @@ __all__ = [
     "set_sharing_strategy",
     "set_start_method",
     "spawn",
+    "start_processes",
 ]
 
 
@@ -83,8 +84,11 @@ def set_sharing_strategy(new_strategy: str) -> None:
     """Has no effect: tensors are pickled."""
 
 
-def spawn(fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True) -> Any:
-    """Run ``fn(i, *args)`` in ``nprocs`` fresh processes and wait for them.
+def start_processes(
+    fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
+    start_method: str = "spawn",
+) -> Any:  # fmt: skip
+    """Run ``fn(i, *args)`` in ``nprocs`` processes and wait for them.
 
     Returns:
         None, or with ``join=False`` the list of processes.
@@ -92,7 +96,8 @@ def spawn(fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, j
     Raises:
         RuntimeError: one of them failed.
     """
-    processes = [get_context("spawn").Process(target=fn, args=(i, *args)) for i in range(nprocs)]
+    context: Any = get_context(start_method)
+    processes = [context.Process(target=fn, args=(i, *args), daemon=daemon) for i in range(nprocs)]
     for process in processes:
         process.start()
     if not join:
@@ -103,3 +108,11 @@ def spawn(fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, j
         if process.exitcode:
             raise RuntimeError(f"spawn: process {i} ended with exit code {process.exitcode}")
     return None
+
+
+def spawn(
+    fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
+    start_method: str = "spawn",
+) -> Any:  # fmt: skip
+    """``start_processes`` in fresh processes."""
+    return start_processes(fn, args, nprocs, join, daemon, start_method)

@@ -138,6 +138,11 @@ def linear_cross_entropy(
         )
     expect_tensor(target, "target", "linear_cross_entropy")
     *classes_and_places, size = linear_weight.shape
+    if expect_tensor(input, "input", "linear_cross_entropy").ndim not in ((1, 2) if linear_weight.ndim == 2 else (2,)):
+        raise RuntimeError(
+            "linear_cross_entropy: input: expected (in,) or (batch, in), the latter where each place has a target, "
+            f"got {list(input.shape)} with linear_weight {list(linear_weight.shape)}"
+        )
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     logits = linear(input, linear_weight.reshape(-1, size), bias)
     logits = logits.reshape(*input.shape[:-1], *classes_and_places)

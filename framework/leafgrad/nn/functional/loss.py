@@ -298,7 +298,9 @@ def gaussian_nll_loss(
     if variance.shape != input.shape:
         if variance.shape == input.shape[:-1]:
             variance = variance.unsqueeze(-1)
-        elif variance.ndim != input.ndim or sum(a != b for a, b in zip(variance.shape, input.shape, strict=True)) > 1:
+        elif variance.ndim != input.ndim or [n for n, m in zip(variance.shape, input.shape, strict=True) if n != m] != [
+            1
+        ]:
             raise ValueError(f"var is of incorrect size: got {list(variance.shape)} for an input {list(input.shape)}")
     plain = variance.detach()
     refuse(plain < 0, error=ValueError, message="var has negative entry/entries")

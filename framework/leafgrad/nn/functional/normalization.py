@@ -112,8 +112,10 @@ def batch_norm(
     if training:
         _check_both("batch_norm", running_mean, running_var)
         sizes = input._data.shape
-        if sizes[0] * math.prod(sizes[2:]) <= 1:
+        if (count := sizes[0] * math.prod(sizes[2:])) == 1:
             raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+        if not count:
+            return _affine_channels(input, weight, bias)
         dims = (0, *range(2, len(sizes)))
         if running_mean is not None and running_var is not None:
             plain = input.detach()

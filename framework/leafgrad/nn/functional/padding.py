@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from leafgrad.dtypes import contiguous_format
 from leafgrad.ops import shape as ops
 from leafgrad.tensor.arguments import expect_tensor, shape as sizes
 from leafgrad.tensor.formats import keeps_channels_last
@@ -58,7 +59,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
 
 def _continued(input: Tensor, margins: tuple[int, ...], mode: str) -> Tensor:
-    """``pad`` with margins from within, dimension by dimension."""
+    """``pad`` with margins from within, dimension by dimension; memory of its own."""
     for i in range(len(margins) // 2):
         before, after = margins[2 * i : 2 * i + 2]
         d, cut = input.ndim - 1 - i, (min(before, 0), min(after, 0))
@@ -75,7 +76,7 @@ def _continued(input: Tensor, margins: tuple[int, ...], mode: str) -> Tensor:
             input = ops.cat(*parts, dim=d)
         if mode != "circular" and cut != (0, 0):
             input = _part(input, d, -cut[0], input.shape[d] + cut[1])
-    return input
+    return input.contiguous() if max(margins) > 0 else input.clone(memory_format=contiguous_format)
 
 
 def _check(input: Tensor, d: int, before: int, after: int, mode: str) -> None:

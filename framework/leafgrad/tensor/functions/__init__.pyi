@@ -107,6 +107,7 @@ from leafgrad.tensor.gathering import (
     index_select as index_select,
     masked_select as masked_select,
     nonzero as nonzero,
+    nonzero_static as nonzero_static,
     take as take,
     take_along_dim as take_along_dim,
     unravel_index as unravel_index,

@@ -10,12 +10,15 @@ from leafgrad.tensor import random
 
 __all__ = [
     "Event",
+    "OutOfMemoryError",
     "Stream",
     "current_device",
+    "device",
     "device_count",
     "empty_cache",
     "get_arch_list",
     "get_device_name",
+    "get_rng_state",
     "get_rng_state_all",
     "is_available",
     "is_bf16_supported",
@@ -27,14 +30,17 @@ __all__ = [
     "max_memory_reserved",
     "memory_allocated",
     "memory_reserved",
+    "reset_max_memory_allocated",
     "reset_peak_memory_stats",
     "set_device",
+    "set_rng_state",
     "set_rng_state_all",
     "synchronize",
 ]
 
 QUEUE = "operations run in the order in which they are called; torch.cuda.synchronize() waits for them"
 
+OutOfMemoryError = MemoryError
 Event, Stream = refused_class("torch.cuda.Event", QUEUE), refused_class("torch.cuda.Stream", QUEUE)
 
 
@@ -100,6 +106,38 @@ def manual_seed(seed: int) -> None:
         random.generator_of(("cuda", 0)).manual_seed(seed)
 
 
+def get_rng_state(device: Any = "cuda") -> Any:
+    """The state of a device's generator, as a tensor.
+
+    Raises:
+        RuntimeError: there is no such device.
+    """
+    return random.generator_of(devices.device(device).resolve()).get_state()
+
+
+def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
+    """Make a device's generator go on from there."""
+    random.generator_of(devices.device(device).resolve()).set_state(new_state)
+
+
+class device:
+    """A ``with`` block on a device: 0, which "cuda" stands for, or None, or -1, which is none.
+
+    Raises:
+        RuntimeError: at its beginning, another device, or there is none.
+    """
+
+    def __init__(self, device: Any) -> None:
+        self.idx = device
+
+    def __enter__(self) -> None:
+        if self.idx is not None and self.idx != -1:
+            set_device(self.idx)
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to undo."""
+
+
 def get_rng_state_all() -> list[Any]:
     """The states of the generators of all devices, as tensors."""
     return [random.generator_of(("cuda", index)).get_state() for index in range(device_count())]
@@ -154,3 +192,6 @@ max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
 
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Nothing is counted."""
+
+
+reset_max_memory_allocated = reset_peak_memory_stats

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from leafgrad import dtypes
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.window_functions import cosines, kaiser as kaiser_of, triangle, window
 
@@ -19,7 +20,17 @@ def made(
     name: str, M: int, weight: Callable[[float], float], sym: bool = True, *, dtype: Any = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A window of ``M`` points, symmetric or periodic."""
+    """A window of ``M`` points, symmetric or periodic.
+
+    Raises:
+        ValueError: ``M`` is negative, or another layout or dtype than a strided one of float32 or float64.
+    """
+    if M < 0:
+        raise ValueError(f"{name} requires non-negative window length, got M={M}")
+    if layout not in (None, dtypes.strided):
+        raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
+    if dtype not in (None, dtypes.float32, dtypes.float64):
+        raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
     return window(name, M, not sym, weight, dtype, device, requires_grad)
 
 
@@ -61,7 +72,10 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> T
 
 def general_cosine(M: int, *, a: Iterable[float], **options: Any) -> Tensor:
     """a[0] - a[1] cos(2 pi t) + a[2] cos(4 pi t) - … (M,)"""
-    return made("general_cosine", M, cosines(tuple(a)), **options)
+    terms = tuple(a)
+    if not terms:
+        raise ValueError("Coefficients cannot be empty")
+    return made("general_cosine", M, cosines(terms), **options)
 
 
 def general_hamming(M: int, *, alpha: float = 0.54, **options: Any) -> Tensor:

@@ -9,28 +9,43 @@ from typing import Any, NamedTuple
 
 __all__ = [
     "SUPPORTED_NODES",
+    "Context",
+    "GetAttrKey",
     "LeafSpec",
+    "MappingKey",
     "PyTree",
+    "SequenceKey",
     "TreeSpec",
+    "_dict_flatten",
+    "_dict_unflatten",
     "_get_node_type",
+    "_list_flatten",
+    "_list_unflatten",
     "_register_pytree_node",
+    "_tuple_flatten",
+    "_tuple_unflatten",
+    "keystr",
     "register_pytree_node",
     "tree_all",
     "tree_all_only",
     "tree_any",
     "tree_any_only",
     "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_is_leaf",
     "tree_iter",
     "tree_leaves",
+    "tree_leaves_with_path",
     "tree_map",
     "tree_map_",
     "tree_map_only",
     "tree_map_only_",
+    "tree_map_with_path",
     "tree_structure",
     "tree_unflatten",
 ]
 
-PyTree = Any
+PyTree = Context = Any
 Predicate = Callable[[Any], bool] | None
 
 
@@ -57,6 +72,39 @@ SUPPORTED_NODES: dict[Any, Node] = {
     deque: Node(lambda x: (list(x), x.maxlen), lambda children, maxlen: deque(children, maxlen)),
     namedtuple: Node(lambda x: (list(x), type(x)), lambda children, cls: cls(*children)),
 }
+_dict_flatten, _dict_unflatten = SUPPORTED_NODES[dict]
+_list_flatten, _list_unflatten = SUPPORTED_NODES[list]
+_tuple_flatten, _tuple_unflatten = SUPPORTED_NODES[tuple]
+
+
+@dataclass(frozen=True)
+class SequenceKey:
+    """The place of a child in a sequence."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+
+@dataclass(frozen=True)
+class MappingKey:
+    """The key of a child in a dict."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+
+@dataclass(frozen=True)
+class GetAttrKey:
+    """The name of a child that is an attribute."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
 
 
 @dataclass(eq=True)
@@ -262,3 +310,48 @@ def tree_all_only(kinds: Any, pred: Callable[[Any], bool], tree: Any, is_leaf: P
 def tree_any_only(kinds: Any, pred: Callable[[Any], bool], tree: Any, is_leaf: Predicate = None) -> bool:
     """Whether any leaf of some classes fulfils ``pred``."""
     return any(pred(x) for x in tree_leaves(tree, is_leaf) if isinstance(x, kinds))
+
+
+def tree_is_leaf(tree: Any, is_leaf: Predicate = None) -> bool:
+    """Whether it is a leaf itself."""
+    return (is_leaf is not None and is_leaf(tree)) or _kind(tree) is None
+
+
+def keystr(kp: Iterable[Any]) -> str:
+    """The keys of a path as Python writes them: ``[0]['a'].b``."""
+    return "".join(map(str, kp))
+
+
+def tree_leaves_with_path(tree: Any, is_leaf: Predicate = None) -> list[tuple[tuple[Any, ...], Any]]:
+    """The leaves of a tree from left to right, each with the keys that lead to it.
+
+    Raises:
+        ValueError: a container of a registered class is in it, whose keys nobody knows.
+    """
+    if tree_is_leaf(tree, is_leaf):
+        return [((), tree)]
+    kind = _kind(tree)
+    children = SUPPORTED_NODES[kind].flatten_fn(tree)[0]
+    if isinstance(tree, dict):
+        keys: list[Any] = [MappingKey(key) for key in tree]
+    elif kind is namedtuple:
+        keys = [GetAttrKey(name) for name in tree._fields]
+    elif kind in (list, tuple, deque):
+        keys = [SequenceKey(i) for i in range(len(children))]
+    else:
+        raise ValueError(f"Did not find a flatten_with_keys_fn for type: {kind}.")
+    found = zip(keys, children, strict=True)
+    return [((key, *path), leaf) for key, child in found for path, leaf in tree_leaves_with_path(child, is_leaf)]
+
+
+def tree_flatten_with_path(tree: Any, is_leaf: Predicate = None) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:
+    """``tree_leaves_with_path``, and the nesting of the tree."""
+    return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
+
+
+def tree_map_with_path(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Predicate = None) -> Any:
+    """``tree_map`` of a function that is told the keys that lead to a leaf first."""
+    leaves, spec = tree_flatten_with_path(tree, is_leaf)
+    columns = [*zip(*leaves, strict=True)] if leaves else [(), ()]
+    columns += [tuple(_up_to(spec, rest)) for rest in rests]
+    return tree_unflatten([func(*row) for row in zip(*columns, strict=True)], spec)

@@ -1,0 +1,72 @@
+"""Objects taken apart as pickle takes them: what makes one of its class, with which arguments, and its attributes."""
+
+from __future__ import annotations
+
+import copyreg
+from typing import Any
+
+from leafgrad import dtypes
+from leafgrad.tensor.tensor import Tensor
+from leafgrad.utils import trust
+
+NEW: Any = vars(copyreg)["__newobj__"]
+
+
+def stands_by_name(value: Any) -> bool:
+    """Whether it is a class, a function or a dtype, of which a file says the name alone."""
+    return isinstance(value, (type, dtypes.dtype, dtypes.memory_format, dtypes.layout)) or (
+        callable(value) and hasattr(value, "__qualname__") and not hasattr(value, "__self__")
+    )
+
+
+def makes_itself(t: Tensor) -> bool:
+    """Whether a tensor is of a class that is made of another tensor and of what else it says, as Parameter is."""
+    return type(t).__reduce_ex__ is not Tensor.__reduce_ex__ and t.__reduce_ex__(2)[0] is type(t)
+
+
+def reduced(obj: Any) -> list[tuple[str, Any]]:
+    """The parts of an object.
+
+    Raises:
+        TypeError: it can be made by other code alone, or holds items beside its attributes.
+    """
+    parts = obj.__reduce_ex__(2)
+    function, arguments, state, *items = (*parts, None, None, None) if isinstance(parts, tuple) else (None, (), None)
+    new = function is NEW
+    kind = arguments[0] if new else function
+    if kind is not type(obj) or kind.__module__ == "builtins" or any(item is not None for item in items):
+        raise TypeError("its class and attributes do not make it")
+    pairs = [("new" if new else "call", kind), ("arguments", tuple(arguments[new:])), ("state", state)]
+    return [(key, value) for key, value in pairs if value is not None and value != ()]
+
+
+def made(parts: dict[Any, Any]) -> Any:
+    """The object of which these are the parts.
+
+    Raises:
+        ValueError: they do not fit together.
+    """
+    kind, arguments, state = parts.get("new", parts.get("call")), parts.get("arguments", ()), parts.get("state")
+    if not isinstance(kind, type) or not isinstance(arguments, tuple):
+        raise ValueError(f"its structure has an object of {kind!r:.40}, which is no class")
+    if not trust.is_given(kind) and issubclass(kind, Tensor) != ("call" in parts):
+        raise ValueError(f"its structure has an object of {kind.__name__} that is made as none is")
+    try:
+        obj = kind(*arguments) if "call" in parts else kind.__new__(kind, *arguments)
+        if state is not None:
+            restore(obj, state)
+    except (TypeError, AttributeError) as error:
+        raise ValueError(f"its structure has no {kind.__name__}: {error}") from error
+    return obj
+
+
+def restore(obj: Any, state: Any) -> None:
+    """Give an object the attributes that were taken from one."""
+    if hasattr(obj, "__setstate__"):
+        obj.__setstate__(state)
+        return
+    members, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+    if members:
+        vars(obj).update(members)
+    for name, value in (slots or {}).items():
+        setattr(obj, name, value)
