@@ -102,21 +102,25 @@ def nudged(array: Any, rng: Any) -> Any:
 
     A sum rounds its partial sums, which may be larger than all that it is made of, and than itself: as blocks move.
     """
-    name = array.dtype.name
-    if name not in FLOATS:
+    host, kind = on_host(array), array.dtype
+    if host.dtype.name not in FLOATS:
         return array
     xp, (device, index) = backends.by_device_type("cpu").xp, place(array)
-    host, eps = on_host(array), 2.0**-7 if name == "bfloat16" else float(xp.finfo(name).eps)
-    each, together = (rng.uniform(-DIGITS, DIGITS, n) for n in (array.size, BLOCKS))
-    noise = each + together[xp.arange(array.size) * BLOCKS // max(1, array.size)]
+    eps = 2.0**-7 if kind.name == "bfloat16" else float(xp.finfo(host.dtype).eps)
+    each, together = (rng.uniform(-DIGITS, DIGITS, n) for n in (host.size, BLOCKS))
+    noise = each + together[xp.arange(host.size) * BLOCKS // max(1, host.size)]
     with xp.errstate(all="ignore"):
-        moved = xp.asarray(host * (1 + noise.reshape(array.shape) * eps), array.dtype)
+        moved = host * (1 + noise.reshape(host.shape) * eps)
+    moved = xp.asarray(moved, host.dtype).view(kind)[..., 0] if kind.kind == "c" else xp.asarray(moved, kind)
     return backends.by_device_type(device).from_host(moved, index)
 
 
 def on_host(array: Any) -> Any:
-    """The array as one of the host's, bfloat16 as float32."""
+    """The array as one of the host's, bfloat16 as float32, complex numbers as pairs along a last dimension."""
     host = backends.backend_of(array).to_host(array)
+    if host.dtype.kind == "c":
+        host = backends.by_device_type("cpu").xp.array(host, order="C")[..., None]
+        return host.view(host.real.dtype)
     return host.astype("float32") if array.dtype.name == "bfloat16" else host
 
 
