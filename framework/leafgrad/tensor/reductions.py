@@ -207,18 +207,23 @@ def norm(
     """The p-norm of the elements over ``dim``, ``(sum of abs(x)**p) ** (1/p)``.
 
     Args:
-        p: a number, ``inf``, ``-inf``, 0 (the count of nonzero elements), or ``"fro"``, which is 2.
+        p: a number, ``inf``, ``-inf``, 0 (the count of nonzero elements), ``"fro"``, which is 2, or ``"nuc"``:
+            the sum of singular values, of matrices.
 
     Raises:
         RuntimeError: the dtype is not a floating one.
     """
     x = cast(expect_tensor(input, "input", "norm"), dtype)
+    if p == "nuc":
+        from leafgrad.tensor.norms import matrix_norm  # which is made of these
+
+        return matrix_norm(x, p, (-2, -1) if dim is None else dims(x, dim, "norm"), keepdim)
     x = ew.abs(x) if x.dtype.is_complex else expect_floating(x, "norm")
     over, keepdim = dims(x, dim, "norm"), flag(keepdim, "norm")
     if p in ("fro", None):
         p = 2.0
     if isinstance(p, str):
-        raise RuntimeError(f"norm(): p: expected a number or 'fro', got {p!r}; 'nuc' is in leafgrad.linalg.matrix_norm")
+        raise RuntimeError(f"norm(): p: expected a number, 'fro' or 'nuc', got {p!r}")
     result: Tensor
     if math.isinf(p):
         result = (ops.amax if p > 0 else ops.amin)(ew.abs(x), dim=over, keepdim=keepdim)

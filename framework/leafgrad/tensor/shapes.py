@@ -374,6 +374,22 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
     return self.expand(arguments.expect_tensor(other, "other", "expand_as").shape)
 
 
+@public(only="Tensor")
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """``self`` summed over the dimensions in which it could have been expanded from ``size``.
+
+    Raises:
+        RuntimeError: ``size`` is not expandable to the size of ``self``.
+    """
+    wanted = arguments.shape(size, "sum_to_size", "size")
+    expandable = len(wanted) <= self.ndim and all(
+        a in (1, b) for a, b in zip(wanted[::-1], self.shape[::-1], strict=False)
+    )
+    if not expandable:
+        raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(self.shape)}}}.")
+    return self if wanted == tuple(self.shape) else ops.sum_to(self, shape=wanted)
+
+
 @public
 def broadcast_to(input: Tensor, *size: Any) -> Tensor:
     """``input.expand(size)``"""
