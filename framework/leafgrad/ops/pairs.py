@@ -132,7 +132,7 @@ def product(op: Op, x: Any, y: Any, params: dict[str, Any]) -> Pair:
 
 
 def quotient(x: Any, y: Any) -> Pair:
-    """x / y, both scaled by the larger part of y, so that no square overflows."""
+    """x / y by the larger part of y, so that no square overflows: Smith (1962), as NumPy has it."""
     c, d = re(y), y.im if isinstance(y, Pair) else None
     a, b = re(x), x.im if isinstance(x, Pair) else None
     if isinstance(c, (int, float)) and d is not None:
@@ -140,24 +140,30 @@ def quotient(x: Any, y: Any) -> Pair:
         return product(ew.mul, x, Pair(inverse.real, inverse.imag), {})
     if d is None:
         return Pair(a / c, None if b is None else b / c)
-    size = select.maximum(ew.abs(c), ew.abs(d))
-    none = size == 0
-    divisor = select.where(none, 1, size)
-    c, d = select.where(none, 1, c / divisor), d / divisor  # what is divided by 0 is divided part by part, as in NumPy
-    length = (c * c + d * d) * size
-    if b is None:
-        return Pair(a * c / length, -(a * d) / length)
-    return Pair((a * c + b * d) / length, (b * c - a * d) / length)
+    real = ew.abs(c) >= ew.abs(d)
+    large, small = select.where(real, c, d), select.where(real, d, c)
+    none = large == 0
+    ratio = select.where(none, 0, small / select.where(none, 1, large))
+    scale = 1 / select.where(none, 0, large + small * ratio)
+    a = a if hasattr(a, "dtype") else convert.new_full(c, shape=tuple(c.shape), value=a)
+    b = b if hasattr(b, "dtype") else convert.new_full(a, shape=tuple(a.shape), value=b or 0)
+    first, second = select.where(real, a, b), select.where(real, b, a)
+    across = (second - first * ratio) * scale
+    return Pair((first + second * ratio) * scale, select.where(real, across, -across))
 
 
 # ---- elements -----------------------------------------------------------------------------------------------------
 
 
+def _times(x: Any, y: Any) -> Any:
+    """x y, and 0 if one is, even where the other is infinite or nan."""
+    found = x * y
+    return select.where((found != found) & ((x == 0) | (y == 0)), 0, found)
+
+
 def _exp(x: Pair) -> Pair:
     size = exponential.exp(x.re)
-    if x.im is None:
-        return Pair(size)
-    return Pair(size * trig.cos(x.im), select.where(x.im == 0, x.im, size * trig.sin(x.im)))
+    return Pair(size) if x.im is None else Pair(_times(size, trig.cos(x.im)), _times(size, trig.sin(x.im)))
 
 
 def _abs(x: Pair) -> Any:
@@ -194,7 +200,8 @@ def _sqrt(x: Pair) -> Pair:
     """The root in the right half plane: its larger part from the length, the other by division."""
     other = im(x)
     root = ew.sqrt(_abs(x) / 2 + ew.abs(x.re) / 2)
-    rest = select.where(root == 0, other, other / (2 * select.where(root == 0, 1, root)))
+    alone = (root == 0) | compare.isinf(other)
+    rest = select.where(alone, other, other / (2 * select.where(alone, 1, root)))
     right = x.re >= 0
     return Pair(select.where(right, root, ew.abs(rest)), select.where(right, rest, ew.copysign(root, other)))
 
@@ -213,26 +220,28 @@ def _lerp(x: Any, y: Any, w: Any) -> Pair:
 
 
 def _sin(x: Pair) -> Pair:
-    return Pair(trig.sin(x.re) * trig.cosh(im(x)), trig.cos(x.re) * trig.sinh(im(x)))
+    return Pair(_times(trig.sin(x.re), trig.cosh(im(x))), _times(trig.cos(x.re), trig.sinh(im(x))))
 
 
 def _cos(x: Pair) -> Pair:
-    return Pair(trig.cos(x.re) * trig.cosh(im(x)), -(trig.sin(x.re) * trig.sinh(im(x))))
+    return Pair(_times(trig.cos(x.re), trig.cosh(im(x))), -_times(trig.sin(x.re), trig.sinh(im(x))))
 
 
 def _sinh(x: Pair) -> Pair:
-    return Pair(trig.sinh(x.re) * trig.cos(im(x)), trig.cosh(x.re) * trig.sin(im(x)))
+    return Pair(_times(trig.sinh(x.re), trig.cos(im(x))), _times(trig.cosh(x.re), trig.sin(im(x))))
 
 
 def _cosh(x: Pair) -> Pair:
-    return Pair(trig.cosh(x.re) * trig.cos(im(x)), trig.sinh(x.re) * trig.sin(im(x)))
+    return Pair(_times(trig.cosh(x.re), trig.cos(im(x))), _times(trig.sinh(x.re), trig.sin(im(x))))
 
 
 def _tanh(x: Pair) -> Pair:
     """By t = tanh(re) and s = tan(im): (t (1 + s s) + i s / cosh(re)**2) / (1 + t t s s)."""
     t, s, small = trig.tanh(x.re), trig.tan(im(x)), exponential.exp(-2 * ew.abs(x.re))
     divisor = 1 + (t * s) * (t * s)
-    return Pair(t * (1 + s * s) / divisor, s * (4 * small / ((1 + small) * (1 + small))) / divisor)
+    far = small == 0  # whatever the imaginary part is
+    slope = s * (4 * small / ((1 + small) * (1 + small))) / divisor
+    return Pair(select.where(far, t, t * (1 + s * s) / divisor), select.where(far, 0, slope))
 
 
 def _tan(x: Pair) -> Pair:

@@ -96,3 +96,16 @@ def test_a_step_of_complex_numbers_gains():
     executor = NativeExecutor()
     assert executor.gains(leafgrad.trace(step, numbers(200, 8)))
     assert not executor.gains(leafgrad.trace(leafgrad.linalg.eigvals, weight))
+
+
+def test_numbers_that_are_not_finite():
+    values = [0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan]
+    z = leafgrad.tensor(np.array([complex(a, b) for a in values for b in values]))
+    functions = [leafgrad.exp, leafgrad.sqrt, leafgrad.log, leafgrad.reciprocal, leafgrad.sgn, leafgrad.tanh]
+    for function in (*functions, lambda z: z * z, lambda z: (z + 1) / (z - 1.5)):
+        compiled = leafgrad.compile(function, executor="native")
+        for _ in range(2):
+            got, want = compiled(z).numpy(), function(z).numpy()
+            known = np.isfinite(want)
+            np.testing.assert_array_equal(np.isfinite(got), known)
+            np.testing.assert_allclose(got[known], want[known], rtol=1e-12)
