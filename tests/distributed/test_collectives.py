@@ -31,6 +31,26 @@ VALUES = """
     assert reduced(dist.ReduceOp.PRODUCT)[1] == {2: 2, 3: 6}[size]
     for dtype in (lg.float16, lg.float64, lg.int8, lg.uint8, lg.int16, lg.int32, lg.int64):
         assert reduced(dist.ReduceOp.SUM, x.to(dtype)).equal((size * lg.arange(4.0) + total).to(dtype)), dtype
+    for dtype in (lg.complex64, lg.complex128):
+        z = (lg.arange(4.0) + rank * 1j).to(dtype)
+        assert reduced(dist.ReduceOp.SUM, z).equal((size * lg.arange(4.0) + total * 1j).to(dtype)), dtype
+        assert reduced(dist.ReduceOp.AVG, z).equal((lg.arange(4.0) + total / size * 1j).to(dtype)), dtype
+        assert reduced(dist.ReduceOp.SUM, z[1]).item() == size + total * 1j
+        for op in (dist.ReduceOp.MAX, dist.ReduceOp.PRODUCT):
+            try:
+                raise SystemExit(reduced(op, z))
+            except ValueError as error:
+                assert "on complex tensors" in str(error)
+        y = z.clone().reshape(2, 2).T
+        dist.broadcast(y, 1)
+        assert y.equal((lg.arange(4.0) + 1j).to(dtype).reshape(2, 2).T)
+        rows = [lg.empty(4, dtype=dtype) for _ in range(size)]
+        dist.all_gather(rows, z)
+        assert [row[0].item() for row in rows] == [i * 1j for i in range(size)]
+        z.requires_grad_()
+        all_sum = dist.functional.all_reduce(z * (rank + 1j))
+        slope = lg.autograd.grad((all_sum.abs() ** 2).sum(), z)[0]
+        assert lg.allclose(slope, size * 2 * all_sum.detach() * (rank - 1j)), slope
     assert reduced(dist.ReduceOp.MAX, lg.tensor([rank == 1, False])).tolist() == [True, False]
     for dtype in (lg.float16, lg.bfloat16, lg.float32):
         one = lg.tensor([float("nan") if rank == i else float(rank) for i in range(size)] + [1.0], dtype=dtype)

@@ -119,6 +119,30 @@ def test_recurrent_layers(kind, options):
         agree_with_gradients([[r[1][0], r[2]] for r in results], inputs)
 
 
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("RNN", {}), ("GRU", {"num_layers": 2, "bidirectional": True}), ("LSTM", {}), ("LSTM", {"proj_size": 2})],
+)
+def test_complex_recurrent_layers(kind, options):
+    rng = np.random.default_rng(0)
+    theirs = getattr(torch.nn, kind)(3, 4, dtype=torch.complex128, **options)
+    ours = getattr(lg.nn, kind)(3, 4, dtype=lg.complex128, **options)
+    ours.load_state_dict({name: lg.from_numpy(t.detach().numpy()) for name, t in theirs.state_dict().items()})
+    array = rng.standard_normal((5, 2, 3)) + 1j * rng.standard_normal((5, 2, 3))
+    found = []
+    for library, layer in zip(LIBRARIES, (theirs, ours), strict=True):
+        x = library.tensor(array, requires_grad=True)
+        output, state = layer(x)
+        loss = (output.abs() ** 2).sum() + sum(
+            (part * 1j).real.sum() for part in (state if kind == "LSTM" else [state])
+        )
+        leaves = [x, *layer.parameters()]
+        slopes = library.autograd.grad(loss, leaves, create_graph=True)
+        found.append([output, *slopes, *library.autograd.grad((slopes[0].abs() ** 2).sum(), leaves)])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(b.detach().numpy(), a.detach().resolve_conj().numpy(), rtol=1e-9, atol=1e-11)
+
+
 @pytest.mark.parametrize("kind", ["RNNCell", "GRUCell", "LSTMCell"])
 def test_cells(kind):
     draw = Draw()

@@ -223,6 +223,13 @@ ROWS = [
         dtypes=WIDE,
     ),
     Row(
+        linalg.reflected,
+        lambda x: tuple(part.T if part.ndim == 2 else part for part in np.linalg.qr(x, "raw")),
+        samples=matrices([(3, 3)], [(4, 2)]),
+        order=0,
+        dtypes=WIDE,
+    ),
+    Row(
         linalg.eigh,
         lambda x: tuple(np.linalg.eigh(x)),
         samples=matrices([(3, 3)], [(2, 2, 2)]),

@@ -163,3 +163,31 @@ def test_lbfgs_parameters_without_gradient_stay():
     optimizer.step(closure)
     assert b.tolist() == before
     assert a.tolist() == pytest.approx([1.0, 1.0])
+
+
+@pytest.mark.parametrize("line_search_fn", [None, "strong_wolfe"])
+def test_lbfgs_takes_complex_parameters_as_pairs(line_search_fn):
+    """It goes where it goes with their parts as parameters, beside a real one."""
+
+    def trained(parameters, value):
+        optimizer = optim.LBFGS(parameters, max_iter=6, line_search_fn=line_search_fn)
+
+        def closure():
+            optimizer.zero_grad()
+            z, x = value(*parameters)
+            loss = ((z * z - leafgrad.tensor([1j, -2.0])).abs() ** 2).sum() + ((x - z.real) ** 2).sum()
+            loss.backward()
+            return loss
+
+        for _ in range(3):
+            loss = optimizer.step(closure)
+        return [t.detach().numpy() for t in value(*parameters)], float(loss)
+
+    z = leafgrad.tensor([1 + 0.5j, 0.3 + 1j], dtype=leafgrad.complex128)
+    x = leafgrad.tensor([2.0, 0.5], dtype=leafgrad.float64)
+    ours, loss = trained([z.clone().requires_grad_(), x.clone().requires_grad_()], lambda z, x: (z, x))
+    pairs = leafgrad.view_as_real(z).clone().requires_grad_()
+    theirs, _ = trained([pairs, x.clone().requires_grad_()], lambda p, x: (leafgrad.view_as_complex(p), x))
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-7)
+    assert loss < 1e-3

@@ -52,7 +52,13 @@ EXPRESSIONS = """
     t.linalg.cholesky(z @ z.mH) | t.linalg.eigvalsh(z + z.mH) | t.linalg.eigh(z + z.mH)[1].abs()
     t.linalg.svd(z)[0].abs() | t.linalg.svd(z)[2].abs() | t.linalg.qr(z) | t.linalg.eigvals(z).sum()
     t.linalg.eig(z)[1].abs().sum(1) | t.linalg.lu(z) | t.linalg.lu_factor(z)[0] | t.linalg.lstsq(z[:, :2], w)[0]
-    t.linalg.pinv(z[:2]) | t.linalg.matrix_power(z, 3) | t.linalg.matrix_power(z, -2)
+    t.linalg.pinv(z[:2]) | t.linalg.matrix_power(z, 3) | t.linalg.matrix_power(z, -2) | t.linalg.matrix_power(z, 0)
+    t.linalg.householder_product(z, w[0]) | t.orgqr(z[:, :2], w[0, :2]) | t.ormqr(z[:, :2], w[0, :2], w)
+    t.ormqr(z, w[0], w, left=False) | t.ormqr(z, w[0], w, transpose=True) | t.ormqr(z, w[0], w[:2], False, True)
+    z.sum_to_size(1, 3) | z.sum_to_size(3) | t.norm(z, "nuc") | t.combinations(z[0], 2)
+    t.linalg.matrix_rank(t.stack([z, w]), rtol=z[0, :2].abs())
+    t.linalg.pinv(z, rtol=t.tensor(0.1)) | t.geqrf(z.detach())[0]
+    t.linalg.lu_solve(*t.linalg.lu_factor(z), w) | t.func.vmap(t.linalg.lu_factor)(t.stack([z, w]))[0]
     t.linalg.matrix_norm(z, "nuc") | t.linalg.matrix_norm(z, 1) | t.linalg.tensorsolve(z, w[0]) | t.linalg.inv(z).H
     t.cholesky_solve(w, t.linalg.cholesky(z @ z.mH).tril()) | t.linalg.vander(z[0])
     F.conv1d(z[None], w[:, :, None]) | F.conv1d(z[None], w[None, :, :2], stride=2, padding=1)
@@ -166,6 +172,54 @@ def test_python_numbers_of_complex_ones():
     for kind in (float, int):
         with pytest.raises(RuntimeError, match=r"cannot be converted to type \w+ without overflow, got \(1\+2j\)"):
             kind(z[0])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda z, F: F.dropout(z, 0.5),
+        lambda z, F: F.dropout2d(z[None, None], 0.5),
+        lambda z, F: F.max_unpool1d(z, leafgrad.tensor([[0, 2], [1, 3]]), 2),
+        lambda z, F: F.embedding_bag(leafgrad.tensor([[0, 1]]), z, mode="sum"),
+    ],
+)
+def test_layers_that_pytorch_has_for_real_numbers_alone(call):
+    with pytest.raises(NotImplementedError, match=r"not implemented for leafgrad\.complex64"):
+        call(leafgrad.tensor([[1 + 2j, 3.0], [1j, 2.0]]), leafgrad.nn.functional)
+    z = leafgrad.tensor([1 + 2j, 3.0])
+    assert (leafgrad.nn.functional.dropout(z, 0.5, training=False) == z).all()
+    assert (leafgrad.nn.functional.dropout(z, 1.0) == 0).all()
+
+
+def test_conversions():
+    x = leafgrad.tensor([1.0, 2.0], requires_grad=True)
+    assert (x.cfloat().dtype, x.cdouble().dtype) == (leafgrad.complex64, leafgrad.complex128)
+    assert leafgrad.autograd.grad((x.cdouble() * 1j).imag.sum(), x)[0].tolist() == [1.0, 1.0]
+
+
+def test_what_factorisations_refuse():
+    z = leafgrad.tensor([[1 + 2j, 3.0], [1j, 2.0]])
+    with pytest.raises(RuntimeError, match=r"A: expected \(..., m, n\) with m >= n"):
+        leafgrad.linalg.householder_product(z[:1], z[0, :1])
+    with pytest.raises(RuntimeError, match=r"tau \(..., k\) with k <= m and k <= n, got \[2, 2\] and \[3\]"):
+        leafgrad.linalg.householder_product(z, z.new_ones(3))
+    with pytest.raises(RuntimeError, match=r"tau dtype .*complex128 does not match A dtype"):
+        leafgrad.linalg.householder_product(z, z.new_ones(2).cdouble())
+    with pytest.raises(RuntimeError, match="ormqr: other: expected 2 rows of "):
+        leafgrad.ormqr(z, z[0], z.new_ones(3, 1))
+    with pytest.raises(RuntimeError, match=r"size \{\[3\]\} is not expandable to size \{\[2, 2\]\}"):
+        z.sum_to_size(3)
+
+
+def test_a_batch_with_a_matrix_without_factors():
+    def factors(a):
+        return leafgrad.linalg.lu_factor(a)[0]
+
+    assert leafgrad.vmap(factors)(leafgrad.eye(2).expand(3, 2, 2)).shape == (3, 2, 2)
+    with pytest.raises(leafgrad.linalg.LinAlgError, match=r"U\[i,i\] is zero"):
+        leafgrad.vmap(factors)(leafgrad.stack([leafgrad.eye(2), leafgrad.zeros(2, 2)]))
+    with pytest.raises(leafgrad.linalg.LinAlgError, match=r"\(Batch element 1\): U\[1,1\] is zero"):
+        factors(leafgrad.stack([leafgrad.eye(2), leafgrad.zeros(2, 2)]))
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,9 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM) -> Tensor:
     """
     check_group(tensor, "tensor", "all_reduce")
     op = ReduceOp(op)
-    if op is ReduceOp.AVG and not tensor.dtype.is_floating_point:
+    if tensor.is_complex() and op not in (ReduceOp.SUM, ReduceOp.AVG):
+        raise ValueError(f"all_reduce does not support {op} on complex tensors; SUM and AVG take them")
+    if op is ReduceOp.AVG and not tensor.dtype.is_differentiable:
         raise ValueError(f"all_reduce: op: expected SUM for integers, which have no mean, got AVG of {tensor.dtype}")
     found: Tensor
     if op in (ReduceOp.SUM, ReduceOp.AVG):

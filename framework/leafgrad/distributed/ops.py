@@ -18,7 +18,15 @@ def before(call: str, x: Any, *, about: str = "") -> None:
     world().agree(f"{call}({about}{x.dtype.name} {tuple(x.shape)})")
 
 
-@op("linear", "collective")
+def exchanged(function: Any, x: Any, *args: Any) -> Any:
+    """What a communicator's function makes of ``x``; complex numbers go as pairs, which all of them take."""
+    if x.dtype.kind != "c":
+        return function(x, *args)
+    pairs = x.copy("C")[..., None].view(x.real.dtype)
+    return function(pairs, *args).view(x.dtype)[..., 0]
+
+
+@op("linear", "complex", "collective")
 def all_sum(xp: Any, x: Any, *, mean: bool = False, order: int = 0) -> Any:
     """The sum over all processes, or their mean. (...) -> (...)
 
@@ -29,9 +37,9 @@ def all_sum(xp: Any, x: Any, *, mean: bool = False, order: int = 0) -> Any:
         return x.copy()
     combined = world().communicator(x).all_reduce
     if not mean:
-        return combined(x, "sum")
+        return exchanged(combined, x, "sum")
     wide = x.astype("float32") if x.dtype.itemsize == 2 else x  # a sum may overflow where the mean does not
-    return (combined(wide, "sum") / world().size).astype(x.dtype)
+    return (exchanged(combined, wide, "sum") / world().size).astype(x.dtype)
 
 
 @op("collective")
@@ -50,18 +58,18 @@ def all_combine(xp: Any, x: Any, *, how: str) -> Any:
     return found
 
 
-@op("linear", "collective")
+@op("linear", "complex", "collective")
 def from_rank(xp: Any, x: Any, *, src: int) -> Any:
     """The array of process ``src``. (...) -> (...)"""
     before("broadcast", x, about=f"from rank {src}, ")
-    return x.copy() if world().size == 1 else world().communicator(x).broadcast(x, src)
+    return x.copy() if world().size == 1 else exchanged(world().communicator(x).broadcast, x, src)
 
 
-@op("linear", "collective")
+@op("linear", "complex", "collective")
 def all_stacked(xp: Any, x: Any) -> Any:
     """The arrays of all processes. (...) -> (processes, ...)"""
     before("all_gather", x)
-    return x.copy()[None] if world().size == 1 else world().communicator(x).all_gather(x)
+    return x.copy()[None] if world().size == 1 else exchanged(world().communicator(x).all_gather, x)
 
 
 @all_sum.shape

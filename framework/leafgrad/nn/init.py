@@ -196,7 +196,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
         raise ValueError(f"Only tensors with 2 dimensions are supported, got {tensor.ndim}")
     zeros = math.ceil(sparsity * tensor.shape[0])
     normal_(tensor, 0, std, generator)
-    order = empty_like(tensor).uniform_(generator=generator).argsort(0)
+    order = empty_like(tensor, dtype=tensor.dtype.to_real()).uniform_(generator=generator).argsort(0)
     return tensor.copy_(tensor.scatter(0, order[:zeros], 0.0))
 
 

@@ -177,7 +177,9 @@ class RNNBase(Module):
         if self.proj_size:
             projection = getattr(self, "weight_hr" + suffix)
             return scan(partial(lstm_step, projection=projection), x, *weights, *state)
-        result: State = SCANS[self.mode].apply(self.mode == "RNN_RELU", x, *weights, *state)
+        fused = SCANS[self.mode]
+        run = fused.definition if x.is_complex() else fused.apply
+        result: State = run(self.mode == "RNN_RELU", x, *weights, *state)
         return result
 
     def _layers(self, x: Tensor, state: State, lengths: list[int] | None) -> tuple[Tensor, State]:

@@ -17,8 +17,8 @@ from leafgrad.ops.traits import TRAITS
 from leafgrad.ops.transpose import pair
 
 C_FUNCTIONS: Final = frozenset(
-    "abs acos acosh asin asinh atan atan2 atanh ceil cos cosh erf erfc exp exp2 expm1 floor hypot log log10 log1p log2 "
-    "logaddexp maximum minimum pow round sign sin sinh sqrt tan tanh trunc".split()
+    "abs acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc exp exp2 expm1 floor hypot log log10 "
+    "log1p log2 logaddexp maximum minimum pow round sign sin sinh sqrt tan tanh trunc".split()
 )
 """What the C expression of an op may call; nan goes through all of them, as it does in NumPy."""
 

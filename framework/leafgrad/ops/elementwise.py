@@ -240,7 +240,7 @@ def _abs_x(g: Any, x: Any) -> Any:
 abs.vjp(x=_abs_x)
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="copysign(x, y)", ufunc="copysign")
 def copysign(xp: Any, x: Any, y: Any) -> Any:
     """The magnitude of x with the sign of y. (...), (...) -> (...)"""
     return xp.copysign(x, y)

@@ -13,6 +13,7 @@ are determined up to a phase, as real ones are up to a sign, and a loss that dep
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -236,6 +237,22 @@ def _qr(g: Any, out: Any) -> Any:
 
 
 qr.vjp(x=_qr)
+
+
+@op("complex")
+def reflected(xp: Any, x: Any) -> Any:
+    """QR as LAPACK's geqrf leaves it, without a gradient. (..., m, n) -> (..., m, n), (..., min(m, n))"""
+    shape, k = x.shape, min(x.shape[-2:])
+    found = [xp.linalg.qr(a, "raw") for a in x.reshape(math.prod(shape[:-2]), *shape[-2:])]  # CuPy's takes one matrix
+    if not found:
+        return xp.empty(shape, dtype=x.dtype), xp.empty((*shape[:-2], k), dtype=x.dtype)
+    a, tau = (xp.stack(parts) for parts in zip(*found, strict=True))
+    return a.swapaxes(-1, -2).reshape(shape).astype(x.dtype), tau.reshape(*shape[:-2], k).astype(x.dtype)
+
+
+reflected.shape(lambda x: [x.shape, x.like((*x.shape[:-2], min(x.shape[-2:])), x.dtype)])
+reflected.batched(shifted())
+reflected.label = "GeqrfBackward0"
 
 
 def _skew_quotient(m: Any, e: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad import modes
+from leafgrad.ops.complex import view_as_complex, view_as_real
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.flat import pack, unpack
 from leafgrad.optim.line_search import Point, strong_wolfe
@@ -42,8 +43,6 @@ class LBFGS(Optimizer):
     """
 
     _memory: CurvatureMemory | None = None  # follows from the state
-
-    takes_complex = False
 
     def __init__(
         self,
@@ -156,7 +155,7 @@ class LBFGS(Optimizer):
     def _search(self, closure: Callable[[], Any], d: Tensor, t: float, start: Point) -> Point:
         """The point that the line search finds; the parameters are left where they were."""
         group = self.param_groups[0]
-        origin: Tensor = pack(*group["params"])
+        origin: Tensor = pack(*map(real, group["params"]))
 
         def at(t: float) -> Point:
             self._move(d, t)
@@ -182,15 +181,24 @@ class LBFGS(Optimizer):
     def _gradient(self) -> Tensor:
         """The gradients of all parameters, flat; zeros where there is none."""
         params = self.param_groups[0]["params"]
-        flat: Tensor = pack(*[new_full(p, shape=tuple(p.shape), value=0) if p.grad is None else p.grad for p in params])
+        grads = [new_full(p, shape=tuple(p.shape), value=0) if p.grad is None else p.grad for p in params]
+        flat: Tensor = pack(*map(real, grads))
         return flat
 
-    def _parts(self, flat: Tensor) -> tuple[Tensor, ...]:
-        return tuple(unpack(flat, shapes=tuple(tuple(p.shape) for p in self.param_groups[0]["params"])))
+    def _parts(self, flat: Tensor) -> list[Tensor]:
+        """What belongs to each parameter of a vector of all."""
+        params = self.param_groups[0]["params"]
+        parts = unpack(flat, shapes=tuple(tuple(real(p).shape) for p in params))
+        return [view_as_complex(part) if p.is_complex() else part for p, part in zip(params, parts, strict=True)]
 
     def _move(self, d: Tensor, t: float) -> None:
         for p, part in zip(self.param_groups[0]["params"], self._parts(d * t), strict=True):
             p.add_(part)
+
+
+def real(x: Tensor) -> Tensor:
+    """``x``, complex numbers as pairs."""
+    return view_as_real(x) if x.is_complex() else x
 
 
 def largest(x: Tensor) -> float:

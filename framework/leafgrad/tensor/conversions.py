@@ -39,6 +39,18 @@ def double(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_f
 
 
 @public(only="Tensor")
+def cfloat(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
+    """As complex64."""
+    return self.to(dtypes.complex64, memory_format=memory_format)
+
+
+@public(only="Tensor")
+def cdouble(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
+    """As complex128."""
+    return self.to(dtypes.complex128, memory_format=memory_format)
+
+
+@public(only="Tensor")
 def half(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As float16."""
     return self.to(dtypes.float16, memory_format=memory_format)

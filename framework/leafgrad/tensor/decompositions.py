@@ -11,8 +11,11 @@ from leafgrad.ops.convert import new_full
 from leafgrad.ops.linalg import adjoint
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.matmul import matmul
+from leafgrad.ops.node import SymbolBase
+from leafgrad.ops.refuse import refuse
 from leafgrad.ops.shape import cat, diagonal, tril, triu
 from leafgrad.tensor.arguments import cast, expect_tensor, one_dim
+from leafgrad.tensor.creation import eye
 from leafgrad.tensor.joining import narrow
 from leafgrad.tensor.pointwise import where
 from leafgrad.tensor.public import public
@@ -50,6 +53,13 @@ def check_square(A: Any, function: str, name: str = "A") -> None:
     m, n = A.shape[-2:]
     if m != n:
         raise RuntimeError(f"{function}: {name} must be batches of square matrices, but they are {m} by {n} matrices")
+
+
+def unit(A: Tensor) -> Tensor:
+    """Unit matrices like ``A``, as a function of it, whose gradient is zero. (..., m, n) -> (..., m, n)"""
+    ones = eye(*A.shape[-2:], dtype=A.dtype, device=A.device)
+    made: Tensor = where(new_full(A, shape=tuple(A.shape), value=1, dtype="bool"), ones, A)
+    return made
 
 
 # ---- factorisations -----------------------------------------------------------------------------------------------
@@ -277,8 +287,10 @@ def first_zero(packed: Tensor) -> Tensor:
 
 
 def expect_whole(function: str, info: Tensor, why: str) -> None:
-    """A LinAlgError if something failed."""
-    if info.any():
+    """A LinAlgError if something failed; where numbers are not known yet, as soon as they are."""
+    if isinstance(info._data, SymbolBase):
+        refuse(info != 0, error=LinAlgError, message=f"{function}: {why.format('i')}")
+    elif info.any():
         flat: list[Any] = info.reshape(-1).tolist()
         at, number = next((i, n) for i, n in enumerate(flat) if n)
         which = f"(Batch element {at}): " if info.ndim else ""

@@ -95,6 +95,8 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     if sparse_grad:
         raise NotImplementedError("gather: sparse_grad: there are no sparse tensors; leave it False")
     d = arguments.one_dim(arguments.expect_tensor(input, "input", "gather"), dim, "gather")
+    if arguments.expect_tensor(index, "index", "gather").numel() == 0:  # of any dtype: it names nothing
+        index = arguments.cast(index, dtypes.int64)
     return _gathered(input, d, expect_indices(index, "gather"), "gather")
 
 

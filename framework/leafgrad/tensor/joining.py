@@ -370,6 +370,6 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise RuntimeError(f"combinations: Expect a non-negative number, but got {r}")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     places = list(choose(range(input.shape[0]), r))
-    if not places or not r:
-        return zeros(0 if r == 0 else len(places), r, dtype=input.dtype, device=input.device)[:, :r]
-    return input[tensor(places, device=input.device)]
+    if not r:
+        return zeros(0, 0, dtype=input.dtype, device=input.device)
+    return input[tensor(places, dtype=dtypes.int64, device=input.device).reshape(len(places), r)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from leafgrad import dtypes, return_types
 from leafgrad.ops import linalg, linalg as ops, lu as lu_ops, matmul as products
@@ -27,6 +28,7 @@ from leafgrad.tensor.decompositions import (
     lu_unpack,
     spread,
     svdvals,
+    unit,
 )
 from leafgrad.tensor.norms import rank, tolerances
 from leafgrad.tensor.pointwise import where
@@ -64,14 +66,15 @@ def inv(A: Tensor) -> Tensor:
 
 @public(name="linalg.pinv", out="cast")
 def pinv(
-    A: Tensor, rcond: float | None = None, hermitian: bool = False, *, atol: float | None = None,
-    rtol: float | None = None,
+    A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: float | Tensor | None = None,
+    rtol: float | Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """Moore-Penrose inverse. (..., m, n) -> (..., n, m)
 
     Args:
-        atol, rtol: singular values up to ``max(atol, rtol * largest)`` count as zero. By default atol is 0 and rtol
-            is max(m, n) times the dtype's eps, or 0 if atol is given. ``rcond`` is an older name of rtol.
+        atol, rtol: numbers, or tensors of one; singular values up to ``max(atol, rtol * largest)`` count as zero. By
+            default atol is 0 and rtol is max(m, n) times the dtype's eps, or 0 if atol is given. ``rcond`` is an older
+            name of rtol.
         hermitian: the matrices are symmetric, Hermitian if complex; their lower triangle is read.
     """
     (check_square if hermitian else check_matrices)(A, "linalg.pinv")
@@ -86,7 +89,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     n = integer(n, "n", "linalg.matrix_power")
     check_square(A, "linalg.matrix_power")
     if n == 0:
-        return identity(A)
+        return unit(A)
     base, result = A if n > 0 else inv(A), None
     n = abs(n)
     while True:

@@ -85,6 +85,9 @@ FUNCTIONS: Final = {
         all any count_nonzero dist log_softmax logsumexp mean nanmean nansum norm prod softmax special.log_softmax
         special.logsumexp special.softmax std std_mean sum var var_mean
     """,
+    "leafgrad.tensor.reflections": """
+        geqrf linalg.householder_product orgqr ormqr
+    """,
     "leafgrad.tensor.sampling": """
         bernoulli binomial multinomial poisson
     """,
@@ -125,8 +128,8 @@ METHODS: Final = {
         sgn_
     """,
     "leafgrad.tensor.conversions": """
-        bfloat16 bool byte char double float half int is_floating_point is_nonzero itemsize long nbytes short type
-        type_as
+        bfloat16 bool byte cdouble cfloat char double float half int is_floating_point is_nonzero itemsize long nbytes
+        short type type_as
     """,
     "leafgrad.tensor.creation": """
         new_empty new_full new_ones new_zeros
@@ -202,6 +205,9 @@ METHODS: Final = {
     """,
     "leafgrad.tensor.reductions": """
         all any count_nonzero dist log_softmax logsumexp mean nanmean nansum norm prod softmax std sum var
+    """,
+    "leafgrad.tensor.reflections": """
+        geqrf orgqr ormqr
     """,
     "leafgrad.tensor.reshaping": """
         as_strided_ resize_ resize_as_ set_ share_memory_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_

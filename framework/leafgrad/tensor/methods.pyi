@@ -360,10 +360,14 @@ class Methods:
         self, median: builtins.float = 0.0, sigma: builtins.float = 1.0, *, generator: Generator | None = None
     ) -> Tensor:
         """Write Cauchy numbers of this median; ``sigma`` is half the width of the density at half its height."""
+    def cdouble(self, memory_format: memory_format = ...) -> Tensor:
+        """As complex128."""
     def ceil(self) -> Tensor:
         """The smallest integer that is not below x. (...) -> (...)"""
     def ceil_(self) -> Tensor:
         """``ceil`` in place; returns the tensor."""
+    def cfloat(self, memory_format: memory_format = ...) -> Tensor:
+        """As complex64."""
     def char(self, memory_format: memory_format = ...) -> Tensor:
         """As int8."""
     def cholesky(self, upper: builtins.bool = False) -> Tensor:
@@ -569,6 +573,8 @@ class Methods:
         """``ge`` in place; returns the tensor."""
     def geometric_(self, p: builtins.float, *, generator: Generator | None = None) -> Tensor:
         """Write how many trials it takes until one succeeds, each with probability ``p``: 1, 2, 3, …"""
+    def geqrf(self) -> return_types.geqrf:
+        """R on and above the diagonal, and reflections below it and in tau, whose product is Q. It has no gradient."""
     def ger(self, vec2: Tensor) -> Tensor:
         """Every element of one vector times every element of another. (n), (m) -> (n, m)"""
     def get_device(self) -> builtins.int:
@@ -1043,6 +1049,10 @@ class Methods:
         """``ne`` in place; returns the tensor."""
     def numel(self) -> builtins.int:
         """The number of elements."""
+    def orgqr(self, tau: Tensor) -> Tensor:
+        """The same as ``linalg.householder_product``, under LAPACK's name. (..., m, n), (..., k) -> (..., m, n)"""
+    def ormqr(self, tau: Tensor, other: Tensor, left: builtins.bool = True, transpose: builtins.bool = False) -> Tensor:
+        """Q times ``other``, or ``other`` times Q if not ``left``, of the whole Q that ``geqrf`` returned."""
     def outer(self, vec2: Tensor) -> Tensor:
         """Every element of one vector times every element of another. (n), (m) -> (n, m)"""
     def permute(self, *dims: Any) -> Any: ...
@@ -1272,7 +1282,7 @@ class Methods:
     ) -> Tensor:
         """Sum over ``dim``; integers and bools are added up in int64."""
     def sum_to_size(self, *size: Any) -> Tensor:
-        """The sum over the dimensions that are 1 or missing in ``size``. (...) -> size"""
+        """``self`` summed over the dimensions in which it could have been expanded from ``size``."""
     def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> return_types.svd:
         """U, S and V with ``input`` = U diag(S) V^H; succeeded by ``linalg.svd``, which gives V^H."""
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:

@@ -161,21 +161,26 @@ def cond(A: Tensor, p: Order = None) -> Tensor:
 
 @public(name="linalg.matrix_rank", out="cast")
 def matrix_rank(
-    A: Tensor, tol: float | None = None, hermitian: bool = False, *, atol: float | None = None,
-    rtol: float | None = None,
+    A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: float | Tensor | None = None,
+    rtol: float | Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """How many singular values exceed ``max(atol, rtol * largest)``, as int64. (..., m, n) -> (...)
 
     Args:
-        atol, rtol: as in ``pinv``. ``tol`` is an older name of atol.
+        atol, rtol: as in ``pinv``, or tensors (...). ``tol`` is an older name of atol.
         hermitian: the matrices are symmetric, Hermitian if complex; their lower triangle is read.
     """
     (check_square if hermitian else check_matrices)(A, "linalg.matrix_rank")
     s = abs(eigvalsh(A.detach())) if hermitian else svdvals(A.detach())
-    return rank(s, *tolerances(A, atol if tol is None else tol, rtol, "linalg.matrix_rank"))
+    atol = atol if tol is None else tol
+    if any(isinstance(t, Tensor) and t.numel() != 1 for t in (atol, rtol)):  # each matrix has its own
+        if rtol is None:
+            rtol = where(gt(atol, 0), 0.0, tolerances(A, None, None, "linalg.matrix_rank")[1])
+        return rank(s, *[t.unsqueeze(-1) if isinstance(t, Tensor) else t or 0.0 for t in (atol, rtol)])
+    return rank(s, *tolerances(A, atol, rtol, "linalg.matrix_rank"))
 
 
-def rank(s: Tensor, atol: float, rtol: float) -> Tensor:
+def rank(s: Tensor, atol: float | Tensor, rtol: float | Tensor) -> Tensor:
     """The number of singular values above the tolerance."""
     over = (s.ndim - 1,)
     least = maximum(reduce.amax(s, dim=over, keepdim=True) * rtol, atol) if s.shape[-1] else atol
@@ -183,7 +188,7 @@ def rank(s: Tensor, atol: float, rtol: float) -> Tensor:
 
 
 def tolerances(A: Tensor, atol: Any, rtol: Any, function: str) -> tuple[float, float]:
-    """Both tolerances as floats, with PyTorch's defaults."""
+    """Both tolerances, which may be tensors of one element, as floats, with PyTorch's defaults."""
     atol, rtol = (t.item() if isinstance(t, Tensor) and t.numel() == 1 else t for t in (atol, rtol))
     for name, value in (("atol", atol), ("rtol", rtol)):
         if value is not None and not isinstance(value, (int, float)):

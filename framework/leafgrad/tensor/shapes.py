@@ -376,17 +376,18 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 @public(only="Tensor")
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
-    """The sum over the dimensions that are 1 or missing in ``size``. (...) -> size
+    """``self`` summed over the dimensions in which it could have been expanded from ``size``.
 
     Raises:
-        RuntimeError: a tensor of that size does not broadcast to this one's.
+        RuntimeError: ``size`` is not expandable to the size of ``self``.
     """
-    wanted = arguments.shape(size, "size", "sum_to_size")
-    added = self.ndim - len(wanted)
-    if added < 0 or any(w not in (1, n) for w, n in zip(wanted, self.shape[max(added, 0) :], strict=True)):
-        raise RuntimeError(f"size {list(wanted)} is not expandable to size {list(self.shape)}.")
-    over = [i for i, n in enumerate(self.shape) if i < added or (n != 1 and wanted[i - added] == 1)]
-    return (self.sum(over, dtype=self.dtype) if over else self).reshape(wanted)
+    wanted = arguments.shape(size, "sum_to_size", "size")
+    expandable = len(wanted) <= self.ndim and all(
+        a in (1, b) for a, b in zip(wanted[::-1], self.shape[::-1], strict=False)
+    )
+    if not expandable:
+        raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(self.shape)}}}.")
+    return self if wanted == tuple(self.shape) else ops.sum_to(self, shape=wanted)
 
 
 @public

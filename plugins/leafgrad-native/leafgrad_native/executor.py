@@ -6,7 +6,7 @@ import ctypes
 import math
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -64,7 +64,8 @@ class NativeProgram:
     """
 
     def __init__(self, graph: Graph, checked: bool = True) -> None:
-        self.graph = graph
+        given, kinds = graph, [(v.shape, np.dtype(v.dtype)) for v in graph.ends]
+        self.graph = graph = in_reals(graph)
         self.checked = checked
         self.plan = plan = Plan(graph, blas=blas.found is not None, cache=core_cache() * 3 // 4)
         self.library = build.library(plan.code(), blas.long)
@@ -87,20 +88,14 @@ class NativeProgram:
             look=pool.address("lg_look"),
         )
         self.pointer = ctypes.addressof(self.call)
-        self.inputs = self.expected(graph.inputs, "the caller of the program")
+        self.inputs = expected(given.inputs, given.named(), "the caller of the program")
         self.constants = [(plan.slots[plan.whole[e.out].root], run_equation(e, {})) for e in plan.constants]
-        self.results = [(plan.slots[r], r.shape, np.dtype(r.dtype)) for r in plan.results]
+        self.results = [(plan.slots[r], *kind) for r, kind in zip(plan.results, kinds, strict=True)]
         self.returned = [k for k, _, _ in self.results]
         self.stored = any(dtype.kind == "V" for _, _, dtype in self.results)
         self.phases = [self.phase(p) for p in plan.phases]
         self.due = [self.draws_before(p) for p in plan.phases]
         self.seconds = [0.0] * len(self.phases)
-
-    def expected(self, values: Iterable[Value], giver: str) -> arrays.Expected:
-        """What arrays of these values must be that ``giver`` hands over."""
-        values = list(values)
-        names = [self.plan.names[v] for v in values]
-        return arrays.Expected(names, [v.shape for v in values], [v.dtype for v in values], giver)
 
     def phase(self, phase: CPhase | OpPhase) -> Any:
         if isinstance(phase, OpPhase):
@@ -195,7 +190,7 @@ class NativeProgram:
         """A root's memory, flat."""
         slot = self.plan.slots.get(root)
         if slot is not None:
-            return self.slots[slot].reshape(-1)
+            return self.slots[slot].reshape(-1).view(root.dtype)
         at = self.plan.offsets[root]
         size = root.lanes * np.dtype(root.dtype).itemsize
         return self.arena[at : at + size].view(root.dtype)
@@ -233,6 +228,22 @@ class NativeProgram:
         return lines
 
 
+def expected(values: Iterable[Value], names: Mapping[Value, str], giver: str) -> arrays.Expected:
+    """What arrays of these values must be that ``giver`` hands over."""
+    values = list(values)
+    return arrays.Expected([names[v] for v in values], [v.shape for v in values], [v.dtype for v in values], giver)
+
+
+def in_reals(graph: Graph) -> Graph:
+    """The graph with pairs of real numbers for complex ones; itself if it has none."""
+    if not any(v.dtype.startswith("complex") for e in graph.equations for v in (*e.values, *e.outputs)):
+        return graph
+    from leafgrad.compile.passes import optimize
+    from leafgrad.compile.passes.pairs import pairs
+
+    return optimize(pairs(graph))
+
+
 class OpRunner:
     """Runs one equation through its op."""
 
@@ -241,7 +252,7 @@ class OpRunner:
         self.equation = phase.equation
         whole, slots = program.plan.whole, program.plan.slots
         self.outputs = [slots[whole[v].root] for v in phase.equation.outputs]
-        self.expected = program.expected(phase.equation.outputs, f"the op {phase.equation.name!r}")
+        self.expected = expected(phase.equation.outputs, program.plan.names, f"the op {phase.equation.name!r}")
 
     def __call__(self) -> None:
         program, equation = self.program, self.equation
@@ -275,6 +286,7 @@ class NativeExecutor:
 
     def gains(self, graph: Graph) -> bool:
         """Whether C can run nearly all of a graph that is long enough to be worth a compiler's time."""
+        graph = in_reals(graph)
         work = {e: sum(max(1, math.prod(v.shape)) for v in e.outputs) for e in graph.equations}
         foreign = sum(size for e, size in work.items() if pattern(e) is None)
         return len(graph) >= SHORTEST and foreign * MOST_FOREIGN <= sum(work.values())

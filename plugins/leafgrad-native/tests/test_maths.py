@@ -87,6 +87,7 @@ FUNCTIONS = {
 PAIRS = {
     "pow": (np.power, sample((0, 3), (0, 1e6), (0.9, 1.1)), sample((-8, 8), (-5, 5), (-100, 100))),
     "atan2": (np.arctan2, sample((-5, 5), (-1e6, 1e6)), sample((-5, 5), (-1, 1))),
+    "copysign": (np.copysign, sample((-5, 5)), sample((-5, 5), small=True)),
     "hypot": (np.hypot, sample((-5, 5), (-1e6, 1e6)), sample((-5, 5), (-1, 1))),
     "logaddexp": (np.logaddexp, sample((0, 5), (0, 100)), sample((0, 5), (-100, 100))),
     "maximum": (np.maximum, sample((-5, 5)), sample((-5, 5))),

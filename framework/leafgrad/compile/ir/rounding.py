@@ -26,7 +26,8 @@ MORE = 32  # times as far as those runs are from each other, results may differ
 def close(a: Any, b: Any) -> bool:
     """Whether two arrays are equal up to ``NEAR`` of the largest element, with nan and inf in the same places."""
     xp = backends.by_device_type("cpu").xp
-    a, b, near = on_host(a), on_host(b), NEAR.get(b.dtype.name, 0.0)
+    a, b = compared(a), compared(b)
+    near = NEAR.get(b.dtype.name, 0.0)
     if b.dtype.kind != "f":
         return bool(xp.array_equal(a, b))
     finite = xp.isfinite(b)
@@ -42,7 +43,7 @@ def explains(ours: Any, right: Any, others: Sequence[Any]) -> bool:
     rounding decides some of them in few.
     """
     xp = backends.by_device_type("cpu").xp
-    ours, right, others = on_host(ours), on_host(right), list(map(on_host, others))
+    ours, right, others = compared(ours), compared(right), list(map(compared, others))
     floating = right.dtype.kind == "f"
 
     def apart(a: Any) -> Any:
@@ -102,21 +103,34 @@ def nudged(array: Any, rng: Any) -> Any:
 
     A sum rounds its partial sums, which may be larger than all that it is made of, and than itself: as blocks move.
     """
-    name = array.dtype.name
-    if name not in FLOATS:
+    host, kind = on_host(array), array.dtype
+    if host.dtype.name not in FLOATS:
         return array
     xp, (device, index) = backends.by_device_type("cpu").xp, place(array)
-    host, eps = on_host(array), 2.0**-7 if name == "bfloat16" else float(xp.finfo(name).eps)
-    each, together = (rng.uniform(-DIGITS, DIGITS, n) for n in (array.size, BLOCKS))
-    noise = each + together[xp.arange(array.size) * BLOCKS // max(1, array.size)]
+    eps = 2.0**-7 if kind.name == "bfloat16" else float(xp.finfo(host.dtype).eps)
+    each, together = (rng.uniform(-DIGITS, DIGITS, n) for n in (host.size, BLOCKS))
+    noise = each + together[xp.arange(host.size) * BLOCKS // max(1, host.size)]
     with xp.errstate(all="ignore"):
-        moved = xp.asarray(host * (1 + noise.reshape(array.shape) * eps), array.dtype)
+        moved = host * (1 + noise.reshape(host.shape) * eps)
+    moved = xp.asarray(moved, host.dtype).view(kind)[..., 0] if kind.kind == "c" else xp.asarray(moved, kind)
     return backends.by_device_type(device).from_host(moved, index)
 
 
+def compared(array: Any) -> Any:
+    """The same, complex numbers that are not finite as nan: of which part they are not, formulas differ."""
+    host = on_host(array)
+    if array.dtype.kind == "c":
+        xp = backends.by_device_type("cpu").xp
+        host[~xp.isfinite(host).all(-1)] = xp.nan
+    return host
+
+
 def on_host(array: Any) -> Any:
-    """The array as one of the host's, bfloat16 as float32."""
+    """The array as one of the host's, bfloat16 as float32, complex numbers as pairs along a last dimension."""
     host = backends.backend_of(array).to_host(array)
+    if host.dtype.kind == "c":
+        host = backends.by_device_type("cpu").xp.array(host, order="C")[..., None]
+        return host.view(host.real.dtype)
     return host.astype("float32") if array.dtype.name == "bfloat16" else host
 
 

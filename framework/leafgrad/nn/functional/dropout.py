@@ -30,7 +30,7 @@ def _kept(input: Tensor, p: float, dims: int) -> Tensor:
 def _dropout(input: Tensor, p: float, training: bool, inplace: bool, dims: int) -> Tensor:
     if not training or not p:
         return input
-    noise = _kept(input, p, dims) * (1 / (1 - p) if p < 1 else 0.0)
+    noise = _kept(input if p == 1 else expect_real(input, "dropout"), p, dims) * (1 / (1 - p) if p < 1 else 0.0)
     return update(input, mul, noise) if inplace else input * noise
 
 

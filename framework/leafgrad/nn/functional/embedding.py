@@ -11,7 +11,7 @@ from leafgrad.dtypes import int64
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.refuse import refuse
 from leafgrad.ops.select import where
-from leafgrad.tensor.arguments import expect_tensor, first_of
+from leafgrad.tensor.arguments import expect_real, expect_tensor, first_of
 from leafgrad.tensor.creation import arange, ones, zeros
 from leafgrad.tensor.tensor import Tensor
 
@@ -131,6 +131,7 @@ def embedding_bag(
         IndexError: an index is outside the table.
     """
     at = _numbers(input, weight, "embedding_bag", sparse)
+    expect_real(weight, "embedding_bag")
     _check_bag(at, offsets, mode, per_sample_weights)
     if mode == "max" and scale_grad_by_freq:
         raise ValueError("embedding_bag: mode 'max' does not scale gradients by frequency: no scale_grad_by_freq")

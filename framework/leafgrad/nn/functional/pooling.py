@@ -22,7 +22,7 @@ from leafgrad.nn.functional.windows import (
 from leafgrad.ops import windows as ops
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.windows import Windows
-from leafgrad.tensor.arguments import expect_tensor
+from leafgrad.tensor.arguments import expect_real, expect_tensor
 from leafgrad.tensor.creation import arange, zeros
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.formats import keeps_channels_last
@@ -232,7 +232,7 @@ def _unpooled(
     n: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> Tensor:
     function = f"max_unpool{n}d"
-    nonempty(batched(input, n, function)[0], function)
+    nonempty(batched(expect_real(expect_tensor(input, "input", function), function), n, function)[0], function)
     if expect_tensor(indices, "indices", function).dtype is not int64:
         raise RuntimeError(f"{function}: elements in indices should be type int64 but got: {indices.dtype}")
     if indices.shape != input.shape:

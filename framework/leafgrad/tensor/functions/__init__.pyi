@@ -293,6 +293,7 @@ from leafgrad.tensor.reductions import (
     var as var,
     var_mean as var_mean,
 )
+from leafgrad.tensor.reflections import geqrf as geqrf, orgqr as orgqr, ormqr as ormqr
 from leafgrad.tensor.sampling import (
     bernoulli as bernoulli,
     binomial as binomial,

@@ -42,6 +42,7 @@ from leafgrad.tensor.norms import (
     norm as norm,
     vector_norm as vector_norm,
 )
+from leafgrad.tensor.reflections import householder_product as householder_product
 
 cross = linalg_cross
 diagonal = linalg_diagonal
