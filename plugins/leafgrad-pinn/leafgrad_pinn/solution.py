@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import leafgrad
+from leafgrad.forks import cached_property
 from leafgrad_pinn import schema
 from leafgrad_pinn.answers import evaluate, evaluate_at, integrate
 from leafgrad_pinn.callables import Function
@@ -20,6 +21,7 @@ from leafgrad_pinn.errors import Errors
 from leafgrad_pinn.estimate import estimated
 from leafgrad_pinn.field import Field, Surrogate
 from leafgrad_pinn.grids import dataset, paraview, write
+from leafgrad_pinn.posterior import Posterior
 from leafgrad_pinn.reading import read
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.sampling import Array
@@ -67,6 +69,7 @@ class Run:
         self.seconds: float = details["seconds"]
         self.history: list[dict[str, Any]] = details["history"]
         self._estimated: dict[str, float] = details.get("estimated", {})
+        self._asked = False  # whether an estimate was tried
         self.unestimated = "" if self._estimated else "it was not made before the solution was saved"
 
     @property
@@ -90,13 +93,21 @@ class Run:
 
         It is made when it is first asked for, in some seconds; see `leafgrad_pinn.estimate`.
         """
-        if not self._estimated and self.trainees:
+        if not self._asked and not self._estimated and self.trainees:
             try:
                 self._estimated, self.unestimated = estimated(self.trainees), ""
             except Unfit as error:
                 self.unestimated = str(error)
-            self.trainees = []
+            self._asked = True
         return self._estimated
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """How well the conditions determine the fields; ValueError for a run of a file, or in windows of time."""
+        if len(self.trainees) != 1:
+            got = "windows of time" if self.trainees else "one that was loaded"
+            raise ValueError(f"deviation: expected a solution as it was solved, in one window of time, got {got}")
+        return Posterior(self.trainees[0])
 
     def details(self) -> dict[str, Any]:
         """All but seed and modules, as numbers, strings, lists and dicts."""
@@ -223,17 +234,35 @@ class Solution:
         """
         return integrate(self, function, on, order, fixed)
 
-    def deviation(self, *points: Array | float, **named: Array | float) -> Any:
-        """How far the runs of several seeds are apart at points: their standard deviation, as an array or a dict.
+    def deviation(self, *points: Array | float, by: str = "seeds", **named: Array | float) -> Any:
+        """The standard deviation of the fields at points, as an array or a dict.
+
+        Args:
+            points, named: as for the solution itself.
+            by: ``"seeds"``: how far their runs are apart; ``"residuals"``: what the residuals of the run of median loss
+                leave undetermined, by Laplace's approximation, J^T J over all weights, see `leafgrad_pinn.posterior`.
+                The second knows of noise in data, and not of what a network cannot express.
 
         Raises:
-            ValueError: there is one run.
+            ValueError: there is one run; or, by residuals, too few of them, windows of time, or a solution of a file.
         """
-        if len(self.runs) < 2:
-            raise ValueError("deviation: expected the runs of several seeds, got one; solve with seeds=5, say")
+        if by not in ("seeds", "residuals"):
+            raise ValueError(f"deviation: by: expected 'seeds' or 'residuals', got {by!r}")
         columns = self.columns("deviation", points, named)
-        found = [self.values(run, columns) for run in self.runs]
-        values = {name: np.std([each[name] for each in found], axis=0, ddof=1) for name in found[0]}
+        if by == "residuals":
+            rows = np.stack([column.ravel() for column in columns], 1)
+            self.domain.check_inside("deviation", rows)
+            values = {name: d.reshape(columns[0].shape) for name, d in self.run.posterior.fields(rows).items()}
+            for name, (real, imag) in self.pairs.items():
+                values[name] = np.hypot(values.pop(real), values.pop(imag))
+        else:
+            if len(self.runs) < 2:
+                raise ValueError(
+                    "deviation: expected the runs of several seeds, got one; solve with seeds=5, say, or take "
+                    "by='residuals'"
+                )
+            found = [self.values(run, columns) for run in self.runs]
+            values = {name: np.std([each[name] for each in found], axis=0, ddof=1) for name in found[0]}
         return next(iter(values.values())) if len(values) == 1 else values
 
     def to_xarray(self, points: int = 101, also: Mapping[str, Function] = {}) -> Any:
