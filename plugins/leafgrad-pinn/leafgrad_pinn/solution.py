@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from leafgrad_pinn.errors import Errors
 from leafgrad_pinn.estimate import estimated
 from leafgrad_pinn.field import Field, Surrogate
 from leafgrad_pinn.grids import dataset, paraview, write
+from leafgrad_pinn.networks import Own
 from leafgrad_pinn.posterior import Posterior
 from leafgrad_pinn.reading import read
 from leafgrad_pinn.references import Reference
@@ -346,7 +347,8 @@ class Solution:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save it as one safetensors file, which `load` reads without the script that made it.
 
-        Functions of hard conditions and signed distances are saved as the operations that they consist of.
+        Functions of hard conditions and signed distances are saved as the operations that they consist of, a module of
+        one's own (`Own`) as its weights and the name of what made it.
 
         Raises:
             ValueError: a function that cannot be saved so.
@@ -374,8 +376,19 @@ class Solution:
         )
 
     @staticmethod
-    def load(path: str | os.PathLike[str], device: Any = "cpu") -> Solution:
+    def load(
+        path: str | os.PathLike[str],
+        device: Any = "cpu",
+        *,
+        own: Callable[..., Any] | Mapping[str, Callable[..., Any]] | None = None,
+    ) -> Solution:
         """Read what ``save`` wrote.
+
+        Args:
+            path: of the file.
+            device: where its networks are to be.
+            own: what made a network that is `Own`, as it was given there: ``own=MyModule``. A file names functions and
+                has none; several, or ones that are called otherwise now, by those names: ``{"MyModule": MyModule}``.
 
         Raises:
             ValueError: the file is of something else, of a later version, or something in it is not right; it names
@@ -385,7 +398,8 @@ class Solution:
         if not isinstance(saved, dict) or saved.get("leafgrad-pinn") != FORMAT:
             raise ValueError(f"load: {path}: expected a solution of leafgrad-pinn, format {FORMAT}")
         try:
-            groups, runs, reference, pairs, moments = read(saved, os.path.getsize(path), device)
+            functions = own if isinstance(own, Mapping) else {} if own is None else {Own(own).name: own}
+            groups, runs, reference, pairs, moments = read(saved, os.path.getsize(path), device, functions)
             with schema.making("groups"):
                 solution = Solution(groups, [Run(*run) for run in runs], reference, pairs, moments)
                 points = solution.domain.interior(2, "uniform", np.random.default_rng(0))
