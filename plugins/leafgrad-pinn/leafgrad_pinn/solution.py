@@ -149,6 +149,10 @@ class Solution:
         ranked = sorted(self.runs, key=lambda run: run.loss)
         return ranked[(len(ranked) - 1) // 2]
 
+    def of(self, run: Run) -> Solution:
+        """The solution of one of its runs alone."""
+        return Solution(self.groups, [run], self.reference, self.pairs, self.moments)
+
     @property
     def unknowns(self) -> Unknowns:
         """The numbers that were solved for, medians over seeds; as a string, with their errors."""
