@@ -34,6 +34,9 @@ class Blanks:
 
     uniform = normal
 
+    def integers(self, high: int) -> int:
+        return 0
+
     def random(self, size: Size = ()) -> Blank:
         return Blank(size)
 

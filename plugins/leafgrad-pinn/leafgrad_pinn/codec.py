@@ -64,13 +64,10 @@ def encode(value: Any) -> Any:
         return encode_shape(value)
     if is_dataclass(value) and type(value).__name__ in RECIPES:
         return {"recipe": type(value).__name__, **{m.name: encode(getattr(value, m.name)) for m in members(value)}}
+    if isinstance(value, networks.Own):
+        return {"own": value.name, "embed": encode(value.embed), "enrich": encode(value.enrich)}
     if callable(value):
         return Program.record(value).saved()
-    if isinstance(value, networks.Own):
-        raise ValueError(
-            "save: expected a network of leafgrad_pinn, got Own(...), which no file can make again; leave out=... out, "
-            "and keep the weights by sol.export('net.safetensors')"
-        )
     raise ValueError(f"save: expected what fields are made of, got {type(value).__name__}")
 
 

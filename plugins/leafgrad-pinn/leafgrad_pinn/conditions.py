@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -143,6 +143,16 @@ class Condition(ABC):
         part.own, part.n = {name: array[inside] for name, array in self.own.items()}, int(inside.sum())
         return part if part.n else None
 
+    @property
+    def equation_key(self) -> Hashable | None:
+        """Equal for conditions that differ in their points alone, which are one in programs; None for no others."""
+        what = self.equation_of()
+        return (*what, key_of(self.loss), self.own is None) if what else None
+
+    def equation_of(self) -> tuple[Hashable, ...]:
+        """What its residual is made of, beside points and what is drawn with them; () if that is its own."""
+        return ()
+
     @abstractmethod
     def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
         """What shall be zero: a value at each point, or a tuple of such.
@@ -174,6 +184,9 @@ class Interior(Condition):
     ) -> None:
         super().__init__(n, sampler, weight, name, **place)
         self.equation = equation
+
+    def equation_of(self) -> tuple[Hashable, ...]:
+        return Interior, key_of(self.equation)
 
     def bind(self, scene: Scene) -> None:
         if not callable(self.equation):
@@ -223,6 +236,9 @@ class OnBoundary(Condition):
         super().__init__(n, sampler, weight, name or label, **place)
         self.value, self.on, self.field = value, on, field
 
+    def equation_of(self) -> tuple[Hashable, ...]:
+        return type(self), self.target, key_of(self.value)
+
     def bind(self, scene: Scene) -> None:
         self.target = scene.field(self.field, self.name)
         self.bind_value(scene)
@@ -267,6 +283,9 @@ class Boundary(OnBoundary):
     def __init__(self, equation: Function, on: str | Sequence[str] | None = None, **options: Any) -> None:
         super().__init__(equation, on, **options)
 
+    def equation_of(self) -> tuple[Hashable, ...]:
+        return Boundary, key_of(self.value)
+
     def bind(self, scene: Scene) -> None:
         self.bind_value(scene)
 
@@ -289,6 +308,9 @@ class Robin(OnBoundary):
         check_number(f"{self.name}: a", a)
         check_number(f"{self.name}: b", b)
         self.a, self.b = float(a), float(b)
+
+    def equation_of(self) -> tuple[Hashable, ...]:
+        return Robin, self.target, key_of(self.value), self.a, self.b
 
     def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
         u = values[self.target]
@@ -378,3 +400,8 @@ class Initial(Condition):
         u: Value = values[self.target]
         first = u - self.call(values)
         return first if self.speed is None else (first, u.along([self.time]) - self.speed(values))
+
+
+def key_of(value: Function | float | None) -> Hashable:
+    """Equal for one number, and for one and the same function."""
+    return id(value) if callable(value) else value

@@ -7,7 +7,7 @@ costs more than what it has.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields as members
 from types import FunctionType
 from typing import Any
@@ -36,10 +36,17 @@ class Decoder:
     Args:
         widest, deepest: the largest width and number of layers for which there are weights.
         steps: how many values there may be; a file can name one in many places.
+        own: what makes modules of one's own, by name.
     """
 
-    def __init__(self, widest: int = sys.maxsize, deepest: int = sys.maxsize, steps: int = sys.maxsize) -> None:
-        self.steps = steps
+    def __init__(
+        self,
+        widest: int = sys.maxsize,
+        deepest: int = sys.maxsize,
+        steps: int = sys.maxsize,
+        own: Mapping[str, Callable[..., Any]] = {},
+    ) -> None:
+        self.steps, self.own = steps, own
         wide, deep = schema.count(1, widest), schema.count(1, deepest)
         function = self.made(FunctionType, "a function")
         value = schema.either(schema.finite, function)
@@ -59,6 +66,10 @@ class Decoder:
         named = {"domain": self.made(Domain, "a domain"), "net": network, "initial": hard, "boundary": hard}
         scale = schema.optional(schema.finite)
         self.kinds: dict[str, tuple[dict[str, schema.Check], Callable[..., Any]]] = {
+            "own": (
+                {"own": self.owned, "embed": self.recipes["embed"], "enrich": self.recipes["enrich"]},
+                lambda own, embed, enrich: networks.Own(own, embed=embed, enrich=enrich),
+            ),
             "array": ({"array": schema.tensor}, lambda array: array.detach().cpu().numpy()),
             "list": ({"list": schema.items(self)}, lambda **saved: tuple(saved["list"])),
             "dict": ({"dict": schema.mapping(self)}, lambda **saved: saved["dict"]),
@@ -146,6 +157,15 @@ class Decoder:
         parts = schema.record(checks)(saved, where)
         with schema.making(where):
             return RECIPES[name](**{part: parts[part] for part in wanted})
+
+    def owned(self, saved: Any, where: str) -> Callable[..., Any]:
+        """What makes a module of this name, given by who loads the file."""
+        name = schema.text(saved, where)
+        if name not in self.own:
+            given = ", ".join(self.own) or "none"
+            expected = f"the network is {name!r}, a module of one's own: expected it as own={name}"
+            raise schema.Misfit(where, f"{expected}, got {given}")
+        return self.own[name]
 
     def made(self, kinds: Any, words: str) -> schema.Check:
         """Something encoded of these classes."""

@@ -1,23 +1,19 @@
-"""What a trained system says about itself: its residuals, and how well they determine its unknowns."""
+"""What a trained system says about itself: its residuals, beside their terms."""
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-import leafgrad
 from leafgrad import Tensor
-from leafgrad.func import functional_call, jacrev, vmap
 from leafgrad_pinn.answers import outside
 from leafgrad_pinn.conditions import Interior
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.integrals import Integral
-from leafgrad_pinn.objective import Parameters
 from leafgrad_pinn.problem import Tensors, norm, on_device
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import wave
@@ -26,9 +22,6 @@ from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.values import Request
 
 SHOWN = 4000  # points of a condition whose residuals are kept
-ELEMENTS = 2**23  # of a Jacobian that are in memory at once
-LARGEST = 6000  # parameters whose J^T J is inverted
-RIDGE = 1e-12  # added to J^T J, its diagonal being 1: above rounding, and what an undetermined number is held by
 
 
 def residuals(trainees: Sequence[Trainee]) -> dict[str, dict[str, Array]]:
@@ -156,63 +149,3 @@ def waves(domain: Domain, sizes: Mapping[str, float], columns: Mapping[str, Tens
 def host(t: Tensor) -> Array:
     found: Array = t.detach().cpu().numpy().astype(np.float64)
     return found
-
-
-def deviations(trainee: Trainee) -> dict[str, float]:
-    """Standard deviations of the unknowns, from J^T J of all residuals at the training's points.
-
-    Each condition's residuals count as independent errors of one variance, which is their mean square; the weights in
-    the loss play no part. J has a column for each weight of the networks too: what these can make up for, the residuals
-    do not determine. nan if there are no fewer parameters than residuals, or more than LARGEST.
-    """
-    unknowns = trainee.problem.unknowns
-    parameters = {name: p.detach() for name, p in trainee.system.named_parameters()}
-    columns = sum(p.numel() for p in parameters.values())
-    if not unknowns:
-        return {}
-    normal, rows = np.zeros((columns, columns)), 0
-    if columns <= LARGEST:
-        for index in range(len(trainee.batches)):
-            square, total, count = np.zeros((columns, columns)), 0.0, 0
-            for jacobian, values in blocks(trainee, index, parameters):
-                square += jacobian.T @ jacobian
-                total, count = total + float(values @ values), count + len(values)
-            normal, rows = normal + square * (count / max(total, np.finfo(float).tiny)), rows + count
-    if columns > LARGEST or rows <= columns:
-        return dict.fromkeys((unknown.name for unknown in unknowns), math.nan)
-    size = np.sqrt(np.diag(normal))
-    scale = np.where(size > 0, size, 1)
-    inverse = np.linalg.inv(normal / np.outer(scale, scale) + RIDGE * np.eye(columns))
-    found = {}
-    for unknown, place in zip(unknowns, last(parameters, len(unknowns)), strict=True):
-        variance = inverse[place, place] / scale[place] ** 2 * rows / (rows - columns)
-        raw = math.sqrt(variance) if size[place] > 0 else math.inf
-        found[unknown.name] = raw * abs(trainee.system.solved()[unknown.name]) if unknown.positive else raw
-    return found
-
-
-def last(parameters: Parameters, count: int) -> list[int]:
-    """The columns of the unknowns, each a parameter ``numbers.i`` of one element."""
-    starts, begin = {}, 0
-    for name, p in parameters.items():
-        starts[name], begin = begin, begin + p.numel()
-    return [starts[f"numbers.{i}"] for i in range(count)]
-
-
-def blocks(trainee: Trainee, index: int, parameters: Parameters) -> Iterator[tuple[Array, Array]]:
-    """The Jacobian of a condition's residuals, and these, some rows at once: float64 (m, columns), (m,)."""
-
-    def residual(parameters: Parameters, row: Tensors) -> tuple[Tensor, Tensor]:
-        one = {name: t[None] for name, t in row.items()}
-        values = functional_call(trainee.system, parameters, (index, one))[0]
-        return values, values
-
-    rows: Any = leafgrad.compile(vmap(jacrev(residual, has_aux=True), in_dims=(None, 0)))
-    batch = trainee.batches[index]
-    columns = sum(p.numel() for p in parameters.values())
-    step = max(1, ELEMENTS // columns)
-    for begin in range(0, len(batch["points"]), step):
-        jacobian, values = rows(parameters, {name: t[begin : begin + step] for name, t in batch.items()})
-        n, k = values.shape
-        parts = [jacobian[name].detach().reshape(n * k, -1).cpu().numpy() for name in parameters]
-        yield np.concatenate(parts, 1).astype(np.float64), values.detach().reshape(-1).cpu().numpy().astype(np.float64)

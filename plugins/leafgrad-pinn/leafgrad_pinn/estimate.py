@@ -43,9 +43,10 @@ def estimated(trainees: Sequence[Trainee]) -> dict[str, float]:
         points = problem.domain.interior(LOOKS, "sobol", np.random.default_rng(2))
         columns = columns_of(problem.domain, points, trainee.dtype, trainee.device)
         for name, values in problem.system.fields(columns).items():
-            wrong = problem.basis(name, points) @ c
+            inside = problem.within(name, points)
+            wrong, known = problem.basis(name, points[inside]) @ c, numbers(values)[inside]
             length = 1.0 if problem.domain.time is None else problem.domain.time.stop - problem.domain.time.start
-            squares.setdefault(name, []).append((length * wrong @ wrong, length * np.square(numbers(values)).sum()))
+            squares.setdefault(name, []).append((length * wrong @ wrong, length * np.square(known).sum()))
         before = at_the_end(problem, c)
     return {name: math.sqrt(sum(e for e, _ in parts) / sum(u for _, u in parts)) for name, parts in squares.items()}
 

@@ -38,7 +38,10 @@ def directions(trainee: Trainee) -> str:
         return ""
     points = problem.domain.interior(4 * size, "sobol", rng)
     fields = np.concatenate(
-        [problem.basis(n, points)[:, :size] / (problem.fields[n].scale or 1) for n in problem.bases]
+        [
+            problem.basis(n, points[problem.within(n, points)])[:, :size] / (problem.fields[n].scale or 1)
+            for n in problem.bases
+        ]
     )
     r: Array = np.asarray(np.linalg.qr(fields / len(points) ** 0.5, mode="r"))
     _, sizes, rows = np.linalg.svd(linalg.solve_triangular(r.T, a.T, lower=True).T)

@@ -37,13 +37,15 @@ class Polynomials:
     """Products of polynomials or harmonics of each coordinate.
 
     Args:
-        domain: of a field.
+        field: on whose domain, or part of it, they are.
         degrees: how many of each coordinate.
     """
 
-    def __init__(self, domain: Domain, degrees: Mapping[str, int]) -> None:
-        self.domain = domain
-        self.degrees = [degrees[name] for name in domain.names]
+    def __init__(self, field: Field, degrees: Mapping[str, int]) -> None:
+        self.domain, self.bounds = field.domain, field.domain.bounds.copy()
+        if field.part is not None:
+            self.bounds[: len(field.part.names)] = field.part.bounds
+        self.degrees = [degrees[name] for name in self.domain.names]
         self.size = int(np.prod(self.degrees))
 
     def __call__(self, columns: Mapping[str, Array], path: Path) -> Array:
@@ -51,7 +53,7 @@ class Polynomials:
         if path == LAP:
             return np.sum([self(columns, (c, c)) for c in self.domain.space], axis=0)
         found = np.ones((len(next(iter(columns.values()))), 1))
-        for name, degree, ends in zip(self.domain.names, self.degrees, self.domain.bounds, strict=True):
+        for name, degree, ends in zip(self.domain.names, self.degrees, self.bounds, strict=True):
             one = harmonics if name in self.domain.periodic else polynomials
             each = one(columns[name], ends, degree, path.count(name))
             found = (found[:, :, None] * each[:, None, :]).reshape(len(found), -1)
@@ -94,14 +96,14 @@ class Linearised:
             raise Unfit("ends of a coordinate that agree softly")
         if any(isinstance(condition, Integral) for condition in trainee.problem.conditions):
             raise Unfit("integrals, which depend on more than fields at a point")
-        if any(condition.of is not None or condition.own is not None for condition in trainee.problem.conditions):
-            raise Unfit("conditions in parts of the domain, or at given points")
+        if any(condition.own is not None for condition in trainee.problem.conditions):
+            raise Unfit("conditions at given points, where more cannot be drawn")
         self.taylor = Taylor(trainee)
         self.fields = self.taylor.fields
         self.bases: dict[str, tuple[int, Polynomials]] = {}
         self.size = 0
         for name, field in self.taylor.bases.items():
-            self.bases[name] = self.size, Polynomials(field.domain, degrees)
+            self.bases[name] = self.size, Polynomials(field, degrees)
             self.size += self.bases[name][1].size
         self.numbers = len(self.system.numbers)
         self.size += self.numbers
@@ -121,6 +123,11 @@ class Linearised:
             values = polynomials(self.columns(points), path) * (factor * (field.scale or 1.0))
             found[:, begin : begin + polynomials.size] = values
         return found
+
+    def within(self, name: str, points: Array) -> Array:
+        """At which points (n, d) there is such a field: (n,)"""
+        part = self.fields[name].part
+        return np.ones(len(points), bool) if part is None else part.contains(points[:, : len(self.domain.space)])
 
     def rows(self, index: int, condition: Condition, n: int, rng: np.random.Generator) -> Rows:
         """Those of a condition at about n new points, divided by the root of their number."""
@@ -203,7 +210,7 @@ class Linearised:
 
 def drawn(condition: Condition, domain: Domain, n: int, rng: np.random.Generator) -> dict[str, Array]:
     """New points for a condition. Inside a box they are denser at its ends, as polynomials want them."""
-    if not isinstance(condition, Interior) or condition.where is not None:
+    if not isinstance(condition, Interior) or condition.where is not None or condition.of is not None:
         other = copy.copy(condition)
         other.n, other.sampler = n, "sobol"
         return other.draw(domain, rng)

@@ -172,7 +172,8 @@ class Own(Network):
 
     It takes coordinates scaled to [-1, 1], or what ``embed`` makes of them, (n, inputs), and gives (n, outputs). Its
     random weights follow from the seed. The stage `LeastSquares` trains its layer ``last``, if it has one of this
-    name. A solution with such a network is not saved as a file; its ``state_dict`` may be.
+    name. The file of a solution has its weights, and the function's name; who loads it gives the function:
+    ``Solution.load(path, own=MyModule)``.
 
     Args:
         make: gives the module, of the numbers of its inputs and outputs.
@@ -191,6 +192,11 @@ class Own(Network):
         super().__init__(embed=embed, enrich=enrich)
         object.__setattr__(self, "make", make)
 
+    @property
+    def name(self) -> str:
+        """What files call it."""
+        return str(getattr(self.make, "__name__", type(self.make).__name__))
+
     def body(self, inputs: int, outputs: int, make: Maker) -> nn.Module:
         with leafgrad.random.fork_rng():
             leafgrad.manual_seed(int(make.rng.integers(2**31)))
@@ -198,7 +204,7 @@ class Own(Network):
         if not isinstance(module, nn.Module):
             raise TypeError(f"Own: expected a function that makes a module, got one that makes {type(module).__name__}")
         module = module.to(device=make.device, dtype=make.dtype)
-        found = module(make.tensor(make.rng.uniform(-1, 1, (3, inputs))))
+        found = module(make.tensor(np.linspace(-1, 1, 3 * inputs).reshape(3, inputs)))
         if not isinstance(found, Tensor) or tuple(found.shape) != (3, outputs):
             got = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
             raise ValueError(f"Own: expected a module (n, {inputs}) -> (n, {outputs}), got {got} for n = 3")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import leafgrad
 from leafgrad import Tensor
 from leafgrad.func import functional_call, grad, jvp, vjp, vmap
+from leafgrad_pinn.conditions import Condition
 from leafgrad_pinn.problem import System, Tensors
 from leafgrad_pinn.ranks import Ranks
 
@@ -18,76 +19,45 @@ Parameters = dict[str, Tensor]
 Program = Callable[..., Any]
 
 
-class Objective:
-    """What stages ask for. Parameters come as one vector (p,), points and weights as in a `Trainee`.
-
-    Each function is a program of its arguments from the first call on, so that a resumed run rounds as any other:
-    the same arguments give the same bits. The gradient and the residuals are those of
-
-        loss = sum over conditions of scale * mean over points of weight * squared residual.
-
-    Where several processes train, each computes with its part of the points; all get the results of all points.
-
-    Args:
-        system: the networks and unknowns.
-        scales: for each condition what its mean square counts.
-        free: which parameters the vector has, by name; the others stay as they are. None for all.
-        like: an objective of the same equations and networks, whose programs serve this one too; None for new ones.
+class Rows(NamedTuple):
+    """Points of all conditions, those of conditions with the same equation in one batch.
 
     Attributes:
-        held: what programs are given besides: buffers, and the parameters that stay as they are.
+        batches: for each such equation its points, (n, d), and what else belongs to them.
+        factors: for each what the square at each point counts in the loss, (n,).
+        sizes: for each, how many points each of its conditions has.
+        counts: how many points each condition has, in all processes together.
     """
 
-    programs: list[Callable[..., Any]]
+    batches: list[Tensors]
+    factors: list[Tensor]
+    sizes: list[list[int]]
+    counts: list[int]
 
-    def __init__(
-        self,
-        system: System,
-        scales: Sequence[float],
-        free: Callable[[str], bool] | None = None,
-        like: Objective | None = None,
-    ) -> None:
-        self.system, self.scales, self.ranks = system, tuple(scales), Ranks()
-        self.parameters = {name: p for name, p in system.named_parameters() if free is None or free(name)}
-        self.shapes = {name: tuple(p.shape) for name, p in self.parameters.items()}
-        self.sizes = [p.numel() for p in self.parameters.values()]
-        self.size = sum(self.sizes)
-        given = [*system.named_parameters(), *system.named_buffers()]
-        self.held = {name: tensor.detach() for name, tensor in given if name not in self.parameters}
-        functions = (
-            Objective._gradient,
-            Objective._terms,
-            Objective._rows,
-            Objective._product,
-            Objective._pulled,
-            Objective._bend,
-            Objective._norms,
-            Objective._traces,
-        )
-        self.programs: list[Program] = [self._program(f) for f in functions] if like is None else like.programs
-        found = [partial(made, self.held) for made in self.programs]
-        self.gradient, self.terms, self.rows, self.product, self.pulled, self.bend, self.norms, self.traces = found
 
-    def _program(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A method as a program of what is held, and of its arguments."""
+@dataclass(frozen=True)
+class Equations:
+    """The residuals of a system as functions of flat parameters, and what follows from them.
 
-        def call(held: Parameters, *arguments: Any) -> Any:
-            other = copy.copy(self)
-            other.held = held
-            return function(other, *arguments)
+    Attributes:
+        system: the networks and unknowns.
+        scales: for each condition what its mean square counts.
+        alike: the indices of conditions, together those with the same equation.
+        shapes: of the parameters that the vector has, by name.
+        held: buffers, and the parameters that stay as they are.
+    """
 
-        return program(call)
+    system: System
+    scales: tuple[float, ...]
+    alike: list[list[int]]
+    shapes: dict[str, tuple[int, ...]]
+    held: Parameters
+    ranks: Ranks
 
     @property
-    def flat(self) -> Tensor:
-        """The parameters as one vector (p,), a copy."""
-        return leafgrad.cat([p.detach().reshape(-1) for p in self.parameters.values()])
-
-    def put(self, flat: Tensor) -> None:
-        """Write the parameters."""
-        with leafgrad.no_grad():
-            for p, part in zip(self.parameters.values(), flat.split(self.sizes), strict=True):
-                p.copy_(part.reshape(p.shape))
+    def sizes(self) -> list[int]:
+        """How many numbers each parameter has."""
+        return [math.prod(shape) for shape in self.shapes.values()]
 
     def split(self, flat: Tensor) -> Parameters:
         """A vector (p,) as the parameters by name."""
@@ -99,43 +69,75 @@ class Objective:
         found: Tensor = functional_call(self.system, {**self.held, **self.split(flat)}, (index, batch))
         return found
 
-    def _squares(self, flat: Tensor, batches: Sequence[Tensors]) -> list[Tensor]:
-        return [self.residuals(index, batch, flat).square().sum(1) for index, batch in enumerate(batches)]
+    def joined(self, batches: Sequence[Tensors], weights: Sequence[Tensor]) -> Rows:
+        """This process's points and their weights, those of conditions with the same equation together.
 
-    def _weighed(self, squares: Sequence[Tensor], weights: Sequence[Tensor], counts: Sequence[int]) -> Tensor:
-        parts = zip(self.scales, squares, weights, counts, strict=True)
-        return leafgrad.stack([scale * ((weight * square).sum() / n) for scale, square, weight, n in parts])
+        They are joined outside of programs, whose loops run over all of a batch.
+        """
+        counts, (batches, weights) = counted(batches), self.ranks.part((list(batches), list(weights)))
+        found = Rows([], [], [], counts)
+        for indices in self.alike:
+            factors = [self.scales[i] * weights[i] / counts[i] for i in indices]
+            found.sizes.append([len(factor) for factor in factors])
+            if len(indices) == 1:
+                found.batches.append(batches[indices[0]])
+                found.factors.append(factors[0])
+                continue
+            batch = {name: leafgrad.cat([batches[i][name] for i in indices]) for name in batches[indices[0]]}
+            shares = [self.held.get(f"share{i}") for i in indices]
+            if all(share is not None for share in shares):
+                rows = zip(shares, factors, strict=True)
+                batch["share"] = leafgrad.cat([share.expand(len(f), -1) for share, f in rows if share is not None])
+            found.batches.append(batch)
+            found.factors.append(leafgrad.cat(factors))
+        return found
 
-    def _whole(self, squares: Sequence[Tensor], counts: Sequence[int]) -> list[Tensor]:
-        return [self.ranks.whole(square, n) for square, n in zip(squares, counts, strict=True)]
+    def _parted(self, given: Rows, found: Sequence[Tensor]) -> list[Tensor]:
+        """What there is for all rows, for each condition."""
+        parts: dict[int, Tensor] = {}
+        for indices, sizes, rows in zip(self.alike, given.sizes, found, strict=True):
+            parts |= zip(indices, rows.split(sizes) if len(sizes) > 1 else [rows], strict=True)
+        return [parts[index] for index in range(len(parts))]
 
-    def _terms(self, flat: Tensor, batches: Any, weights: Any) -> tuple[Tensor, list[Tensor]]:
+    def _each(self, flat: Tensor, given: Rows) -> list[Tensor]:
+        """The residuals of each equation: (n, k)."""
+        return [
+            self.residuals(indices[0], batch, flat) for indices, batch in zip(self.alike, given.batches, strict=True)
+        ]
+
+    def _squares(self, flat: Tensor, given: Rows) -> list[Tensor]:
+        return [values.square().sum(1) for values in self._each(flat, given)]
+
+    def _told(self, given: Rows, squares: Sequence[Tensor]) -> list[Tensor]:
+        """The loss's terms (conditions,), and for each condition its squares (n,), of this process's points."""
+        weighed = [factors * square for factors, square in zip(given.factors, squares, strict=True)]
+        terms = leafgrad.stack([part.sum() for part in self._parted(given, weighed)])
+        parts = zip(self._parted(given, squares), given.counts, strict=True)
+        return [terms, *[self.ranks.whole(part, n) for part, n in parts]]
+
+    def terms(self, flat: Tensor, given: Rows) -> tuple[Tensor, list[Tensor]]:
         """The loss's terms (conditions,), and for each condition squared residuals without weights (n,)."""
-        counts, (batches, weights) = counted(batches), self.ranks.part((batches, weights))
-        squares = self._squares(flat, batches)
-        terms, *squares = self.ranks.sum([self._weighed(squares, weights, counts), *self._whole(squares, counts)])
+        terms, *squares = self.ranks.sum(self._told(given, self._squares(flat, given)))
         return terms, squares
 
-    def _gradient(self, flat: Tensor, batches: Any, weights: Any) -> tuple[Tensor, Tensor, list[Tensor]]:
+    def gradient(self, flat: Tensor, given: Rows) -> tuple[Tensor, Tensor, list[Tensor]]:
         """The gradient (p,), and what ``terms`` gives."""
-        counts, (batches, weights) = counted(batches), self.ranks.part((batches, weights))
 
-        def loss(flat: Tensor) -> tuple[Tensor, tuple[Tensor, list[Tensor]]]:
-            squares = self._squares(flat, batches)
-            terms = self._weighed(squares, weights, counts)
-            return terms.sum(), (terms, squares)
+        def loss(flat: Tensor) -> tuple[Tensor, list[Tensor]]:
+            squares = self._squares(flat, given)
+            parts = [(factors * square).sum() for factors, square in zip(given.factors, squares, strict=True)]
+            return leafgrad.stack(parts).sum(), squares
 
-        gradient, (terms, squares) = grad(loss, has_aux=True)(flat)
-        gradient, terms, *squares = self.ranks.sum([gradient, terms, *self._whole(squares, counts)])
+        gradient, squares = grad(loss, has_aux=True)(flat)
+        gradient, terms, *squares = self.ranks.sum([gradient, *self._told(given, squares)])
         return gradient, terms, squares
 
-    def _blocks(self, flat: Tensor, batches: Any) -> list[Tensor]:
-        """For each condition the Jacobian of its residuals, and these as the last column: (n, k, p + 1)."""
+    def _blocks(self, flat: Tensor, given: Rows) -> list[Tensor]:
+        """For each equation the Jacobian of its residuals, and these as the last column: (n, k, p + 1)."""
         blocks = []
-        for index, batch in enumerate(batches):
-            values = self.residuals(index, batch, flat)
+        for indices, batch, values in zip(self.alike, given.batches, self._each(flat, given), strict=True):
 
-            def residual(parameters: Parameters, row: Tensors, equation: int, index: int = index) -> Tensor:
+            def residual(parameters: Parameters, row: Tensors, equation: int, index: int = indices[0]) -> Tensor:
                 one = {name: t[None] for name, t in row.items()}
                 found: Tensor = functional_call(self.system, {**self.held, **parameters}, (index, one))[0, equation]
                 return found
@@ -148,80 +150,149 @@ class Objective:
             blocks.append(leafgrad.stack(sides, 1))
         return blocks
 
-    def _rows(self, flat: Tensor, batches: Any, weights: Any) -> Tensor:
+    def rows(self, flat: Tensor, given: Rows) -> Tensor:
         """The Jacobian of all weighted residuals, and these as the last column: (rows, p + 1).
 
         The sum of the squares of the last column is the loss. With several processes rows of the same inner products.
         """
-        counts, (batches, weights) = counted(batches), self.ranks.part((batches, weights))
         found = []
-        for scale, weight, block, n in zip(self.scales, weights, self._blocks(flat, batches), counts, strict=True):
-            found.append((block * (scale * weight / n).sqrt()[:, None, None]).reshape(-1, block.shape[2]))
+        for factors, block in zip(given.factors, self._blocks(flat, given), strict=True):
+            found.append((block * factors.sqrt()[:, None, None]).reshape(-1, block.shape[2]))
         return self.ranks.triangles(leafgrad.cat(found))
 
-    def _columns(self, flat: Tensor, batches: Any, weights: Any, counts: Sequence[int]) -> list[Tensor]:
-        """For each condition its weighted residuals: (n, k)."""
-        found = []
-        for index, (batch, weight, n) in enumerate(zip(batches, weights, counts, strict=True)):
-            found.append(self.residuals(index, batch, flat) * (self.scales[index] * weight / n).sqrt()[:, None])
-        return found
+    def _columns(self, flat: Tensor, given: Rows) -> list[Tensor]:
+        """For each equation its weighted residuals: (n, k)."""
+        found = zip(self._each(flat, given), given.factors, strict=True)
+        return [values * factors.sqrt()[:, None] for values, factors in found]
 
-    def _product(self, flat: Tensor, direction: Tensor, batches: Any, weights: Any) -> Tensor:
+    def _column(self, flat: Tensor, given: Rows) -> Tensor:
+        """All weighted residuals: (rows,)."""
+        return leafgrad.cat([part.reshape(-1) for part in self._columns(flat, given)])
+
+    def product(self, flat: Tensor, given: Rows, direction: Tensor) -> Tensor:
         """J^T J times a direction, J the Jacobian of all weighted residuals: (p,)."""
-        counts, (batches, weights) = counted(batches), self.ranks.part((batches, weights))
-
-        def column(flat: Tensor) -> Tensor:
-            return leafgrad.cat([part.reshape(-1) for part in self._columns(flat, batches, weights, counts)])
-
-        _, change = jvp(column, (flat,), (direction,))
-        (result,) = self.ranks.sum(vjp(column, flat)[1](change))
+        _, change = jvp(lambda flat: self._column(flat, given), (flat,), (direction,))
+        (result,) = self.ranks.sum(vjp(lambda flat: self._column(flat, given), flat)[1](change))
         return result
 
-    def _pulled(self, flat: Tensor, batches: Any, weights: Any, rows: Sequence[Tensor]) -> Tensor:
+    def pulled(self, flat: Tensor, given: Rows, rows: Sequence[Tensor]) -> Tensor:
         """J^T times a number for each row, given for each condition as (n, k): (p,)."""
-        counts, (batches, weights, rows) = counted(batches), self.ranks.part((batches, weights, rows))
+        rows = self.ranks.part(rows)
 
         def weighed(flat: Tensor) -> Tensor:
-            columns = self._columns(flat, batches, weights, counts)
+            columns = self._parted(given, self._columns(flat, given))
             return leafgrad.stack([(column * row).sum() for column, row in zip(columns, rows, strict=True)]).sum()
 
         (result,) = self.ranks.sum([grad(weighed)(flat)])
         return result
 
-    def _bend(self, flat: Tensor, direction: Tensor, batches: Any, weights: Any) -> Tensor:
+    def bend(self, flat: Tensor, given: Rows, direction: Tensor) -> Tensor:
         """J^T times the second derivative of all weighted residuals along a direction: (p,)."""
-        counts, (batches, weights) = counted(batches), self.ranks.part((batches, weights))
-
-        def column(flat: Tensor) -> Tensor:
-            return leafgrad.cat([part.reshape(-1) for part in self._columns(flat, batches, weights, counts)])
 
         def change(flat: Tensor) -> Tensor:
-            found: Tensor = jvp(column, (flat,), (direction,))[1]
+            found: Tensor = jvp(lambda flat: self._column(flat, given), (flat,), (direction,))[1]
             return found
 
         _, second = jvp(change, (flat,), (direction,))
-        (result,) = self.ranks.sum(vjp(column, flat)[1](second))
+        (result,) = self.ranks.sum(vjp(lambda flat: self._column(flat, given), flat)[1](second))
         return result
 
-    def _norms(self, flat: Tensor, batches: Any, weights: Any) -> Tensor:
+    def norms(self, flat: Tensor, given: Rows) -> Tensor:
         """The norm of each term's gradient, without its scale: (conditions,)."""
-        counts, (batches, weights) = counted(batches), self.ranks.part((batches, weights))
         found = []
-        for index, (batch, weight, n) in enumerate(zip(batches, weights, counts, strict=True)):
+        for number in range(len(given.counts)):
 
-            def term(flat: Tensor, index: int = index, batch: Any = batch, weight: Any = weight, n: int = n) -> Tensor:
-                return (weight * self.residuals(index, batch, flat).square().sum(1)).sum() / n
+            def term(flat: Tensor, number: int = number) -> Tensor:
+                squares = self._parted(given, self._squares(flat, given))[number]
+                return (self._parted(given, given.factors)[number] * squares).sum()
 
-            found.append(grad(term)(flat))
+            found.append(grad(term)(flat) / self.scales[number])
         (gradients,) = self.ranks.sum([leafgrad.stack(found)])
         return gradients.square().sum(1).sqrt()
 
-    def _traces(self, flat: Tensor, batches: Any) -> Tensor:
+    def traces(self, flat: Tensor, given: Rows) -> Tensor:
         """For each condition the mean over points of the squared Jacobian of its residuals: (conditions,)."""
-        counts, blocks = counted(batches), self._blocks(flat, self.ranks.part(batches))
-        squares = [block[:, :, :-1].square().sum() / n for block, n in zip(blocks, counts, strict=True)]
-        (found,) = self.ranks.sum([leafgrad.stack(squares)])
+        squares = [block[:, :, :-1].square().sum((1, 2)) for block in self._blocks(flat, given)]
+        parts = zip(self._parted(given, squares), given.counts, strict=True)
+        (found,) = self.ranks.sum([leafgrad.stack([part.sum() / n for part, n in parts])])
         return found
+
+
+class Objective:
+    """What stages ask for. Parameters come as one vector (p,), points and weights as in a `Trainee`.
+
+    Each function is a program of its arguments from the first call on, so that a resumed run rounds as any other:
+    the same arguments give the same bits. Conditions with the same equation are one batch in it. The gradient and the
+    residuals are those of
+
+        loss = sum over conditions of scale * mean over points of weight * squared residual.
+
+    Where several processes train, each computes with its part of the points; all get the results of all points.
+
+    Args:
+        system: the networks and unknowns.
+        scales: for each condition what its mean square counts.
+        free: which parameters the vector has, by name; the others stay as they are. None for all.
+        like: an objective of the same equations and networks, whose programs serve this one too; None for new ones.
+
+    Attributes:
+        parameters: that the vector has, by name.
+        equations: what the functions are made of.
+        programs: them, of what the equations hold besides: parameters, points and weights.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        scales: Sequence[float],
+        free: Callable[[str], bool] | None = None,
+        like: Objective | None = None,
+    ) -> None:
+        self.parameters = {name: p for name, p in system.named_parameters() if free is None or free(name)}
+        given = [*system.named_parameters(), *system.named_buffers()]
+        self.equations = Equations(
+            system,
+            tuple(scales),
+            together(system.conditions),
+            {name: tuple(p.shape) for name, p in self.parameters.items()},
+            {name: tensor.detach() for name, tensor in given if name not in self.parameters},
+            Ranks(),
+        )
+        self.last: tuple[list[tuple[int, int]], list[Tensor], Rows] | None = None  # as tensors were, with these
+        names = ("gradient", "terms", "rows", "product", "pulled", "bend", "norms", "traces")
+        made = like.programs if like else {name: program(method(self.equations, name)) for name in names}
+        self.programs: dict[str, Program] = made
+        found = [partial(self._run, self.programs[name]) for name in names]
+        self.gradient, self.terms, self.rows, self.product, self.pulled, self.bend, self.norms, self.traces = found
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many numbers each parameter has."""
+        return self.equations.sizes
+
+    @property
+    def size(self) -> int:
+        """How many numbers the vector has."""
+        return sum(self.sizes)
+
+    def _run(self, made: Program, flat: Tensor, batches: Any, weights: Any, *more: Any) -> Any:
+        """A program at parameters (p,), of points and weights as in a `Trainee`."""
+        tensors = [*(t for batch in batches for t in batch.values()), *weights]
+        state = [(id(t), t._version) for t in tensors]
+        if self.last is None or self.last[0] != state:
+            self.last = state, tensors, self.equations.joined(batches, weights)
+        return made(self.equations.held, flat, self.last[2], *more)
+
+    @property
+    def flat(self) -> Tensor:
+        """The parameters as one vector (p,), a copy."""
+        return leafgrad.cat([p.detach().reshape(-1) for p in self.parameters.values()])
+
+    def put(self, flat: Tensor) -> None:
+        """Write the parameters."""
+        with leafgrad.no_grad():
+            for p, part in zip(self.parameters.values(), flat.split(self.sizes), strict=True):
+                p.copy_(part.reshape(p.shape))
 
 
 def counted(batches: Sequence[Tensors]) -> list[int]:
@@ -229,7 +300,25 @@ def counted(batches: Sequence[Tensors]) -> list[int]:
     return [len(batch["points"]) for batch in batches]
 
 
-def program(function: Callable[..., Any]) -> Callable[..., Any]:
+def together(conditions: Sequence[Condition]) -> list[list[int]]:
+    """Their indices, together those of conditions with the same equation."""
+    groups: dict[Hashable, list[int]] = {}
+    for index, condition in enumerate(conditions):
+        key = condition.equation_key
+        groups.setdefault(index if key is None else key, []).append(index)
+    return list(groups.values())
+
+
+def method(equations: Equations, name: str) -> Callable[..., Any]:
+    """A function of equations as one of what these hold, and of its arguments."""
+
+    def call(held: Parameters, *arguments: Any) -> Any:
+        return getattr(replace(equations, held=held), name)(*arguments)
+
+    return call
+
+
+def program(function: Callable[..., Any]) -> Program:
     """A compiled function, from its first call on."""
 
     @leafgrad.compile

@@ -39,19 +39,22 @@ class Plan:
         mode: ``"reverse"``, ``"forward"`` or ``"jet"``.
         asked: fields with paths of coordinates, or ``LAP``.
         costs: what each mode is estimated to take, in runs of the networks.
+        beyond: derivatives of other expressions, in words, which are made by reverse passes.
     """
 
     mode: str
     asked: tuple[Request, ...]
     costs: Mapping[str, float]
+    beyond: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        beyond = f"{', '.join(self.beyond)} by reverse passes" if self.beyond else ""
         if not self.asked:
-            return "no derivatives"
+            return beyond or "no derivatives"
         names = sorted(f"{field}.{''.join(path)}" for field, path in self.asked)
         others = ", ".join(f"{MODES[m]} {c:.3g}" for m, c in self.costs.items() if m != self.mode)
         cost = f"{MODES[self.mode]}: about {self.costs[self.mode]:.3g} runs of the network"
-        return f"{', '.join(names)} by {cost} ({others})"
+        return f"{', '.join(names)} by {cost} ({others})" + (f"; {beyond}" if beyond else "")
 
     def values(self, fields: Fields, points: Points, names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """The fields at points, with the derivatives that are made by a jet.
@@ -74,13 +77,14 @@ class Plan:
         return {name: values[name] for name in names}
 
 
-def plan(asked: Iterable[Request], space: Sequence[str], derivatives: str = "auto") -> Plan:
+def plan(asked: Iterable[Request], space: Sequence[str], derivatives: str = "auto", beyond: Iterable[str] = ()) -> Plan:
     """The cheapest way to what is asked for, or the one of ``derivatives``.
 
     Args:
         asked: by field: a path of coordinates, or ``LAP``.
         space: the coordinates that a Laplacian runs over.
         derivatives: ``"auto"``, ``"reverse"``, ``"forward"`` or ``"jet"``.
+        beyond: what else is differentiated, in words.
     """
     asked = sorted(set(asked))  # in one order in every process: that of sets changes, and with it rounding
     costs = {
@@ -89,7 +93,7 @@ def plan(asked: Iterable[Request], space: Sequence[str], derivatives: str = "aut
         "jet": jet_cost(asked, space),
     }
     mode = min(costs, key=lambda m: costs[m]) if derivatives == "auto" else derivatives
-    return Plan(mode, tuple(asked), costs)
+    return Plan(mode, tuple(asked), costs, tuple(beyond))
 
 
 # ---- costs ------------------------------------------------------------------------------------------------------

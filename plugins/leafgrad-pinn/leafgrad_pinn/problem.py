@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from leafgrad_pinn.planner import MODES, Fields, Plan, plan as cheapest
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import scales_of, sizes_of
 from leafgrad_pinn.unknowns import Unknown, bound
-from leafgrad_pinn.values import Points, Request
+from leafgrad_pinn.values import Points, noted
 
 if TYPE_CHECKING:
     from leafgrad_pinn.solution import Solution
@@ -246,8 +247,8 @@ class Problem:
                 raise ValueError(f"{name}: expected points, got none; raise n, or take another sampler")
             self.domain.check_inside(name, batch["points"])
             few = {key: leafgrad.tensor(np.ascontiguousarray(values[:LOOKS])) for key, values in batch.items()}
-            residuals, asked = system.residuals(index, few)
-            self.plans.append(cheapest(asked, self.domain.space, derivatives))
+            residuals, points = system.residuals(index, few)
+            self.plans.append(cheapest(points.asked, self.domain.space, derivatives, points.beyond))
             found = residuals.detach().numpy()
             self.marks.append([norm(found), norm(found + 1), *[norm(values) for values in batch.values()]])
             if not np.isfinite(found).all():
@@ -324,7 +325,8 @@ class System(nn.Module):
     def forward(self, index: int, batch: Tensors) -> Tensor:
         """What is squared of a condition, by its index, at a batch of its points: (n, k) for k equations.
 
-        That is its residuals, what its own loss makes of them, and times the roots of its points' weights.
+        That is its residuals, what its own loss makes of them, and times the roots of its points' weights. A batch
+        may have what they are multiplied by, ``"share"`` (n, k), where it is that of several conditions.
 
         Raises:
             ValueError: the equation's result is not one number for each point, or a tuple of such.
@@ -332,14 +334,14 @@ class System(nn.Module):
         found, _ = self.residuals(index, batch)
         loss = self.conditions[index].loss
         if loss is not None:
-            share = getattr(self, f"share{index}", None)
+            share = batch.get("share", getattr(self, f"share{index}", None))
             found = loss(found) if share is None else loss(found / share) * share
         return found * batch["weights"].sqrt()[:, None] if "weights" in batch else found
 
     def residuals(
         self, index: int, batch: Tensors, fields: Fields | None = None, plan: Plan | None = None
-    ) -> tuple[Tensor, set[Request]]:
-        """The residuals (n, k), of other fields or by another plan if given, and which derivatives were asked for."""
+    ) -> tuple[Tensor, Points]:
+        """The residuals (n, k), of other fields or by another plan if given, and points that know what was asked."""
         condition, label = self.conditions[index], self.labels[index]
         points = self.points(batch["points"], batch.get("normals"))
         others = [self.points(batch["opposite"])] if "opposite" in batch else []
@@ -353,7 +355,8 @@ class System(nn.Module):
                 inner = self.points(nodes.flatten(0, 1), None if sides is None else sides.flatten(0, 1))
                 extra["inner"] = self.values(inner, chosen, fields)
                 others.append(inner)
-            result = condition.residual(self.values(points, chosen, fields), points, extra)
+            with noted([points, *others]) if index >= len(self.plans) else nullcontext():
+                result = condition.residual(self.values(points, chosen, fields), points, extra)
         parts = parts_of(result)
         if not parts:
             raise ValueError(f"{label}: expected one number for each point, or a tuple of such, got ()")
@@ -366,11 +369,13 @@ class System(nn.Module):
             if not isinstance(part, Tensor) or tuple(part.shape) != (n,) or not part.is_floating_point():
                 got = f"{part.dtype}, shape {tuple(part.shape)}" if isinstance(part, Tensor) else type(part).__name__
                 raise ValueError(f"{label}: expected one number for each of {n} points, shape ({n},), got {got}")
-        asked = points.asked.union(*[other.asked for other in others])
+        for other in others:
+            points.asked |= other.asked
+            points.beyond |= other.beyond
         for each in (points, *others):
             each.forget()
-        found, share = leafgrad.stack(parts, 1), getattr(self, f"share{index}", None)
-        return found if share is None else found * share, asked
+        found, share = leafgrad.stack(parts, 1), batch.get("share", getattr(self, f"share{index}", None))
+        return found if share is None else found * share, points
 
     def points(self, rows: Tensor, normals: Tensor | None = None) -> Points:
         """Points (n, d), and normals (n, k), by coordinate."""

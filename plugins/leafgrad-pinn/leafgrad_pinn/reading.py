@@ -14,8 +14,11 @@ from leafgrad_pinn.references import Reference
 from leafgrad_pinn.windows import Piecewise, module_of
 
 
-def read(saved: dict[str, Any], size: int, device: Any) -> tuple[Any, ...]:
+def read(saved: dict[str, Any], size: int, device: Any, own: Mapping[str, Any] = {}) -> tuple[Any, ...]:
     """What a `Solution` is made of, from a file of so many bytes; ValueError that names what is wrong in it.
+
+    Args:
+        own: what makes modules of one's own, by name.
 
     Returns:
         Groups of fields; seed, networks and details of each run; reference, pairs and moments.
@@ -38,7 +41,7 @@ def read(saved: dict[str, Any], size: int, device: Any) -> tuple[Any, ...]:
     if not runs or not parts["groups"] or not all(parts["groups"]):
         raise schema.misfit("solution", "at least one run, and groups of fields", f"{len(runs)} runs")
     stored = [state for one in runs for state in one["states"]]
-    decode = Decoder(sum(t.numel() for state in stored for t in state.values()), sum(map(len, stored)), size)
+    decode = Decoder(sum(t.numel() for state in stored for t in state.values()), sum(map(len, stored)), size, own)
     groups = [
         [decode.made(Field, "a field")(field, f"groups[{i}][{k}]") for k, field in enumerate(group)]
         for i, group in enumerate(parts["groups"])

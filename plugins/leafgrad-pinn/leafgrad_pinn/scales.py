@@ -16,6 +16,7 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, nn
+from leafgrad_pinn.conditions import Interior
 from leafgrad_pinn.sampling import Array
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str,
     names = [name for surrogate in system.surrogates for name in surrogate.ansatz]
     sizes = dict.fromkeys(names, 1.0) | dict(declared)
     given = everything(system, batches, dict.fromkeys(names, 0.0))
+    inside = equations_inside(system, batches, sizes)
     known = set(declared)
     for _ in range(ROUNDS + len(names) if known or any(map(norm, given)) else 0):
         before = set(known)  # what is added is that of their sizes
@@ -89,7 +91,7 @@ def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str,
                 sizes[name] *= max(shares)
                 known.add(name)
         lacking = [name for name in names if name not in known]
-        found = {name: beside(name, added, before) for name in lacking} if before else {}
+        found = {name: beside(name, added, before, inside) for name in lacking} if before else {}
         for name, share in found.items():
             if share > 0:
                 sizes[name] *= share
@@ -103,14 +105,28 @@ def waved(system: System) -> None:
         surrogate.net = Waves(surrogate.bounds, len(surrogate.ansatz))
 
 
-def beside(name: str, added: Mapping[str, Sequence[float]], known: set[str]) -> float:
+def beside(name: str, added: Mapping[str, Sequence[float]], known: set[str], inside: Sequence[bool]) -> float:
     """The factor at which a field that nothing is given of is as large as known ones beside it; 0 if it is nowhere.
 
-    In no condition it is larger.
+    In no equation inside it is larger, or, if it is in none of these, in no other: a small term beside it on an edge,
+    as friction at an outlet beside a pressure, says little of it.
     """
     others = [max(column) for column in zip(*(added[other] for other in sorted(known)), strict=True)]
-    shares = [other / size for other, size in zip(others, added[name], strict=True) if min(other, size) > 0]
-    return min((share for share in shares if 0 < share < math.inf), default=0.0)
+    found: dict[bool, list[float]] = {True: [], False: []}
+    for other, size, within in zip(others, added[name], inside, strict=True):
+        if min(other, size) > 0 and other / size < math.inf:
+            found[within].append(other / size)
+    return min(found[True] or found[False], default=0.0)
+
+
+def equations_inside(system: System, batches: Sequence[Tensors], sizes: Mapping[str, float]) -> list[bool]:
+    """For each equation of `everything` whether it holds inside."""
+    found = []
+    for index, batch in enumerate(batches):
+        if not system.conditions[index].minimised:
+            few = {key: t[:1] for key, t in batch.items()}
+            found += [isinstance(system.conditions[index], Interior)] * residuals(system, index, few, sizes).shape[1]
+    return found
 
 
 def sizes_of(system: System, batches: Sequence[Tensors], scales: Mapping[str, float]) -> list[list[float]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import leafgrad
+from leafgrad.forks import cached_property
 from leafgrad_pinn import schema
 from leafgrad_pinn.answers import evaluate, evaluate_at, integrate
 from leafgrad_pinn.callables import Function
@@ -20,6 +21,8 @@ from leafgrad_pinn.errors import Errors
 from leafgrad_pinn.estimate import estimated
 from leafgrad_pinn.field import Field, Surrogate
 from leafgrad_pinn.grids import dataset, paraview, write
+from leafgrad_pinn.networks import Own
+from leafgrad_pinn.posterior import Posterior
 from leafgrad_pinn.reading import read
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.sampling import Array
@@ -67,6 +70,7 @@ class Run:
         self.seconds: float = details["seconds"]
         self.history: list[dict[str, Any]] = details["history"]
         self._estimated: dict[str, float] = details.get("estimated", {})
+        self._asked = False  # whether an estimate was tried
         self.unestimated = "" if self._estimated else "it was not made before the solution was saved"
 
     @property
@@ -90,13 +94,21 @@ class Run:
 
         It is made when it is first asked for, in some seconds; see `leafgrad_pinn.estimate`.
         """
-        if not self._estimated and self.trainees:
+        if not self._asked and not self._estimated and self.trainees:
             try:
                 self._estimated, self.unestimated = estimated(self.trainees), ""
             except Unfit as error:
                 self.unestimated = str(error)
-            self.trainees = []
+            self._asked = True
         return self._estimated
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """How well the conditions determine the fields; ValueError for a run of a file, or in windows of time."""
+        if len(self.trainees) != 1:
+            got = "windows of time" if self.trainees else "one that was loaded"
+            raise ValueError(f"deviation: expected a solution as it was solved, in one window of time, got {got}")
+        return Posterior(self.trainees[0])
 
     def details(self) -> dict[str, Any]:
         """All but seed and modules, as numbers, strings, lists and dicts."""
@@ -136,6 +148,10 @@ class Solution:
         """The run of the median final loss, the lower of two."""
         ranked = sorted(self.runs, key=lambda run: run.loss)
         return ranked[(len(ranked) - 1) // 2]
+
+    def of(self, run: Run) -> Solution:
+        """The solution of one of its runs alone."""
+        return Solution(self.groups, [run], self.reference, self.pairs, self.moments)
 
     @property
     def unknowns(self) -> Unknowns:
@@ -223,17 +239,35 @@ class Solution:
         """
         return integrate(self, function, on, order, fixed)
 
-    def deviation(self, *points: Array | float, **named: Array | float) -> Any:
-        """How far the runs of several seeds are apart at points: their standard deviation, as an array or a dict.
+    def deviation(self, *points: Array | float, by: str = "seeds", **named: Array | float) -> Any:
+        """The standard deviation of the fields at points, as an array or a dict.
+
+        Args:
+            points, named: as for the solution itself.
+            by: ``"seeds"``: how far their runs are apart; ``"residuals"``: what the residuals of the run of median loss
+                leave undetermined, by Laplace's approximation, J^T J over all weights, see `leafgrad_pinn.posterior`.
+                The second knows of noise in data, and not of what a network cannot express.
 
         Raises:
-            ValueError: there is one run.
+            ValueError: there is one run; or, by residuals, too few of them, windows of time, or a solution of a file.
         """
-        if len(self.runs) < 2:
-            raise ValueError("deviation: expected the runs of several seeds, got one; solve with seeds=5, say")
+        if by not in ("seeds", "residuals"):
+            raise ValueError(f"deviation: by: expected 'seeds' or 'residuals', got {by!r}")
         columns = self.columns("deviation", points, named)
-        found = [self.values(run, columns) for run in self.runs]
-        values = {name: np.std([each[name] for each in found], axis=0, ddof=1) for name in found[0]}
+        if by == "residuals":
+            rows = np.stack([column.ravel() for column in columns], 1)
+            self.domain.check_inside("deviation", rows)
+            values = {name: d.reshape(columns[0].shape) for name, d in self.run.posterior.fields(rows).items()}
+            for name, (real, imag) in self.pairs.items():
+                values[name] = np.hypot(values.pop(real), values.pop(imag))
+        else:
+            if len(self.runs) < 2:
+                raise ValueError(
+                    "deviation: expected the runs of several seeds, got one; solve with seeds=5, say, or take "
+                    "by='residuals'"
+                )
+            found = [self.values(run, columns) for run in self.runs]
+            values = {name: np.std([each[name] for each in found], axis=0, ddof=1) for name in found[0]}
         return next(iter(values.values())) if len(values) == 1 else values
 
     def to_xarray(self, points: int = 101, also: Mapping[str, Function] = {}) -> Any:
@@ -317,7 +351,8 @@ class Solution:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save it as one safetensors file, which `load` reads without the script that made it.
 
-        Functions of hard conditions and signed distances are saved as the operations that they consist of.
+        Functions of hard conditions and signed distances are saved as the operations that they consist of, a module of
+        one's own (`Own`) as its weights and the name of what made it.
 
         Raises:
             ValueError: a function that cannot be saved so.
@@ -345,8 +380,19 @@ class Solution:
         )
 
     @staticmethod
-    def load(path: str | os.PathLike[str], device: Any = "cpu") -> Solution:
+    def load(
+        path: str | os.PathLike[str],
+        device: Any = "cpu",
+        *,
+        own: Callable[..., Any] | Mapping[str, Callable[..., Any]] | None = None,
+    ) -> Solution:
         """Read what ``save`` wrote.
+
+        Args:
+            path: of the file.
+            device: where its networks are to be.
+            own: what made a network that is `Own`, as it was given there: ``own=MyModule``. A file names functions and
+                has none; several, or ones that are called otherwise now, by those names: ``{"MyModule": MyModule}``.
 
         Raises:
             ValueError: the file is of something else, of a later version, or something in it is not right; it names
@@ -356,7 +402,8 @@ class Solution:
         if not isinstance(saved, dict) or saved.get("leafgrad-pinn") != FORMAT:
             raise ValueError(f"load: {path}: expected a solution of leafgrad-pinn, format {FORMAT}")
         try:
-            groups, runs, reference, pairs, moments = read(saved, os.path.getsize(path), device)
+            functions = own if isinstance(own, Mapping) else {} if own is None else {Own(own).name: own}
+            groups, runs, reference, pairs, moments = read(saved, os.path.getsize(path), device, functions)
             with schema.making("groups"):
                 solution = Solution(groups, [Run(*run) for run in runs], reference, pairs, moments)
                 points = solution.domain.interior(2, "uniform", np.random.default_rng(0))

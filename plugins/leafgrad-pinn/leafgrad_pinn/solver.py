@@ -17,10 +17,11 @@ from leafgrad.forks import cached_property
 from leafgrad.utils import Checkpoints
 from leafgrad_pinn.codec import encode
 from leafgrad_pinn.determinacy import undetermined
-from leafgrad_pinn.diagnosis import deviations, relative, residuals
+from leafgrad_pinn.diagnosis import relative, residuals
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.errors import check_reference, score
 from leafgrad_pinn.freedom import directions
+from leafgrad_pinn.posterior import Posterior
 from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.ranks import Ranks, meet
 from leafgrad_pinn.references import Reference
@@ -204,7 +205,7 @@ def details_of(training: Training, problem: Problem, reference: Reference | None
     return {
         "errors": score(training.modules, problem.domain, reference),
         "unknowns": training.trainee.system.solved(),
-        "deviations": deviations(training.trainee),
+        "deviations": Posterior(training.trainee).unknowns() if problem.unknowns else {},
         "residuals": residuals(training.trainees),
         "relative": relative(training.trainees),
         "reasons": training.reasons,

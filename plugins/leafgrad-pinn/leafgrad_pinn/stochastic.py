@@ -46,6 +46,9 @@ class Stochastic(Interior):
             raise ValueError(f"Stochastic: probes: expected at least 1, got {probes}")
         self.probes = probes
 
+    def equation_of(self) -> tuple[()]:
+        return ()
+
     def bind(self, scene: Scene) -> None:
         self.call, self.dim = scene.named(self.equation, self.name, "lap"), len(scene.domain.space)
 

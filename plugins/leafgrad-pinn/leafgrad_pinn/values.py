@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import leafgrad
@@ -20,8 +21,25 @@ def reverse(value: Tensor, columns: Sequence[Tensor]) -> Sequence[Tensor]:
     return grad(value.sum(), list(columns), create_graph=True, materialize_grads=True)
 
 
+noting: list[Points] = []  # those that are to know of derivatives of expressions
+
+
+@contextmanager
+def noted(several: Sequence[Points]) -> Iterator[None]:
+    """Within it points note which expressions of theirs are differentiated."""
+    noting.extend(several)
+    try:
+        yield
+    finally:
+        del noting[-len(several) :]
+
+
 def derivative(value: Tensor, *coordinates: Tensor) -> Tensor:
     """The derivative of an expression by one coordinate after the other. (n,) -> (n,)"""
+    for points in noting:
+        names = [name for c in coordinates for name, column in points.columns.items() if column is c]
+        if names:
+            points.beyond[f"d(..., {', '.join(names)})"] = None
     for coordinate in coordinates:
         (value,) = reverse(value, [coordinate])
     return value
@@ -48,6 +66,7 @@ class Points:
 
     Attributes:
         asked: what was asked of fields, for the planner.
+        beyond: what else was differentiated, in words: Laplacians and, while it is among ``noting``, expressions.
     """
 
     def __init__(
@@ -56,13 +75,14 @@ class Points:
         self.columns, self.space, self.normals = dict(columns), tuple(space), normals
         self.coordinates = tuple(self.columns)
         self.asked: set[Request] = set()
-        self.roots: list[tuple[Value, str | None]] = []  # values that are no derivatives, with the names of fields
+        self.beyond: dict[str, None] = {}
+        self.roots: list[tuple[Value, str | None, str]] = []  # values that are no derivatives, with names of fields
         self.derived: dict[tuple[int, Path], Value] = {}  # by the root of a value, and a path
 
-    def value(self, tensor: Tensor, names: Sequence[str], field: str | None = None) -> Value:
+    def value(self, tensor: Tensor, names: Sequence[str], field: str | None = None, label: str = "") -> Value:
         """A tensor (n,) that depends on the coordinates of these names: a field, if it has a name of its own."""
         made = self.made(tensor, names, len(self.roots), ())
-        self.roots.append((made, field))
+        self.roots.append((made, field, field or label))
         return made
 
     def made(self, tensor: Tensor, names: Sequence[str], root: int, path: Path) -> Value:
@@ -75,15 +95,17 @@ class Points:
     def note(self, value: Value, path: Path, tensor: Tensor) -> None:
         """Keep the derivative of a field by a path, or its Laplacian, that the planner made."""
         if path == LAP:
-            self.derived[value.root, LAP] = self.value(tensor, value.names)
+            self.derived[value.root, LAP] = self.value(tensor, value.names, label=f"{self.roots[value.root][2]}.lap")
         elif set(path) <= set(value.names):
             self.derived[value.root, path] = self.made(tensor, value.names, value.root, path)
 
     def ask(self, root: int, path: Path) -> None:
         """Note that an equation wants this of a field."""
-        field = self.roots[root][1]
+        _, field, label = self.roots[root]
         if field is not None:
             self.asked.add((field, path))
+        else:
+            self.beyond[f"{label}.{''.join(path)}"] = None
 
     def derivative(self, root: Value, path: Path) -> Value:
         """The derivative of a value without a path: known, or from that by one coordinate less, by a reverse pass."""
@@ -185,11 +207,12 @@ class Value(Tensor):
     def laplacian(self) -> Value:
         """The sum of second derivatives by the coordinates of space."""
         points, key = self.points, (self.root, (*self.path, *LAP))
-        if not self.path:
-            points.ask(self.root, LAP)
+        paths = [sorted_path((*self.path, c, c), points.coordinates) for c in self.space("lap")]
+        for path in paths if self.path else [LAP]:
+            points.ask(self.root, path)
         if key not in points.derived:
-            root = points.roots[self.root][0]
-            paths = [sorted_path((*self.path, c, c), points.coordinates) for c in self.space("lap")]
+            root, _, label = points.roots[self.root]
             parts = [points.derivative(root, path) for path in paths]
-            points.derived[key] = points.value(sum(parts[1:], start=parts[0]), self.names)
+            label = f"{label}.{''.join(key[1])}"
+            points.derived[key] = points.value(sum(parts[1:], start=parts[0]), self.names, label=label)
         return points.derived[key]

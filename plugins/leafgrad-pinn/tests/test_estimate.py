@@ -91,3 +91,24 @@ def test_derivatives_of_the_basis(order):
     for basis in (linearised.polynomials, linearised.harmonics):
         slope = (basis(x + h, ends, 6, order) - basis(x - h, ends, 6, order)) / (2 * h)
         assert np.allclose(basis(x, ends, 6, order + 1), slope, rtol=1e-4, atol=1e-4 * np.abs(slope).max())
+
+
+def test_fields_in_parts_of_a_domain_have_estimates():
+    rod, left, right = pinn.Interval("x", 0, 1), pinn.Interval("x", 0, 0.4), pinn.Interval("x", 0.4, 1)
+    c = pinn.Field("c", rod, net=pinn.MLP(5, 1), part=left)
+    s = pinn.Field("s", rod, net=pinn.MLP(5, 1), part=right)
+    conditions = [
+        pinn.Interior(lambda c, x: c.xx + lg.sin(3 * x), n=16, of=left),
+        pinn.Interior(lambda s: s.xx, n=16, of=right),
+        pinn.Boundary(lambda c, s: (c - s, 8 * c.n - s.n), on="x_max", of=left),
+        pinn.Dirichlet(0, "x_min", field="c"),
+        pinn.Dirichlet(1, "x_max", field="s"),
+    ]
+    matrix, given = np.array([[0.4, 0.6], [8, -1]]), [1 - np.sin(1.2) / 9, -8 * np.cos(1.2) / 3]
+    a, b = np.linalg.solve(matrix, given)
+    solution = pinn.Problem([c, s], conditions).solve(pinn.LevenbergMarquardt(15))
+    truths = {"c": (left, lambda x: np.sin(3 * x) / 9 + a * x), "s": (right, lambda x: 1 + b * (x - 1))}
+    for name, (part, truth) in truths.items():
+        x = np.linspace(*part.bounds[0], 200)
+        error = np.linalg.norm(solution(x)[name] - truth(x)) / np.linalg.norm(truth(x))
+        assert 0.8 < solution.run.estimated[name] / error < 1.25

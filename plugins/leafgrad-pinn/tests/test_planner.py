@@ -13,7 +13,7 @@ import leafgrad_pinn as pinn
 from leafgrad import compile as compiled
 from leafgrad.autograd import grad
 from leafgrad.func import jacrev, vmap
-from leafgrad_pinn import d
+from leafgrad_pinn import d, values
 from leafgrad_pinn.planner import plan, sorted_out, spelled_out
 from leafgrad_pinn.values import LAP
 
@@ -148,3 +148,31 @@ def test_derivatives_are_made_in_one_order_whatever_was_asked_first(mode):
             calls += [*requests, *orders_of, *mixed]
         orders.add(tuple(calls))
     assert len(orders) == 1
+
+
+@pytest.mark.parametrize(
+    ("equation", "told"),
+    [
+        (lambda u, x, t: u.t + d(u * u, x) + d(d(u.x * u, x), x, t), "d(..., x), d(..., x, t) by reverse passes"),
+        (lambda u: u.lap.lap + u.lap.t, "u.lap.lap, u.lap.t by reverse passes"),
+        (lambda u: u.x.lap, "u.xxx"),
+        (lambda u, x: d(u * x, x), "  interior: d(..., x) by reverse passes"),
+    ],
+)
+def test_derivatives_of_expressions_are_printed(equation, told):
+    domain = pinn.Interval("x", -1, 1) * pinn.Time("t", 0, 1)
+    u = pinn.Field("u", domain, net=pinn.MLP(4, 1))
+    assert told in str(pinn.Problem(u, [pinn.Interior(equation, n=4)]))
+
+
+def test_those_of_others_are_not_noted_afterwards():
+    domain = pinn.Interval("x", -1, 1)
+    u = pinn.Field("u", domain, net=pinn.MLP(4, 1))
+    pinn.Problem(u, [pinn.Interior(lambda u, x: d(u * x, x), n=4)])
+    with pytest.raises(TypeError, match="takes"):
+        pinn.Problem(u, [pinn.Interior(lambda u, x: d(u * x, x) + lg_error(), n=4)])
+    assert values.noting == []
+
+
+def lg_error():
+    raise TypeError("takes none")

@@ -156,3 +156,17 @@ def test_resumed_runs_and_windows_keep_units(tmp_path):
     assert np.array_equal(sol(x, 0.7), again(x, 0.7))
     exact = 1e6 * np.sin(np.pi * x / 1e3) * np.exp(-0.1 * np.pi**2 * 0.7)
     assert np.abs(sol(x, 0.7) - exact).max() < 2e4
+
+
+def test_a_pressure_is_sized_by_the_flow_and_not_by_friction_at_an_outlet():
+    pipe = pinn.Box(x=(0, 2), y=(0, 0.4))
+    u, v, p = pinn.fields("u v p", pipe, net=pinn.MLP(4, 1))
+    conditions = [
+        pinn.Interior(lambda u, v, p: (u * u.x + v * u.y + p.x - 1e-3 * u.lap,
+                                       u * v.x + v * v.y + p.y - 1e-3 * v.lap, u.x + v.y), n=64),
+        pinn.Dirichlet(0.3, "x_min", field="u", n=16),
+        pinn.Dirichlet(0, "y_min y_max", field="v", n=16),
+        pinn.Boundary(lambda u, v, p: (1e-3 * u.x - p, v.x), "x_max", n=16),
+    ]  # fmt: skip
+    sizes = {field.name: field.scale for field in pinn.Problem([u, v, p], conditions).fields}
+    assert 0.02 < sizes["p"] < 0.5  # u squared, as Bernoulli has it

@@ -51,7 +51,7 @@ def test_the_objective_is_consistent():
     weights = [lg.tensor(rng.random(len(w)) + 0.5) for w in trainee.weights]
     flat = trainee.flat
     gradient, terms, squares = objective.gradient(flat, batches, weights)
-    expected = [s * float((w * q).mean()) for s, w, q in zip(objective.scales, weights, squares, strict=True)]
+    expected = [s * float((w * q).mean()) for s, w, q in zip(objective.equations.scales, weights, squares, strict=True)]
     assert np.allclose(numbers(terms), expected, rtol=1e-13)
     rows = numbers(objective.rows(flat, batches, weights))
     jacobian, residuals = rows[:, :-1], rows[:, -1]
@@ -60,13 +60,13 @@ def test_the_objective_is_consistent():
     assert np.allclose(2 * jacobian.T @ residuals, numbers(gradient), atol=1e-12)
     assert np.allclose(numeric(lambda f: objective.rows(f, batches, weights)[:, -1], flat), jacobian, atol=1e-7)
     v = lg.tensor(rng.standard_normal(objective.size))
-    assert np.allclose(numbers(objective.product(flat, v, batches, weights)), jacobian.T @ (jacobian @ v.numpy()))
+    assert np.allclose(numbers(objective.product(flat, batches, weights, v)), jacobian.T @ (jacobian @ v.numpy()))
     signs = [lg.tensor(rng.standard_normal((len(w), k))) for w, k in zip(weights, trainee.equations, strict=True)]
     flat_signs = np.concatenate([s.numpy().ravel() for s in signs])
     assert np.allclose(numbers(objective.pulled(flat, batches, weights, signs)), jacobian.T @ flat_signs)
     near = [numbers(objective.rows(flat + h * v, batches, weights))[:, -1] for h in (-1e-4, 0, 1e-4)]
     second = (near[0] - 2 * near[1] + near[2]) / 1e-8
-    assert np.allclose(numbers(objective.bend(flat, v, batches, weights)), jacobian.T @ second, rtol=1e-4, atol=1e-4)
+    assert np.allclose(numbers(objective.bend(flat, batches, weights, v)), jacobian.T @ second, rtol=1e-4, atol=1e-4)
     assert trainee.equations == [2, 1, 1]
     ends = np.cumsum([24, 6, 7])
     parts = np.split(rows, ends[:-1])
@@ -267,9 +267,9 @@ def burgers():
 @pytest.mark.parametrize("function", ["gradient", "rows", "bend"])
 def test_what_stages_ask_for_is_a_closed_program(make, function, caplog):
     trainee = make()
-    direction = [lg.ones_like(trainee.flat)] * (function == "bend")
+    more = [lg.ones_like(trainee.flat)] * (function == "bend")
     with caplog.at_level(logging.INFO, "leafgrad.compile"):
-        getattr(trainee.objective, function)(trainee.flat, *direction, trainee.batches, trainee.weights)
+        getattr(trainee.objective, function)(trainee.flat, trainee.batches, trainee.weights, *more)
     messages = [record.getMessage() for record in caplog.records]
     assert [message for message in messages if "traced in" in message] == messages != []
 

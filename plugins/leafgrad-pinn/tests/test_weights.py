@@ -70,7 +70,7 @@ def test_gradient_norms_are_balanced(trainee):
 
 
 def test_kernel_traces_are_balanced(trainee):
-    traces = np.array(trainee.objective.traces(trainee.flat, trainee.batches).tolist())
+    traces = np.array(trainee.objective.traces(trainee.flat, trainee.batches, trainee.weights).tolist())
     reweigh([pinn.NTK()], trainee, squares_of(trainee))
     assert np.allclose([float(w[-1]) for w in trainee.weights], traces.sum() / traces)
 

@@ -215,7 +215,7 @@ class LevenbergMarquardtWorker(Linearising):
 
     def bend(self, here: Tensor, model: Linear, step: Tensor) -> Tensor:
         """What a step must be changed by to follow the valley; zeros if that is too far to be trusted."""
-        slope = self.objective.bend(here, step, self.trainee.batches, self.trainee.weights)
+        slope = self.objective.bend(here, self.trainee.batches, self.trainee.weights, step)
         change = model.solve(slope, self.damping) / 2
         trusted = (2 * change * model.size).norm() <= CURVED * (step * model.size).norm()
         return leafgrad.where(trusted, change, 0)

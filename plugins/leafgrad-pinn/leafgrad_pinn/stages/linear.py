@@ -101,7 +101,7 @@ class MatrixFree:
     def product(self, v: Tensor) -> Tensor:
         """(J / D)^T (J / D) v."""
         trainee = self.trainee
-        moved: Tensor = self.objective.product(self.here, v / self.size, trainee.batches, trainee.weights)
+        moved: Tensor = self.objective.product(self.here, trainee.batches, trainee.weights, v / self.size)
         return moved / self.size
 
     def step(self, damping: float) -> Tensor:

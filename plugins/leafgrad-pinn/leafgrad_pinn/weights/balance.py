@@ -78,5 +78,5 @@ class NTK(Balance):
             )
 
     def sizes(self, trainee: Trainee) -> list[float]:
-        traces: list[float] = trainee.objective.traces(trainee.flat, trainee.batches).tolist()
+        traces: list[float] = trainee.objective.traces(trainee.flat, trainee.batches, trainee.weights).tolist()
         return traces
