@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from leafgrad.compile.ir.graph import Equation, Operand, Value
 from leafgrad.lowering import expressions
 from leafgrad.lowering.forms import Form, Root, Shape
+from leafgrad.lowering.sweeps import Line
 
 LOOK = 1 << 18  # operations, a few milliseconds at most, between two looks for signals
 
@@ -167,34 +167,9 @@ class Lookup(One):
     start: Form | None = None
 
 
-class Line(NamedTuple):
-    """Along one dimension: output u of ``size`` has tap t of ``taps`` at source ``start + u * step + t * hop``.
-
-    Attributes:
-        out, every: where output 0 lies in the result, and how far from one output to the next.
-        tap, each: the same for taps in the kernel.
-    """
-
-    size: int
-    taps: int
-    start: int
-    step: int
-    hop: int
-    out: int = 0
-    every: int = 1
-    tap: int = 0
-    each: int = 1
-
-    @property
-    def ends(self) -> tuple[int, int]:
-        """The first and the last source that any output reads."""
-        reach, hops = (self.size - 1) * self.step, (max(self.taps, 1) - 1) * self.hop
-        return self.start + min(hops, 0), self.start + reach + max(hops, 0)
-
-
 @dataclass(eq=False, repr=False)
 class Convolve(One):
-    """A convolution, its transpose, or its sum over windows; see ``windows.py``.
+    """A convolution, its transpose, or its sum over windows, as ``window_patterns.convolution`` explains.
 
     With ``total``, the batch is summed: what a chunk gives is added to an accumulator.
 
@@ -202,15 +177,20 @@ class Convolve(One):
         sweeps: for each part of the outputs, a line for each dimension.
         groups: of channels, each of which sees its like alone.
         kind: ``"gather"``, ``"spread"`` or ``"taps"``.
-        work: multiplications for one image.
-        scratch: memory for frames, and of whole arrays for runs of outputs.
+        scratch: memory that a target needs on the way.
     """
 
     sweeps: list[tuple[Line, ...]]
     groups: int
     kind: str
-    work: int
-    scratch: tuple[Form, ...]
+    scratch: tuple[Form, ...] = ()
+
+    @property
+    def work(self) -> int:
+        """Multiplications for one image."""
+        pairs = sum(math.prod(line.size * line.taps for line in lines) for lines in self.sweeps)
+        outputs = (self.sources[1] if self.kind == "taps" else self.target).shape[1]
+        return pairs * self.sources[0].shape[1] * outputs // self.groups
 
     @property
     def may_fail(self) -> bool:
@@ -233,6 +213,14 @@ class Slide(One):
 
     windows: Sequence[Sequence[int]]
     kind: str
+
+
+@dataclass(eq=False, repr=False)
+class Ranges(One):
+    """Sums of ``ranges``, (start, stop), of ``dim``, whose order is kept."""
+
+    ranges: Sequence[tuple[int, int]]
+    dim: int
 
 
 @dataclass(frozen=True)
@@ -287,7 +275,21 @@ class Draw(One):
 
 
 Kernel = (
-    Convolve | Draw | Nest | Copy | Load | Store | Reduce | Product | Normalize | Lines | Scan | Select | Slide | Lookup
+    Convolve
+    | Draw
+    | Nest
+    | Copy
+    | Load
+    | Store
+    | Reduce
+    | Product
+    | Normalize
+    | Lines
+    | Ranges
+    | Scan
+    | Select
+    | Slide
+    | Lookup
 )
 
 

@@ -8,10 +8,27 @@ from leafgrad.compile.ir.graph import Value
 from leafgrad.lowering import expressions
 from leafgrad.lowering.expressions import C_TYPES, literal
 from leafgrad.lowering.forms import Form, Root, full
-from leafgrad.lowering.kernels import Copy, Kernel, Lines, Load, Lookup, Nest, Normalize, Product, Reduce, Select, Store
+from leafgrad.lowering.kernels import (
+    Convolve,
+    Copy,
+    Kernel,
+    Lines,
+    Load,
+    Lookup,
+    Nest,
+    Normalize,
+    Product,
+    Ranges,
+    Reduce,
+    Select,
+    Slide,
+    Store,
+)
 from leafgrad.lowering.strides import collapsed, spread
 from leafgrad_cuda.along import lines, normalize, reduce
+from leafgrad_cuda.convolutions import convolve
 from leafgrad_cuda.products import product
+from leafgrad_cuda.sliding import ranged, slide
 from leafgrad_cuda.tables import look_up, select
 from leafgrad_cuda.writer import Functions, Item, Refused, Task
 
@@ -42,6 +59,12 @@ def tasks(kernel: Kernel, functions: Functions, chunk: int) -> list[Task]:
             return [normalize(item(), kernel)]
         case Lines():
             return [lines(item(), kernel)]
+        case Convolve():
+            return convolve(item, kernel)
+        case Slide():
+            return [slide(item(), kernel)]
+        case Ranges():
+            return [ranged(item("sums"), kernel)]
         case Select():
             first = [] if kernel.reads else [fill(item("fill"), kernel.target, 0.0)]
             return [*first, select(item(), kernel)]

@@ -65,6 +65,11 @@ class Plan(Stages):
         self.flush()
         self.place()
 
+    def chunked(self, e: Equation) -> bool:
+        """Not where one array of the shortest chunk takes half of a block's memory: whole arrays keep a GPU busier."""
+        rows = [math.prod(v.shape[1:]) * memory_size(v.dtype) for v in (*e.values, *e.outputs)]
+        return super().chunked(e) and max(rows, default=0) * (CHUNKS[-1] + 1) <= self.limit // 2
+
     # ---- launches ---------------------------------------------------------------------------------------------
 
     def lowered(self, phase: CPhase) -> None:

@@ -41,6 +41,25 @@ def kinds():
     yield "long sums", lambda x: x.sum() * 2, (leafgrad.rand(300, 300),)
     yield "integers", lambda t: (t * 3 - t // 2, t > 3, (t.to(leafgrad.int8) + 1).to(leafgrad.float64)), (t,)
     yield "lines", lambda x: x.cumsum(1), (x,)
+    for n, batch in ((1, 70), (2, 70), (2, 200)):
+        yield (
+            f"windows {n} {batch}",
+            windows,
+            (leafgrad.rand(batch, 4, *[9 - 2 * n] * n), leafgrad.rand(4, 2, *[3] * n)),
+        )
+
+
+def windows(x, w):
+    """Convolutions and pooling, with their gradients."""
+    F = leafgrad.nn.functional
+    n = x.ndim - 2
+    x, w = x.detach().requires_grad_(), w.detach().requires_grad_()
+    y = [F.conv1d, F.conv2d][n - 1](x, w, padding=1, stride=2, groups=2)
+    y = [F.conv_transpose1d, F.conv_transpose2d][n - 1](y, w, groups=2)
+    y = [F.max_pool1d, F.max_pool2d][n - 1](y, 3, 2, 1)
+    y = [F.avg_pool1d, F.avg_pool2d][n - 1](y, 2, 1, 1)
+    y = [F.adaptive_avg_pool1d, F.adaptive_avg_pool2d][n - 1](y, 3)
+    return leafgrad.autograd.grad((y * y).sum(), [x, w])
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
