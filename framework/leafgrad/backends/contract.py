@@ -25,6 +25,8 @@ class Generator(ABC):
     """
 
     DEFAULT_SEED: ClassVar[int] = 67280421310721  # PyTorch's
+    stream: ClassVar[str] = ""
+    """How code that draws `bernoulli` by itself does so: ``"philox4x64"``, ``"philox4x32"``, or "" if it cannot."""
 
     @abstractmethod
     def manual_seed(self, seed: int) -> None:
@@ -68,6 +70,15 @@ class Generator(ABC):
 
         `p` counts to 24 bits.
         """
+
+    def words(self, count: int) -> tuple[int, int]:
+        """Two words of 64 bits from which the next ``count`` elements of `bernoulli` follow; these count as drawn.
+
+        Of ``"philox4x64"`` they are the key and 0, of ``"philox4x32"`` the key and the first counter. An element is 1
+        where the upper 24 bits of its number, over 2**24, are less than p. The first has eight numbers for a counter,
+        the lower half of a word first, and starts from 1; the second has one, its first word.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no stream that others can draw from")
 
 
 class Backend(ABC):

@@ -73,6 +73,8 @@ def kernel(name: str) -> Any:
 class CupyGenerator(Generator):
     """Philox4x32-10: the state is the seed and the number of elements drawn so far."""
 
+    stream = "philox4x32"
+
     def __init__(self, index: int) -> None:
         self._device = cupy.cuda.Device(index)
         self.manual_seed(self.DEFAULT_SEED)
@@ -118,9 +120,14 @@ class CupyGenerator(Generator):
     def _draw(self, what: str, shape: Sequence[int], dtype: str) -> Any:
         with self._device:
             array = cupy.empty(tuple(shape), dtype)
-            kernel(f"{what}_{dtype}")(np.uint64(self._seed), np.uint64(self._at), array)
-        self._at = (self._at + array.size) % 2**64
+            seed, at = self.words(array.size)
+            kernel(f"{what}_{dtype}")(np.uint64(seed), np.uint64(at), array)
         return array
+
+    def words(self, count: int) -> tuple[int, int]:
+        at = self._at
+        self._at = (at + count) % 2**64
+        return self._seed, at
 
 
 class CupyBackend(Backend):

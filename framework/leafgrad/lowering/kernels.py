@@ -6,11 +6,14 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from leafgrad.compile.ir.graph import Equation, Operand, Value
 from leafgrad.lowering import expressions
 from leafgrad.lowering.forms import Form, Root, Shape
 from leafgrad.lowering.sweeps import Line
 
+LARGEST = 1 << 24  # one more than what 24 bits hold
 LOOK = 1 << 18  # operations, a few milliseconds at most, between two looks for signals
 
 
@@ -271,7 +274,20 @@ class Scan(One):
 
 
 class Draw(One):
-    """Random zeros and ones."""
+    """Random zeros and ones.
+
+    Attributes:
+        bound: numbers of 24 bits below it are ones.
+    """
+
+    @property
+    def bound(self) -> int:
+        return bound(self.maker.params["p"])
+
+
+def bound(p: float) -> int:
+    """The numbers of 24 bits below it are those that are less than ``p``, over 2**24 and in float32."""
+    return min(LARGEST, max(0, math.ceil(float(np.float32(p)) * LARGEST)))
 
 
 Kernel = (

@@ -34,6 +34,9 @@ class Device(Protocol):
     def table(self, arrays: list[Any]) -> Any:
         """The addresses of arrays, where kernels read them; 0 for None."""
 
+    def numbers(self, words: list[int]) -> Any:
+        """Numbers of 64 bits, where kernels read them."""
+
     def launch(self, launch: Launch, addresses: Any, arena: Any, arrays: list[Any]) -> None:
         """Start one kernel. ``arrays`` are those of the table."""
 
@@ -112,7 +115,10 @@ class Gpu:
         return backend.xp.zeros(size, "uint8")
 
     def table(self, arrays: list[Any]) -> Any:
-        return self.cupy.asarray(np.array([0 if a is None else a.data.ptr for a in arrays], "uint64"))
+        return self.numbers([0 if a is None else a.data.ptr for a in arrays])
+
+    def numbers(self, words: list[int]) -> Any:
+        return self.cupy.asarray(np.array(words, "uint64"))
 
     def launch(self, launch: Launch, addresses: Any, arena: Any, arrays: list[Any]) -> None:
         kernel = self.kernels[launch.name]
@@ -148,7 +154,10 @@ class Emulated:
         revealed(arena).fill(0xFF)
 
     def table(self, arrays: list[Any]) -> Any:
-        return np.array([0 if a is None else revealed(a).ctypes.data for a in arrays], "uint64")
+        return self.numbers([0 if a is None else revealed(a).ctypes.data for a in arrays])
+
+    def numbers(self, words: list[int]) -> Any:
+        return np.array(words, "uint64")
 
     def launch(self, launch: Launch, addresses: Any, arena: Any, arrays: list[Any]) -> None:
         assert self.emulation is not None

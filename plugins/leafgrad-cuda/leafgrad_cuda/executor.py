@@ -53,6 +53,8 @@ class CudaProgram:
         made = {plan.slots[plan.whole[v].root] for p in plan.parts if isinstance(p, OpRun) for v in p.equation.outputs}
         fresh = [r for r in dict.fromkeys([*plan.results, *copied]) if plan.slots[r] not in given | made]
         self.fresh = [(plan.slots[r], r.shape, r.dtype) for r in fresh if r not in plan.foreign]
+        self.random = [e for e in graph.equations if "random" in e.op.traits]
+        self.words = [0] * (2 * len(plan.draws))
         self.stops = any(launch.stops for launch in plan.launches)
         with self.backend.device_scope(self.place[1]):
             self.arena = device.zeros(self.backend, max(1, plan.arena))
@@ -74,6 +76,7 @@ class CudaProgram:
         for k, shape, dtype in self.fresh:
             slots[k] = xp.empty(shape, dtype)
         self.device.begin(self.arena)
+        self.draw(0, slots)
         addresses = self.device.table([self.flag, *slots])
         for part in plan.parts:
             if isinstance(part, Launch):
@@ -81,6 +84,8 @@ class CudaProgram:
                 self.launched += 1
             else:
                 self.op(part, slots)
+                if part.equation in self.random:
+                    self.draw(self.random.index(part.equation) + 1, slots)
                 addresses = self.device.table([self.flag, *slots])
         if self.stops and self.device.raised(self.flag):
             raise Stopped("an index is out of range, or an op refuses an element")
@@ -88,6 +93,17 @@ class CudaProgram:
             if root in plan.foreign:
                 slots[plan.slots[root]] = slots[plan.slots[plan.whole[v].root]].reshape(v.shape).copy()
         return [slots[plan.slots[r]] for r in plan.results]
+
+    def draw(self, start: int, slots: list[Any]) -> None:
+        """Take the words of random numbers that kernels draw, in eager's order: up to the next that an op draws."""
+        if not self.plan.draws:
+            return
+        for e in self.random[start:]:
+            if e not in self.plan.draws:
+                break
+            k = 2 * self.plan.draws.index(e)
+            self.words[k : k + 2] = e.params["generator"].words(math.prod(e.out.shape))
+        slots[self.plan.slots[self.plan.functions.words]] = self.device.numbers(self.words)
 
     def op(self, part: OpRun, slots: list[Any]) -> None:
         """One equation through its op."""

@@ -11,6 +11,7 @@ from leafgrad.lowering.forms import Form, Root, full
 from leafgrad.lowering.kernels import (
     Convolve,
     Copy,
+    Draw,
     Kernel,
     Lines,
     Load,
@@ -27,6 +28,7 @@ from leafgrad.lowering.kernels import (
 from leafgrad.lowering.strides import collapsed, spread
 from leafgrad_cuda.along import lines, normalize, reduce
 from leafgrad_cuda.convolutions import convolve
+from leafgrad_cuda.draws import draw
 from leafgrad_cuda.products import product
 from leafgrad_cuda.sliding import ranged, slide
 from leafgrad_cuda.tables import look_up, select
@@ -59,6 +61,8 @@ def tasks(kernel: Kernel, functions: Functions, chunk: int) -> list[Task]:
             return [normalize(item(), kernel)]
         case Lines():
             return [lines(item(), kernel)]
+        case Draw():
+            return [draw(item(), kernel)]
         case Convolve():
             return convolve(item, kernel)
         case Slide():

@@ -12,9 +12,11 @@ from typing import Any
 from leafgrad.compile.ir.graph import Equation
 from leafgrad.lowering.pattern import Pattern
 from leafgrad.lowering.patterns import (
+    Random,
     Target,
     along,
     constant,
+    draw,
     elementwise,
     filled,
     join,
@@ -28,6 +30,7 @@ from leafgrad.lowering.patterns import (
 )
 from leafgrad.lowering.product_patterns import MatrixProduct, RowProduct, contraction, product
 from leafgrad.lowering.window_patterns import Convolution, convolution, numbered, ranged, windowed
+from leafgrad_cuda.draws import STREAMS
 
 __all__ = [
     "along", "constant", "contraction", "convolution", "draw", "elementwise", "filled", "join", "lookup", "normalized",
@@ -43,6 +46,8 @@ def pattern(e: Equation) -> Pattern | None:
     if any(math.prod(v.shape) >= LARGEST for v in (*e.values, *e.outputs)):
         return None
     found = TARGET.pattern(e)
+    if isinstance(found, Random) and e.params["generator"].stream not in STREAMS:
+        return None
     return None if isinstance(found, (Convolution, MatrixProduct, RowProduct)) and wide(e, found) else found
 
 
@@ -58,6 +63,6 @@ def left(*_: Any, **__: Any) -> None:
     """What has no kernel here yet: its op runs it."""
 
 
-draw = scan = left
+scan = left
 
 TARGET = Target(("cuda", "native"), ("cuda", "fake", "cpu"), sys.modules[__name__])

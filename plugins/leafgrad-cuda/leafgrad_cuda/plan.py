@@ -54,7 +54,7 @@ class Plan(Stages):
     def build(self, graph: Graph) -> None:
         patterns = {e: None if e in self.refused else pattern(e) for e in graph.equations}
         super().__init__(graph, patterns)
-        self.functions = Functions()
+        self.functions = Functions(self.draws)
         self.parts: list[Part] = []
         self.waiting: list[Task] = []  # of whole arrays, since the last loop or op
         for phase in self.phases:
@@ -218,6 +218,7 @@ class Plan(Stages):
         for part in self.parts:
             if isinstance(part, OpRun):
                 arrays += [*part.inputs.values(), *(self.whole[v].root for v in part.equation.outputs)]
+        arrays += [self.functions.words] if self.draws else []
         for root in arrays:
             self.slots.setdefault(root, len(self.slots))
         steps = [

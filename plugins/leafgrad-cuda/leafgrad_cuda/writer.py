@@ -53,9 +53,16 @@ class Task:
 
 
 class Functions:
-    """The functions of a program, each once however many kernels are alike."""
+    """The functions of a program, each once however many kernels are alike.
 
-    def __init__(self) -> None:
+    Attributes:
+        draws: the equations for which kernels draw random numbers.
+        words: memory with two words for each, from which these follow.
+    """
+
+    def __init__(self, draws: Sequence[Equation] = ()) -> None:
+        self.draws = draws
+        self.words = Root((2 * len(draws),), "int64")
         self.known: dict[tuple[str, ...], str] = {}
         self.texts: list[str] = []
 

@@ -12,6 +12,7 @@ from leafgrad_cuda.executor import CudaProgram
 from leafgrad_cuda.launches import OpRun
 
 NAME = "cuda-emulated"
+KINDS = ["convolution", "transposed", "largest", "average", "adaptive", "elementwise", "dropout"]
 
 
 class Stack:
@@ -37,7 +38,7 @@ class Stack:
         with leafgrad.no_grad():
             y = self.x
             for _ in range(int(random.integers(1, most + 1))):
-                kind = random.choice(["convolution", "transposed", "largest", "average", "adaptive", "elementwise"])
+                kind = random.choice(KINDS)
                 layer = getattr(self, str(kind))(y.shape)
                 y = layer(y)
                 self.layers.append(layer)
@@ -97,6 +98,10 @@ class Stack:
         call = [F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d][self.ndim - 1]
         return lambda x: call(x, size)
 
+    def dropout(self, shape):
+        p = float(self.random.random())
+        return lambda x: F.dropout(x, p)
+
     def elementwise(self, shape):
         return [F.relu, leafgrad.tanh, lambda x: x * leafgrad.sigmoid(x)][int(self.random.integers(3))]
 
@@ -120,8 +125,10 @@ def compare(seed, **options):
     """A random stack as kernels against eager; returns the names of ops that ran by themselves."""
     stack = Stack(seed, **options)
     run = leafgrad.compile(stack.step, executor=NAME)
+    leafgrad.manual_seed(seed)
     want = [t.detach().numpy() for t in stack.step(stack.x)]
     run(stack.x)
+    leafgrad.manual_seed(seed)
     got = [t.detach().numpy() for t in run(stack.x)]
     rtol = 1e-9 if stack.dtype == leafgrad.float64 else 3e-3
     for k, (g, w) in enumerate(zip(got, want, strict=True)):

@@ -41,12 +41,9 @@ def kinds():
     yield "long sums", lambda x: x.sum() * 2, (leafgrad.rand(300, 300),)
     yield "integers", lambda t: (t * 3 - t // 2, t > 3, (t.to(leafgrad.int8) + 1).to(leafgrad.float64)), (t,)
     yield "lines", lambda x: x.cumsum(1), (x,)
-    for n, batch in ((1, 70), (2, 70), (2, 200)):
-        yield (
-            f"windows {n} {batch}",
-            windows,
-            (leafgrad.rand(batch, 4, *[9 - 2 * n] * n), leafgrad.rand(4, 2, *[3] * n)),
-        )
+    yield "draws", lambda x: (leafgrad.nn.functional.dropout(x, 0.3) * 2, leafgrad.bernoulli(x[0], 0.5)), (x,)
+    yield "windows in a loop", windows, (leafgrad.rand(70, 4, 7), leafgrad.rand(4, 2, 3))
+    yield "windows", windows, (leafgrad.rand(3, 4, 9, 9), leafgrad.rand(4, 2, 3, 3))
 
 
 def windows(x, w):

@@ -24,6 +24,8 @@ _PLUGIN_NAME: Final = "fake-device"
 class FakeGenerator(Generator):
     """NumPy's generator, with its numbers brought to the stand-in device."""
 
+    stream = NumpyGenerator.stream
+
     def __init__(self, index: int) -> None:
         self._index = index
         self._host = NumpyGenerator()
@@ -57,6 +59,9 @@ class FakeGenerator(Generator):
 
     def bernoulli(self, p: Any, shape: Sequence[int], dtype: str) -> Any:
         return self._bring(self._host.bernoulli(reveal(p, []), shape, dtype))
+
+    def words(self, count: int) -> tuple[int, int]:
+        return self._host.words(count)
 
     def _bring(self, hidden: Any) -> FakeArray:
         return new_array(hidden, index=self._index)
