@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from leafgrad.compile.ir.graph import Equation, Operand, Value
 from leafgrad.lowering import expressions
@@ -245,10 +244,10 @@ class Scan(One):
 
     Attributes:
         hidden: the size of a part of the last dimension.
-        arrays: the arguments by name, but for the matrix, which ``sources`` has first, as panels of columns.
+        arrays: the arguments by name, but for the matrix, which ``sources`` has first.
         made: the results that have an entry for each step, by name.
         carried: what a step leaves to the next, by name.
-        product: memory for the matrix times what the step before left.
+        scratch: memory that a target needs on the way.
     """
 
     step: Step
@@ -256,21 +255,21 @@ class Scan(One):
     arrays: dict[str, Form]
     made: dict[str, Form]
     carried: dict[str, Form]
-    product: Form
+    scratch: tuple[Form, ...] = ()
 
     @property
-    def panels(self) -> Form:
+    def matrix(self) -> Form:
         return self.sources[0]
 
     @property
     def known(self) -> dict[str, Form]:
-        """What the statements of a step see as arrays."""
-        every = {**self.arrays, **self.made, "across": self.product}
+        """What the statements of a step see as arrays, but for the product."""
+        every = {**self.arrays, **self.made}
         return {name: form for name, form in every.items() if name not in self.carried}
 
     @property
     def outputs(self) -> Iterable[Form]:
-        return (*self.made.values(), *self.carried.values(), self.product)
+        return (*self.made.values(), *self.carried.values(), *self.scratch)
 
 
 class Draw(One):
@@ -287,7 +286,8 @@ class Draw(One):
 
 def bound(p: float) -> int:
     """The numbers of 24 bits below it are those that are less than ``p``, over 2**24 and in float32."""
-    return min(LARGEST, max(0, math.ceil(float(np.float32(p)) * LARGEST)))
+    (rounded,) = struct.unpack("f", struct.pack("f", p))
+    return min(LARGEST, max(0, math.ceil(rounded * LARGEST)))
 
 
 Kernel = (
@@ -322,7 +322,7 @@ def work(kernel: Kernel, chunk: int) -> int:
     if isinstance(kernel, Product):
         return math.prod(lengths(kernel.target)) * lengths(kernel.sources[0])[-1]
     if isinstance(kernel, Scan):
-        return kernel.target.shape[0] * math.prod(kernel.product.shape) * kernel.panels.shape[1]
+        return kernel.target.shape[0] * kernel.target.shape[1] * math.prod(kernel.matrix.shape)
     if isinstance(kernel, Slide):  # a round for each tap
         return math.prod(lengths(kernel.target)) * math.prod(kernel.windows[1])
     seen = [f for f in (*kernel.inputs, *kernel.outputs) if not chunk or f.axis is not None]

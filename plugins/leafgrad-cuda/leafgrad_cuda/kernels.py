@@ -21,6 +21,7 @@ from leafgrad.lowering.kernels import (
     Product,
     Ranges,
     Reduce,
+    Scan,
     Select,
     Slide,
     Store,
@@ -30,6 +31,7 @@ from leafgrad_cuda.along import lines, normalize, reduce
 from leafgrad_cuda.convolutions import convolve
 from leafgrad_cuda.draws import draw
 from leafgrad_cuda.products import product
+from leafgrad_cuda.scans import scan
 from leafgrad_cuda.sliding import ranged, slide
 from leafgrad_cuda.tables import look_up, select
 from leafgrad_cuda.writer import Functions, Item, Refused, Task
@@ -65,6 +67,8 @@ def tasks(kernel: Kernel, functions: Functions, chunk: int) -> list[Task]:
             return [draw(item(), kernel)]
         case Convolve():
             return convolve(item, kernel)
+        case Scan():
+            return [scan(item(), kernel)]
         case Slide():
             return [slide(item(), kernel)]
         case Ranges():

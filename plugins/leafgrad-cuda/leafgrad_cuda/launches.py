@@ -52,6 +52,11 @@ class Launch:
         return f"lg_{'loop' if self.segment else 'whole'}{self.number}"
 
     @property
+    def scan(self) -> Task | None:
+        """The recurrence, if it is one, which is alone."""
+        return next((t for t in self.tasks if t.steps), None)
+
+    @property
     def tasks(self) -> list[Task]:
         return [t for phase in self.phases for group in phase for t in group]
 
@@ -98,8 +103,15 @@ class OpRun:
 Part = Launch | OpRun
 
 
+def share(task: Task) -> int:
+    """How many items a block takes at a time: of a recurrence, whole rows."""
+    return THREADS // task.row * task.row or task.row
+
+
 def small(phase: Phase) -> bool:
     """Whether one block does a phase as fast as a launch of its own would begin."""
+    if any(t.steps for group in phase for t in group):
+        return False
     most = max(sum(t.operations for t in group) for group in phase)
     return sum(group[0].count for group in phase) <= SMALL and most <= SMALL
 

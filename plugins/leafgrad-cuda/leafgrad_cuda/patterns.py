@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any
 
 from leafgrad.compile.ir.graph import Equation
 from leafgrad.lowering.pattern import Pattern
@@ -29,6 +28,7 @@ from leafgrad.lowering.patterns import (
     view,
 )
 from leafgrad.lowering.product_patterns import MatrixProduct, RowProduct, contraction, product
+from leafgrad.lowering.scan_patterns import scan
 from leafgrad.lowering.window_patterns import Convolution, convolution, numbered, ranged, windowed
 from leafgrad_cuda.draws import STREAMS
 
@@ -58,11 +58,5 @@ def wide(e: Equation, found: Pattern) -> bool:
         return min(math.prod(v.shape) for v in arrays) > WIDE
     return min(math.prod(v.shape[-2:]) for v in arrays) > WIDE
 
-
-def left(*_: Any, **__: Any) -> None:
-    """What has no kernel here yet: its op runs it."""
-
-
-scan = left
 
 TARGET = Target(("cuda", "native"), ("cuda", "fake", "cpu"), sys.modules[__name__])

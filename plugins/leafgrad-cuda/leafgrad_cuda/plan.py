@@ -12,7 +12,7 @@ from leafgrad.lowering.expressions import C_TYPES
 from leafgrad.lowering.forms import Root, full
 from leafgrad.lowering.stages import CPhase, OpPhase, Segment, Stages
 from leafgrad_cuda.kernels import copy, tasks
-from leafgrad_cuda.launches import THREADS, Group, Launch, OpRun, Part, Phase, levels, memory_size, small, step
+from leafgrad_cuda.launches import Group, Launch, OpRun, Part, Phase, levels, memory_size, share, small, step
 from leafgrad_cuda.patterns import pattern
 from leafgrad_cuda.writer import Functions, Item, Refused, Task
 
@@ -119,8 +119,9 @@ class Plan(Stages):
         self.waiting = []
         together: list[Phase] = []
         for level in found:
-            for k in range(0, len(level), MOST):
-                phase = level[k : k + MOST]
+            alone: list[Phase] = [[group] for group in level if group[0].steps]
+            rest = [group for group in level if not group[0].steps]
+            for phase in [*alone, *(rest[k : k + MOST] for k in range(0, len(rest), MOST))]:
                 if small(phase):
                     together.append(phase)
                     continue
@@ -132,7 +133,7 @@ class Plan(Stages):
     def launch(self, phases: list[Phase]) -> None:
         if phases:
             items = sum(group[0].count for group in phases[0])
-            blocks = 1 if len(phases) > 1 else min(BLOCKS, -(-items // THREADS))
+            blocks = 1 if len(phases) > 1 else min(BLOCKS, -(-items // share(phases[0][0][0])))
             self.parts.append(Launch(len(self.parts), phases, blocks=blocks))
 
     def loop(self, segment: Segment) -> None:
@@ -279,7 +280,9 @@ class Plan(Stages):
         lines = [f"KERNEL({launch.name}, {launch.threads}) {{", "    SHARED"]
         if launch.stops:
             lines.append("    int *flag = (int *)arrays[0];")
-        if launch.segment is None:
+        if launch.scan is not None:
+            lines += self.scan_text(launch, launch.scan)
+        elif launch.segment is None:
             for phase in launch.phases:
                 lines += self.phase(launch, phase, "    ", "BLOCK * THREADS + t", "BLOCKS * THREADS")
         else:
@@ -303,18 +306,34 @@ class Plan(Stages):
             lines += self.phase(launch, phase, "        ", "t", "THREADS")
         return [*lines, "    }"]
 
+    def scan_text(self, launch: Launch, task: Task) -> list[str]:
+        """Blocks take whole rows, through all steps."""
+        items = share(task)
+        return [
+            f"    for (INDEX first = BLOCK * {items}; first < {task.count}; first += BLOCKS * {items}) {{",
+            f"        const INDEX end = first + {items} < {task.count} ? first + {items} : {task.count};",
+            f"        for (INDEX s = 0; s < {task.steps}; s++) {{",
+            "            EACH for (INDEX g = first + t; g < end; g += THREADS) {",
+            f"                {self.call(launch, task, 'g')}",
+            "            }",
+            "            BARRIER",
+            "        }",
+            "    }",
+        ]
+
+    def call(self, launch: Launch, t: Task, item: str) -> str:
+        arguments = [item, *(["s"] if t.steps else []), *(self.pointer(launch, r) for r in t.pointers)]
+        arguments += ["lo", "n"] if launch.segment else []
+        arguments += ["flag"] if t.stops else []
+        return f"{t.function}({', '.join(arguments)});"
+
     def phase(self, launch: Launch, phase: Phase, indent: str, first: str, step: str) -> list[str]:
         """Each thread takes its items of all groups, which count on."""
         total = sum(group[0].count for group in phase)
         lines = [f"{indent}EACH for (INDEX g = {first}; g < {total}; g += {step}) {{"]
         at = 0
         for k, group in enumerate(phase):
-            calls = []
-            for t in group:
-                arguments = [f"g - {at}" if at else "g", *(self.pointer(launch, r) for r in t.pointers)]
-                arguments += ["lo", "n"] if launch.segment else []
-                arguments += ["flag"] if t.stops else []
-                calls.append(f"{t.function}({', '.join(arguments)});")
+            calls = [self.call(launch, t, f"g - {at}" if at else "g") for t in group]
             at += group[0].count
             branch = "" if len(phase) == 1 else f"if (g < {at}) " if k == 0 else f"else if (g < {at}) "
             lines.append(f"{indent}    {branch}{calls[0] if len(calls) == 1 else ' '.join(['{', *calls, '}'])}")

@@ -21,6 +21,9 @@ def described(plan: Plan, launch: Launch) -> str:
     """A kernel: what it computes, how it is launched, and what it moves and computes at least."""
     moved, work = plan.traffic(launch), plan.flops(launch)
     how = f"{launch.blocks} blocks of {launch.threads} threads, {moved / 1024:.0f} kB moved, {work / 1e6:.3g} Mflop"
+    if launch.scan is not None:
+        (e,) = launch.equations
+        return f"kernel {launch.name}: {launch.scan.steps} steps of {e.name}, from {e.line}; {how}"
     if launch.segment is None:
         phases = f"{len(launch.phases)} phases" if len(launch.phases) > 1 else f"{len(launch.tasks)} tasks"
         return f"kernel {launch.name}: whole arrays, {len(launch.equations)} equations in {phases}; {how}"

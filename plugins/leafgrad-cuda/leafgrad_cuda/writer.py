@@ -38,6 +38,8 @@ class Task:
         stops: whether it may find that the program cannot go on.
         operations: of one item, about.
         flat: roots of which item i touches element i, and no other.
+        steps: of a recurrence, how often all items run, each time after all of their row ran the time before; else 0.
+        row: how many items a row of it has.
     """
 
     equations: Sequence[Equation]
@@ -50,6 +52,8 @@ class Task:
     stops: bool = False
     operations: int = 1
     flat: frozenset[Root] = frozenset()
+    steps: int = 0
+    row: int = 1
 
 
 class Functions:
@@ -118,7 +122,7 @@ class Item:
             self.add("}")
 
     def name(self, root: Root) -> str:
-        return self.names.setdefault(root, f"x{len(self.names)}")
+        return self.names.setdefault(root, f"lg_x{len(self.names)}")  # no name that an op's author may use
 
     # ---- items ------------------------------------------------------------------------------------------------
 
@@ -156,10 +160,12 @@ class Item:
         stops: bool = False,
         operations: int = 1,
         flat: Iterable[Root] = (),
+        steps: int = 0,
+        row: int = 1,
     ) -> Task:
         """The function, closed, and what calls it."""
         read, written = (frozenset(f.root for f in forms) & self.names.keys() for forms in (reads, writes))
-        parameters = ["const INDEX i"]
+        parameters = ["const INDEX i", *(["const INDEX s"] if steps else [])]
         parameters += [
             f"{'' if r in written else 'const '}{C_TYPES[r.dtype]} *{name}" for r, name in self.names.items()
         ]
@@ -168,4 +174,5 @@ class Item:
         name = self.functions.name(self.stem, ", ".join(parameters), self.lines)
         equations = self.equations
         even = frozenset(r for r in flat if r.axis is None and r.lanes == count)
-        return Task(equations, count, name, tuple(self.names), read, written, again, stops, operations, even)
+        pointers = tuple(self.names)
+        return Task(equations, count, name, pointers, read, written, again, stops, operations, even, steps, row)
