@@ -11,8 +11,9 @@ from leafgrad.compile.ir.graph import Graph, Value
 from leafgrad.compile.ir.replay import ReplayProgram, run_equation
 from leafgrad.compile.run.executor import Program
 from leafgrad.errors import CompileError
-from leafgrad_cuda.device import Device, Emulated, Gpu
-from leafgrad_cuda.launches import Launch, OpRun
+from leafgrad_cuda.device import Device, Emulated
+from leafgrad_cuda.gpu import Gpu
+from leafgrad_cuda.launches import Capture, OpRun
 from leafgrad_cuda.patterns import pattern
 from leafgrad_cuda.plan import Plan
 from leafgrad_cuda.report import report
@@ -34,7 +35,7 @@ class CudaProgram:
 
     Attributes:
         plan: launches, and where arrays lie.
-        launched: launches so far.
+        launched: graphs that were started so far.
     """
 
     def __init__(self, graph: Graph, device: Device) -> None:
@@ -59,6 +60,11 @@ class CudaProgram:
         with self.backend.device_scope(self.place[1]):
             self.arena = device.zeros(self.backend, max(1, plan.arena))
             self.flag = device.zeros(self.backend, 4)
+            self.table = device.zeros(self.backend, 8 * (1 + len(plan.slots) + len(self.words)))
+            self.course = [
+                device.capture(part, self.table, self.arena) if isinstance(part, Capture) else part
+                for part in plan.course
+            ]
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """The arrays of ``graph.results`` and then of its effects' values, each in memory of its own."""
@@ -76,17 +82,22 @@ class CudaProgram:
         for k, shape, dtype in self.fresh:
             slots[k] = xp.empty(shape, dtype)
         self.device.begin(self.arena)
-        self.draw(0, slots)
-        addresses = self.device.table([self.flag, *slots])
-        for part in plan.parts:
-            if isinstance(part, Launch):
-                self.device.launch(part, addresses, self.arena, [self.flag, *slots])
-                self.launched += 1
-            else:
+        self.draw(0)
+        known = False  # whether kernels know the addresses
+        for part in self.course:
+            if isinstance(part, OpRun):
                 self.op(part, slots)
+                known = False
                 if part.equation in self.random:
-                    self.draw(self.random.index(part.equation) + 1, slots)
-                addresses = self.device.table([self.flag, *slots])
+                    self.draw(self.random.index(part.equation) + 1)
+                continue
+            if not known:
+                arrays = [self.flag, *slots]
+                addresses = [0 if a is None else self.device.address(a) for a in arrays]
+                self.device.write(self.table, [*addresses, *self.words])
+                known = True
+            self.device.start(part, arrays)
+            self.launched += 1
         if self.stops and self.device.raised(self.flag):
             raise Stopped("an index is out of range, or an op refuses an element")
         for v, root in zip(self.graph.ends, plan.results, strict=True):
@@ -94,16 +105,13 @@ class CudaProgram:
                 slots[plan.slots[root]] = slots[plan.slots[plan.whole[v].root]].reshape(v.shape).copy()
         return [slots[plan.slots[r]] for r in plan.results]
 
-    def draw(self, start: int, slots: list[Any]) -> None:
+    def draw(self, start: int) -> None:
         """Take the words of random numbers that kernels draw, in eager's order: up to the next that an op draws."""
-        if not self.plan.draws:
-            return
         for e in self.random[start:]:
             if e not in self.plan.draws:
                 break
             k = 2 * self.plan.draws.index(e)
             self.words[k : k + 2] = e.params["generator"].words(math.prod(e.out.shape))
-        slots[self.plan.slots[self.plan.functions.words]] = self.device.numbers(self.words)
 
     def op(self, part: OpRun, slots: list[Any]) -> None:
         """One equation through its op."""

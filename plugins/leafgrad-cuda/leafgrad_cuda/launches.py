@@ -103,6 +103,26 @@ class OpRun:
 Part = Launch | OpRun
 
 
+@dataclass(eq=False, repr=False)
+class Capture:
+    """Launches that are one CUDA graph, which the host starts at once."""
+
+    launches: list[Launch]
+
+
+def course(parts: Sequence[Part]) -> list[Capture | OpRun]:
+    """Parts with all launches between two ops as one graph."""
+    found: list[Capture | OpRun] = []
+    for part in parts:
+        if isinstance(part, OpRun):
+            found.append(part)
+        elif found and isinstance(found[-1], Capture):
+            found[-1].launches.append(part)
+        else:
+            found.append(Capture([part]))
+    return found
+
+
 def share(task: Task) -> int:
     """How many items a block takes at a time: of a recurrence, whole rows."""
     return THREADS // task.row * task.row or task.row

@@ -12,7 +12,7 @@ from leafgrad.lowering.expressions import C_TYPES
 from leafgrad.lowering.forms import Root, full
 from leafgrad.lowering.stages import CPhase, OpPhase, Segment, Stages
 from leafgrad_cuda.kernels import copy, tasks
-from leafgrad_cuda.launches import Group, Launch, OpRun, Part, Phase, levels, memory_size, share, small, step
+from leafgrad_cuda.launches import Group, Launch, OpRun, Part, Phase, course, levels, memory_size, share, small, step
 from leafgrad_cuda.patterns import pattern
 from leafgrad_cuda.writer import Functions, Item, Refused, Task
 
@@ -33,6 +33,7 @@ class Plan(Stages):
 
     Attributes:
         parts: launches, and equations that ops run, in order.
+        course: the same, with launches in a row as one CUDA graph.
         slots: roots that are arrays of their own at each call: inputs, results, what ops read and make, constants.
         offsets, arena: where the others lie, and how many bytes that takes.
         refused: why equations have no kernel.
@@ -63,6 +64,7 @@ class Plan(Stages):
             else:
                 self.lowered(phase)
         self.flush()
+        self.course = course(self.parts)
         self.place()
 
     def chunked(self, e: Equation) -> bool:
@@ -219,7 +221,6 @@ class Plan(Stages):
         for part in self.parts:
             if isinstance(part, OpRun):
                 arrays += [*part.inputs.values(), *(self.whole[v].root for v in part.equation.outputs)]
-        arrays += [self.functions.words] if self.draws else []
         for root in arrays:
             self.slots.setdefault(root, len(self.slots))
         steps = [
@@ -228,7 +229,8 @@ class Plan(Stages):
             else memory.Step(list(part.inputs.values()), ())
             for part in self.parts
         ]
-        used = dict.fromkeys(r for s in steps for r in (*s.reads, *s.writes) if r not in self.slots)
+        ours = {*self.slots, self.functions.words}
+        used = dict.fromkeys(r for s in steps for r in (*s.reads, *s.writes) if r not in ours)
         size = {r: self.size(r) for r in used}
         inner = [p for p in self.parts if isinstance(p, Launch) and len(p.phases) > 1 and p.segment is None]
         for part in inner:  # phases of one launch: all that it touches lives through it
@@ -354,6 +356,8 @@ class Plan(Stages):
         if root in launch.partial:
             size = root.lanes * memory_size(root.dtype)
             return f"arena + {self.offsets[launch.partial[root]]}LL + BLOCK * {size}LL"
+        if root is self.functions.words:
+            return f"arrays + {1 + len(self.slots)}"
         if root in self.slots:
             return f"arrays[{self.slots[root] + 1}]"
         return f"arena + {self.offsets[root]}LL"

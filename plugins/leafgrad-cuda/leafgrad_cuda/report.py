@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from leafgrad_cuda.launches import Launch, OpRun
 from leafgrad_cuda.plan import Plan
 
 
 def report(plan: Plan) -> list[str]:
-    """A line for each launch and each op that runs by itself, and one on memory."""
-    lines = [left_to_op(p) if isinstance(p, OpRun) else described(plan, p) for p in plan.parts]
-    return [*lines, f"{len(plan.launches)} launches a call; memory between them: {plan.arena / 1024:.0f} kB"]
+    """A line for each graph, each kernel of it and each op that runs by itself, and one on memory."""
+    graphs = sum(not isinstance(part, OpRun) for part in plan.course)
+    return [
+        *course(plan, lambda launch: described(plan, launch)),
+        f"{graphs} graphs a call; memory between kernels: {plan.arena / 1024:.0f} kB",
+    ]
 
 
-def left_to_op(part: OpRun) -> str:
-    """An op that runs by itself, and why."""
-    return f"op by op: {part.equation.name}, from {part.equation.line}: {part.why}"
+def course(plan: Plan, kernel: Callable[[Launch], str]) -> Iterator[str]:
+    """CUDA graphs with their kernels, and what parts them: ops that run by themselves, and why."""
+    for part in plan.course:
+        if isinstance(part, OpRun):
+            yield f"op by op: {part.equation.name}, from {part.equation.line}: {part.why}"
+            continue
+        count = len(part.launches)
+        yield f"CUDA graph of {count} kernel{'s' if count > 1 else ''}, started at once:"
+        yield from (f"  {kernel(launch)}" for launch in part.launches)
 
 
 def described(plan: Plan, launch: Launch) -> str:
