@@ -5,6 +5,7 @@ What is called is written down. Calls that CUDA refuses while a stream is captur
 
 from __future__ import annotations
 
+import struct
 import sys
 from types import SimpleNamespace
 
@@ -99,28 +100,61 @@ class Event:
         """Nothing is ever under way."""
 
 
-class Module:
-    """What RawModule is."""
+class Compiler:
+    """NVRTC, whose machine code is a header and the text of the kernels."""
 
-    def __init__(self, cuda, code):
-        self.cuda, self.code = cuda, code
+    class NVRTCError(RuntimeError):
+        pass
 
-    def compile(self):
+    def __init__(self, cuda):
+        self.cuda, self.architecture = cuda, None
+
+    def getVersion(self):
+        return 12, 9
+
+    def createProgram(self, code, name, headers, names):
+        return [code]
+
+    def compileProgram(self, program, options):
         self.cuda.calls.append("compile")
-        self.emulation = Emulation(self.code, ("forward",))
+        architecture = next(int(o.rpartition("_")[2]) for o in options if "architecture" in o)
+        self.architecture = architecture if self.architecture is None else self.architecture
+        if "KERNEL(" not in program[0]:
+            raise self.NVRTCError("compilation")
+
+    def getCUBIN(self, program):
+        header = bytearray(64)
+        header[:6], header[8] = b"\x7fELF\x02\x01", 8
+        header[18:20], header[48:52] = struct.pack("<H", 190), struct.pack("<I", self.architecture << 8)
+        return bytes(header) + program[0].encode()
+
+    def getProgramLog(self, program):
+        return f"leafgrad.cu(1): error: {program[0][:20]}"
+
+    def destroyProgram(self, program): ...
+
+
+class Module:
+    def __init__(self, cuda):
+        self.cuda = cuda
+
+    def load(self, code):
+        self.emulation = Emulation(code[64:].decode(), ("forward",))
 
     def get_function(self, name):
         return Kernel(self, name)
 
 
 class Kernel:
-    max_dynamic_shared_size_bytes = 48 << 10
-
     def __init__(self, module, name):
-        self.module, self.name = module, name
+        self.module, self.name, self.most = module, name, 48 << 10
+
+    @property
+    def ptr(self):
+        return self
 
     def __call__(self, grid, block, args, *, shared_mem=0):
-        assert shared_mem <= self.max_dynamic_shared_size_bytes, "more shared memory than was asked for"
+        assert shared_mem <= self.most, "more shared memory than was asked for"
         table, arena = args
         launch = SimpleNamespace(name=self.name, blocks=grid[0], threads=block[0], shared=shared_mem, equations=[])
 
@@ -136,6 +170,12 @@ class Kernel:
             run()
 
 
+def allow(kernel, attribute, size):
+    """More shared memory for a kernel."""
+    assert attribute == 8
+    kernel.most = size
+
+
 class Cuda:
     """One GPU, and what was asked of it."""
 
@@ -143,15 +183,15 @@ class Cuda:
         self.calls, self.pinned, self.captured = [], [], []
         self.capturing = self.broken = False
         self.streams = type("Stream", (Stream,), {"cuda": self})
+        self.compiler = Compiler(self)
+        self.compute_capability = "90"
         self.null = self.current = self.streams()
         self.attributes = {"MaxSharedMemoryPerBlockOptin": limit}
-
-    def device(self, index):
-        return SimpleNamespace(attributes=self.attributes, __enter__=None)
 
     def cupy(self):
         class Device:
             attributes = self.attributes
+            compute_capability = property(lambda _: self.compute_capability)
 
             def __init__(self, index):
                 assert index == 0
@@ -160,9 +200,19 @@ class Cuda:
             def __exit__(self, *_): ...
 
         runtime = SimpleNamespace(getDeviceCount=lambda: 1)
-        cuda = SimpleNamespace(Device=Device, Stream=self.streams, Event=Event, runtime=runtime,
-                               get_current_stream=lambda: self.current)  # fmt: skip
-        return SimpleNamespace(cuda=cuda, RawModule=lambda code, backend, options: Module(self, code))
+        driver = SimpleNamespace(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8, funcSetAttribute=allow)
+        return SimpleNamespace(
+            cuda=SimpleNamespace(
+                Device=Device,
+                Stream=self.streams,
+                Event=Event,
+                runtime=runtime,
+                driver=driver,
+                nvrtc=self.compiler,
+                function=SimpleNamespace(Module=lambda: Module(self)),
+                get_current_stream=lambda: self.current,
+            )
+        )
 
     def empty_pinned(self, count, dtype):
         self.pinned.append(np.empty(count, dtype))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from leafgrad.errors import CompileError
+from leafgrad_cuda import nvrtc
+from leafgrad_cuda.cubins import cubin, registers
 from leafgrad_cuda.emulation import SHARED, Emulation
 from leafgrad_cuda.launches import Capture, Launch
 from leafgrad_cuda.plan import Plan
+
+PAPER = 90  # the architecture for which registers are told without a GPU
 
 
 class Device(Protocol):
@@ -43,6 +49,9 @@ class Device(Protocol):
 
     def raised(self, flag: Any) -> bool:
         """Whether a kernel set the flag, which is cleared. Waits for the device."""
+
+    def registers(self, plan: Plan) -> dict[str, int]:
+        """How many registers a thread of each kernel takes, as far as that is known."""
 
 
 class Captured(NamedTuple):
@@ -99,6 +108,15 @@ class Emulated:
             if root is not launch.spill:
                 written.append(host[at : at + self.plan.size(root)])
         self.emulation.run(launch, table, host, written, spared)
+
+    def registers(self, plan: Plan) -> dict[str, int]:
+        """Those on sm_90, where NVRTC is installed."""
+        try:
+            nvrtc.library()
+        except CompileError:
+            return {}
+        code = cubin(plan.code(), PAPER, partial(nvrtc.compiled, cubin=True), nvrtc.version())
+        return registers(code)
 
     def raised(self, flag: Any) -> bool:
         found = bool(revealed(flag).any())

@@ -128,7 +128,7 @@ class CudaProgram:
 
     def explain(self) -> list[str]:
         """Launches, what each does and takes, and what ops run by themselves, with why."""
-        return report(self.plan)
+        return report(self.plan, self.device.registers(self.plan) if self.plan.launches else {})
 
 
 def expect(array: Any, name: str, shape: tuple[int, ...], dtype: str, giver: str) -> None:

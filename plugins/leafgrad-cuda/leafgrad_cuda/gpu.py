@@ -7,6 +7,7 @@ from importlib import metadata
 from typing import Any
 
 from leafgrad.errors import CompileError
+from leafgrad_cuda.cubins import cubin, registers
 from leafgrad_cuda.launches import Capture, Launch
 from leafgrad_cuda.plan import Plan
 
@@ -65,23 +66,47 @@ class Gpu:
         self.stream: Any = None  # of the last call
 
     def load(self, plan: Plan) -> None:
-        """Compile by NVRTC; CuPy keeps the result by text, options and architecture."""
-        self.kernels = {}
+        """Machine code by NVRTC, or from the cache."""
+        self.kernels: dict[str, Any] = {}
+        self.taken: dict[str, int] = {}
         if not plan.launches:
             return
-        with self.cupy.cuda.Device(self.index):
-            module = self.cupy.RawModule(code=plan.code(), backend="nvrtc", options=("-std=c++17",))
+        cuda = self.cupy.cuda
+        with cuda.Device(self.index):
+            architecture = int(cuda.Device(self.index).compute_capability)
             try:
-                module.compile()
+                version = ".".join(map(str, cuda.nvrtc.getVersion()))
             except Exception as error:
                 raise CompileError(
-                    f"executor 'cuda': NVRTC did not compile the kernels: {type(error).__name__}: {str(error)[:2000]}. "
-                    "Where it is missing, pip install 'cupy-cuda12x[ctk]', or 'cupy-cuda13x[ctk]' for CUDA 13"
+                    f"executor 'cuda': CuPy finds no NVRTC, which compiles kernels ({type(error).__name__}: {error}); "
+                    "pip install 'cupy-cuda12x[ctk]', or 'cupy-cuda13x[ctk]' for CUDA 13"
                 ) from error
+            code = cubin(plan.code(), architecture, self.compiled, f"NVRTC {version}")
+            self.taken = registers(code)
+            module = cuda.function.Module()
+            module.load(code)
             for launch in plan.launches:
                 kernel = self.kernels[launch.name] = module.get_function(launch.name)
                 if launch.shared > 48 << 10:
-                    kernel.max_dynamic_shared_size_bytes = launch.shared
+                    wanted = cuda.driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                    cuda.driver.funcSetAttribute(kernel.ptr, wanted, launch.shared)
+
+    def compiled(self, code: str, architecture: int) -> bytes:
+        """Machine code by the NVRTC that CuPy found.
+
+        Raises:
+            CompileError: it refuses; the message has its log.
+        """
+        nvrtc = self.cupy.cuda.nvrtc
+        program = nvrtc.createProgram(code, "leafgrad.cu", [], [])
+        try:
+            nvrtc.compileProgram(program, [f"--gpu-architecture=sm_{architecture}", "-std=c++17"])
+            return bytes(nvrtc.getCUBIN(program))
+        except nvrtc.NVRTCError as error:
+            log = nvrtc.getProgramLog(program)
+            raise CompileError(f"executor 'cuda': NVRTC refuses kernels for sm_{architecture}: {log[:4000]}") from error
+        finally:
+            nvrtc.destroyProgram(program)
 
     def zeros(self, backend: Any, size: int) -> Any:
         return backend.xp.zeros(size, "uint8")
@@ -133,6 +158,9 @@ class Gpu:
         if self.stream is not None and stream.ptr != self.stream.ptr:
             stream.wait_event(self.stream.record())
         self.stream = stream
+
+    def registers(self, plan: Plan) -> dict[str, int]:
+        return self.taken
 
     def raised(self, flag: Any) -> bool:
         found = bool(flag.any())

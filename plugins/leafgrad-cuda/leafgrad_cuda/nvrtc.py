@@ -33,6 +33,13 @@ def library() -> ctypes.CDLL:
     raise CompileError(MISSING)
 
 
+def version() -> str:
+    """Which NVRTC it is."""
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    return f"NVRTC {major.value}.{minor.value}"
+
+
 def compiled(code: str, architecture: int, cubin: bool = False) -> bytes:
     """PTX, or with ``cubin`` machine code, of kernels for GPUs of an architecture, as 90.
 

@@ -8,13 +8,15 @@ from leafgrad_cuda.launches import Launch, OpRun
 from leafgrad_cuda.plan import Plan
 
 
-def report(plan: Plan) -> list[str]:
+def report(plan: Plan, registers: dict[str, int]) -> list[str]:
     """A line for each graph, each kernel of it and each op that runs by itself, and one on memory."""
+
+    def kernel(launch: Launch) -> str:
+        taken = registers.get(launch.name)
+        return described(plan, launch) + (f", {taken} registers a thread" if taken else "")
+
     graphs = sum(not isinstance(part, OpRun) for part in plan.course)
-    return [
-        *course(plan, lambda launch: described(plan, launch)),
-        f"{graphs} graphs a call; memory between kernels: {plan.arena / 1024:.0f} kB",
-    ]
+    return [*course(plan, kernel), f"{graphs} graphs a call; memory between kernels: {plan.arena / 1024:.0f} kB"]
 
 
 def course(plan: Plan, kernel: Callable[[Launch], str]) -> Iterator[str]:

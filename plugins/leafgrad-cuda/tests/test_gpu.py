@@ -23,8 +23,10 @@ class Place(gpu.Gpu):
 
 
 @pytest.fixture
-def cuda(monkeypatch):
+def cuda(monkeypatch, tmp_path):
+    monkeypatch.setenv("LEAFGRAD_CACHE", str(tmp_path))
     monkeypatch.setattr(gpu.metadata, "distributions", list)
+    monkeypatch.setattr(gpu, "registers", lambda code: {})
     return Cuda().install(monkeypatch)
 
 
@@ -107,7 +109,18 @@ def test_much_shared_memory_is_asked_for(cuda):
     found(arrays(graph))
 
 
+def test_machine_code_is_kept_for_its_architecture(cuda):
+    graph = graph_of(classifier())
+    for _ in range(3):
+        program(cuda, graph)
+    assert cuda.calls.count("compile") == 1
+    cuda.compute_capability = "80"
+    cuda.compiler.architecture = None
+    program(cuda, graph)
+    assert cuda.calls.count("compile") == 2
+
+
 def test_a_kernel_that_does_not_compile(cuda, monkeypatch):
     monkeypatch.setattr(gpu.Plan, "code", lambda self: "nonsense")
-    with pytest.raises(leafgrad.errors.CompileError, match="NVRTC did not compile the kernels: CompileError"):
+    with pytest.raises(leafgrad.errors.CompileError, match=r"sm_90: leafgrad.cu\(1\): error: nonsense"):
         program(cuda, graph_of(classifier()))

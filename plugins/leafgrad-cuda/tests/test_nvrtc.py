@@ -15,6 +15,7 @@ import leafgrad
 from leafgrad import backends
 from leafgrad.errors import CompileError
 from leafgrad_cuda import nvrtc
+from leafgrad_cuda.cubins import registers
 from leafgrad_cuda.plan import Plan
 
 try:
@@ -104,7 +105,9 @@ def test_registers_do_not_spill(size, architecture, tmp_path):
     told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     assert told.count("Compiling entry function 'lg_loop") == 1
     assert set(re.findall(r"(\d+) bytes spill", told)) == {"0"}
-    assert max(map(int, re.findall(r"Used (\d+) registers", told))) <= 255
+    used = re.findall(r"function '(lg_\w+)'.*?Used (\d+) registers", told, re.DOTALL)
+    assert registers((tmp_path / "kernels.cubin").read_bytes()) == {name: int(count) for name, count in used}
+    assert max(int(count) for _, count in used) <= 255
 
 
 def constants(names):
