@@ -37,10 +37,10 @@ class Array:
         self.host, self.cuda = host, cuda
         self.data = Pointer(host, cuda)
 
-    def any(self):
+    def get(self):
         assert not self.cuda.capturing, "a read value while a stream is captured"
         self.cuda.calls.append("sync")
-        return self.host.any()
+        return self.host.copy()
 
     def fill(self, value):
         self.host.fill(value)

@@ -7,7 +7,7 @@ asked for. Dispatch then goes by the class of the array alone: `BACKENDS[type(ar
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
@@ -98,6 +98,20 @@ class Backend(ABC):
     """Classes of scalar objects of the library of which ``xp.asarray`` makes arrays as `wrap` does."""
     has_bfloat16: ClassVar[bool] = False
     """Whether there are arrays of bfloat16."""
+    deferred: ClassVar[bool] = False
+    """Whether values are read by `item`, `to_host` and `synchronize` alone, which call `settle` first."""
+
+    def expect(self, check: Callable[[], None], index: int = 0) -> None:
+        """Call ``check`` when the next value of device ``index`` is read: it raises what went wrong meanwhile."""
+        waiting = vars(self).setdefault("expected", {}).setdefault(index, [])
+        if check not in waiting:
+            waiting.append(check)
+
+    def settle(self, index: int) -> None:
+        """Make the checks that are due before a value of device ``index`` is read."""
+        waiting = vars(self).get("expected", {}).get(index)
+        while waiting:
+            waiting.pop(0)()
 
     def without_bfloat16(self, what: str) -> TypeError:
         """The error of one who wants bfloat16 where there is none."""

@@ -137,6 +137,7 @@ class CupyBackend(Backend):
     device_type = "cuda"
     xp = cupy
     array_type = cupy.ndarray
+    deferred = True
 
     def __init__(self) -> None:
         self._count = _count_devices()
@@ -155,6 +156,7 @@ class CupyBackend(Backend):
             return cupy.array(array)
 
     def to_host(self, array: Any) -> Any:
+        self.settle(array.device.id)
         return array.get()
 
     def asarray(self, value: Any, dtype: str | None = None, index: int = 0) -> Any:
@@ -183,8 +185,10 @@ class CupyBackend(Backend):
 
     def synchronize(self, index: int = 0) -> None:
         cupy.cuda.Device(self._checked(index)).synchronize()
+        self.settle(index)
 
     def item(self, array: Any) -> bool | int | float | complex:
+        self.settle(array.device.id)
         scalar: bool | int | float | complex = array.item()
         return scalar
 

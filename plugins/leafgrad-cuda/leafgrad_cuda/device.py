@@ -47,8 +47,8 @@ class Device(Protocol):
     def begin(self, arena: Any) -> None:
         """A call begins: what the memory between launches holds is nobody's."""
 
-    def raised(self, flag: Any) -> bool:
-        """Whether a kernel set the flag, which is cleared. Waits for the device."""
+    def raised(self, flag: Any) -> int:
+        """What kernels told the flag, 0 for nothing; it is cleared. Waits for the device."""
 
     def registers(self, plan: Plan) -> dict[str, int]:
         """How many registers a thread of each kernel takes, as far as that is known."""
@@ -118,8 +118,8 @@ class Emulated:
         code = cubin(plan.code(), PAPER, partial(nvrtc.compiled, cubin=True), nvrtc.version())
         return registers(code)
 
-    def raised(self, flag: Any) -> bool:
-        found = bool(revealed(flag).any())
+    def raised(self, flag: Any) -> int:
+        found = int(revealed(flag).view("uint64")[0])
         revealed(flag)[...] = 0
         return found
 

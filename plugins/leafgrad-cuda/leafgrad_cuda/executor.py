@@ -56,10 +56,11 @@ class CudaProgram:
         self.fresh = [(plan.slots[r], r.shape, r.dtype) for r in fresh if r not in plan.foreign]
         self.random = [e for e in graph.equations if "random" in e.op.traits]
         self.words = [0] * (2 * len(plan.draws))
-        self.stops = any(launch.stops for launch in plan.launches)
+        self.stops = bool(plan.failures)
+        self.later = self.backend.deferred and plan.kept  # whether who reads the next value is told
         with self.backend.device_scope(self.place[1]):
             self.arena = device.zeros(self.backend, max(1, plan.arena))
-            self.flag = device.zeros(self.backend, 4)
+            self.flag = device.zeros(self.backend, 8)
             self.table = device.zeros(self.backend, 8 * (1 + len(plan.slots) + len(self.words)))
             self.course = [
                 device.capture(part, self.table, self.arena) if isinstance(part, Capture) else part
@@ -80,7 +81,10 @@ class CudaProgram:
         for k, array in self.constants:
             slots[k] = array
         for k, shape, dtype in self.fresh:
-            slots[k] = xp.empty(shape, dtype)
+            try:
+                slots[k] = xp.empty(shape, dtype)
+            except MemoryError as error:
+                raise self.no_memory(k, slots, error) from error
         self.device.begin(self.arena)
         self.draw(0)
         known = False  # whether kernels know the addresses
@@ -98,12 +102,35 @@ class CudaProgram:
                 known = True
             self.device.start(part, arrays)
             self.launched += 1
-        if self.stops and self.device.raised(self.flag):
-            raise Stopped("an index is out of range, or an op refuses an element")
+        if self.stops and self.later:
+            self.backend.expect(self.check, self.place[1])
+        elif self.stops and (flag := self.device.raised(self.flag)):
+            raise Stopped from plan.error(flag)
         for v, root in zip(self.graph.ends, plan.results, strict=True):
             if root in plan.foreign:
                 slots[plan.slots[root]] = slots[plan.slots[plan.whole[v].root]].reshape(v.shape).copy()
         return [slots[plan.slots[r]] for r in plan.results]
+
+    def no_memory(self, k: int, slots: list[Any], error: MemoryError) -> MemoryError:
+        """The error of a call that has no room for the array of a slot."""
+        root = next(r for r, slot in self.plan.slots.items() if slot == k)
+        mine = set(self.plan.results)
+        ends = zip(self.plan.results, self.graph.ends, strict=True)
+        makers = {v: e for e in self.graph.equations for v in e.outputs}
+        maker = next((makers.get(v) for r, v in ends if r is root), None)
+        what = f"the result of {maker.name}, from {maker.line}" if maker else "an array that an op reads"
+        held = sum(self.plan.size(r) for r, slot in self.plan.slots.items() if slots[slot] is not None and r in mine)
+        return MemoryError(
+            f"expected {self.plan.size(root):,} bytes for {what}, while this call holds {held:,} bytes of results, and "
+            f"the program {self.plan.arena:,} bytes between calls: {error}"
+        )
+
+    def check(self) -> None:
+        """Raises what kernels found in calls so far."""
+        with self.backend.device_scope(self.place[1]):
+            flag = self.device.raised(self.flag)
+        if flag:
+            raise self.plan.error(flag)
 
     def draw(self, start: int) -> None:
         """Take the words of random numbers that kernels draw, in eager's order: up to the next that an op draws."""

@@ -162,10 +162,11 @@ class Gpu:
     def registers(self, plan: Plan) -> dict[str, int]:
         return self.taken
 
-    def raised(self, flag: Any) -> bool:
-        found = bool(flag.any())
-        if found:
-            flag.fill(0)
+    def raised(self, flag: Any) -> int:
+        with self.stream:  # on which the kernels ran
+            found = int.from_bytes(flag.get().tobytes(), "little")
+            if found:
+                flag.fill(0)
         return found
 
 

@@ -75,7 +75,7 @@ class Launch:
 
     @property
     def stops(self) -> bool:
-        return any(t.stops for t in self.tasks)
+        return any(t.failures for t in self.tasks)
 
     @property
     def private(self) -> set[Root]:

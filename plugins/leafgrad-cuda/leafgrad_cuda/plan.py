@@ -6,15 +6,15 @@ import math
 from functools import cache
 from pathlib import Path
 
-from leafgrad.compile.ir.graph import Equation, Graph
+from leafgrad.compile.ir.graph import Equation, Graph, Write
 from leafgrad.lowering import memory
 from leafgrad.lowering.expressions import C_TYPES
 from leafgrad.lowering.forms import Root, full
 from leafgrad.lowering.stages import CPhase, OpPhase, Segment, Stages
-from leafgrad_cuda.kernels import copy, tasks
+from leafgrad_cuda.kernels import copy, keep, tasks
 from leafgrad_cuda.launches import Group, Launch, OpRun, Part, Phase, course, levels, memory_size, share, small, step
 from leafgrad_cuda.patterns import pattern
-from leafgrad_cuda.writer import Functions, Item, Refused, Task
+from leafgrad_cuda.writer import Failure, Functions, Item, Refused, Task
 
 PARTS = 256  # blocks of a loop at most: each has sums of its own, which are added in order
 CHUNKS = (128, 64, 32)
@@ -37,6 +37,8 @@ class Plan(Stages):
         slots: roots that are arrays of their own at each call: inputs, results, what ops read and make, constants.
         offsets, arena: where the others lie, and how many bytes that takes.
         refused: why equations have no kernel.
+        failures: why it may find that it cannot go on; their numbers are those of kernels.
+        kept: whether what it writes into tensors is what they held, where it cannot.
     """
 
     def __init__(self, graph: Graph, limit: int) -> None:
@@ -64,6 +66,12 @@ class Plan(Stages):
             else:
                 self.lowered(phase)
         self.flush()
+        self.failures: list[Failure] = []
+        self.first: dict[Task, int] = {}
+        for task in (t for launch in self.launches for t in launch.tasks):
+            self.first[task] = len(self.failures)
+            self.failures += task.failures
+        self.kept = self.keep() if self.failures else True
         self.course = course(self.parts)
         self.place()
 
@@ -81,6 +89,36 @@ class Plan(Stages):
                 self.loop(segment)
             else:
                 self.waiting += [t for k in segment.kernels for t in tasks(k, self.functions, 0) if t.count]
+
+    def keep(self) -> bool:
+        """A last launch: what is written into tensors becomes what they held, if the program cannot go on."""
+        given = {source: v for v, source in self.graph.inputs.items()}
+        roots = iter(self.results[len(self.graph.results) :])
+        tasks: list[Task] = []
+        known = True
+        for effect in self.graph.effects:
+            if effect.value is None:
+                continue
+            root = next(roots)
+            if not isinstance(effect, Write):
+                continue
+            if effect.source in given and root not in self.foreign:
+                old = self.whole[given[effect.source]]
+                tasks.append(keep(Item(self.functions, 0, "keep", []), old, full(root)))
+            else:
+                known = False
+        for k in range(0, len(tasks), MOST):
+            self.launch([[[t] for t in tasks[k : k + MOST]]])
+        return known
+
+    def error(self, flag: int) -> Exception:
+        """What to raise for what kernels told the flag."""
+        number, index = (flag >> 40) - 1, (flag & (1 << 40) - 1) - (1 << 39)
+        equation, error, text = self.failures[number]
+        return error(
+            f"{text.format(index=index)} ({equation.name}, from {equation.line}); a kernel found it in an "
+            "earlier call: tensors hold what they held before that call, and what it and later ones returned is void"
+        )
 
     def op(self, phase: OpPhase) -> None:
         """What an op reads are arrays of their own: of parts of others, copies."""
@@ -280,8 +318,8 @@ class Plan(Stages):
 
     def text(self, launch: Launch) -> str:
         lines = [f"KERNEL({launch.name}, {launch.threads}) {{", "    SHARED"]
-        if launch.stops:
-            lines.append("    int *flag = (int *)arrays[0];")
+        if any(t.failures or t.guarded for t in launch.tasks):
+            lines.append("    uint64_t *flag = (uint64_t *)arrays[0];")
         if launch.scan is not None:
             lines += self.scan_text(launch, launch.scan)
         elif launch.segment is None:
@@ -326,7 +364,8 @@ class Plan(Stages):
     def call(self, launch: Launch, t: Task, item: str) -> str:
         arguments = [item, *(["s"] if t.steps else []), *(self.pointer(launch, r) for r in t.pointers)]
         arguments += ["lo", "n"] if launch.segment else []
-        arguments += ["flag"] if t.stops else []
+        arguments += ["flag"] if t.failures or t.guarded else []
+        arguments += [str(self.first[t])] if t.failures else []
         return f"{t.function}({', '.join(arguments)});"
 
     def phase(self, launch: Launch, phase: Phase, indent: str, first: str, step: str) -> list[str]:

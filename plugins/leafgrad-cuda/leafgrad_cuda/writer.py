@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from leafgrad.compile.ir.graph import Equation
 from leafgrad.lowering.expressions import C_TYPES
@@ -24,6 +25,14 @@ class Refused(Exception):
         self.equation = equation
 
 
+class Failure(NamedTuple):
+    """Why a program cannot go on: where, the error, and its text, in which ``{index}`` is what a kernel found."""
+
+    equation: Equation
+    error: type[Exception]
+    text: str
+
+
 @dataclass(eq=False, repr=False)
 class Task:
     """Independent items of work.
@@ -35,7 +44,8 @@ class Task:
         pointers: the roots that it is given.
         reads, writes: those that it reads, and writes. A sum that it adds to is among both.
         again: whether it writes where another task of the same kernel wrote before.
-        stops: whether it may find that the program cannot go on.
+        failures: why it may find that the program cannot go on.
+        guarded: whether it asks if some kernel found that.
         operations: of one item, about.
         flat: roots of which item i touches element i, and no other.
         steps: of a recurrence, how often all items run, each time after all of their row ran the time before; else 0.
@@ -49,11 +59,12 @@ class Task:
     reads: frozenset[Root]
     writes: frozenset[Root]
     again: bool = False
-    stops: bool = False
+    failures: Sequence[Failure] = ()
     operations: int = 1
     flat: frozenset[Root] = frozenset()
     steps: int = 0
     row: int = 1
+    guarded: bool = False
 
 
 class Functions:
@@ -157,11 +168,12 @@ class Item:
         reads: Iterable[Form],
         writes: Iterable[Form],
         again: bool = False,
-        stops: bool = False,
+        failures: Sequence[Failure] = (),
         operations: int = 1,
         flat: Iterable[Root] = (),
         steps: int = 0,
         row: int = 1,
+        guarded: bool = False,
     ) -> Task:
         """The function, closed, and what calls it."""
         read, written = (frozenset(f.root for f in forms) & self.names.keys() for forms in (reads, writes))
@@ -170,9 +182,12 @@ class Item:
             f"{'' if r in written else 'const '}{C_TYPES[r.dtype]} *{name}" for r, name in self.names.items()
         ]
         parameters += ["const INDEX lo", "const INDEX n"] if self.chunk else []
-        parameters += ["int *flag"] if stops else []
+        parameters += ["uint64_t *flag"] if failures or guarded else []
+        parameters += ["const int what"] if failures else []
         name = self.functions.name(self.stem, ", ".join(parameters), self.lines)
         equations = self.equations
         even = frozenset(r for r in flat if r.axis is None and r.lanes == count)
         pointers = tuple(self.names)
-        return Task(equations, count, name, pointers, read, written, again, stops, operations, even, steps, row)
+        return Task(
+            equations, count, name, pointers, read, written, again, failures, operations, even, steps, row, guarded
+        )

@@ -91,6 +91,7 @@ class FakeBackend(Backend):
     device_type = "fake"
     xp = Namespace(np)
     array_type = FakeArray
+    deferred = True
 
     def device_count(self) -> int:
         return DEVICES
@@ -107,6 +108,7 @@ class FakeBackend(Backend):
             return new_array(np.array(array))
 
     def to_host(self, array: FakeArray) -> Any:
+        self.settle(array._index)
         return waited(array, "to_host").copy()
 
     def asarray(self, value: Any, dtype: str | None = None, index: int = 0) -> FakeArray:
@@ -135,8 +137,10 @@ class FakeBackend(Backend):
 
     def synchronize(self, index: int = 0) -> None:
         SYNCS.append(f"synchronize(fake:{index})")
+        self.settle(index)
 
     def item(self, array: FakeArray) -> bool | int | float | complex:
+        self.settle(array._index)
         scalar: bool | int | float | complex = array.item()
         return scalar
 

@@ -33,6 +33,7 @@ typedef LG_INDEX INDEX;
 #define EACH if (const int t = threadIdx.x; true)
 #define BARRIER __syncthreads();
 #define LG_UPPER(x, y) __umul64hi(x, y)
+#define LG_LARGEST(place, x) atomicMax((unsigned long long *)(place), (unsigned long long)(x))
 #else
 #include <math.h>
 #include <stdint.h>
@@ -61,6 +62,7 @@ typedef struct {
 #define EACH for (int i_ = 0, t; i_ < THREADS && ((t = launch->threads[phase_ % launch->orders * THREADS + i_]), 1); i_++)
 #define BARRIER phase_++;
 #define LG_UPPER(x, y) ((uint64_t)((unsigned __int128)(x) * (y) >> 64))
+#define LG_LARGEST(place, x) (*(place) = *(place) < (x) ? (x) : *(place))
 #endif
 
 /* ---- functions of C expressions: nan goes through all of them, as it does in NumPy -------------------------------- */
@@ -127,9 +129,14 @@ typedef struct {
 LG_MATHS(f32, float, LG_F32)
 LG_MATHS(f64, double, LG_F64)
 
-/* An element that an op refuses: the program ends, and the op itself says why. */
-#define lg_refused_f32(x) ((x) != 0 ? (*flag = 2, 0.0f) : 0.0f)
-#define lg_refused_f64(x) ((x) != 0 ? (*flag = 2, 0.0) : 0.0)
+/* The program cannot go on: 24 bits for what the matter is, 40 for an index. The largest stays, in whatever order. */
+LG_FUNCTION void lg_fail(uint64_t *flag, int what, int64_t index) {
+    const int64_t most = 1LL << 39, bound = index < -most ? -most : index >= most ? most - 1 : index;
+    const uint64_t told = (uint64_t)(what + 1) << 40 | (uint64_t)(bound + most);
+    LG_LARGEST(flag, told);
+}
+#define lg_refused_f32(x) ((x) != 0 ? (lg_fail(flag, lg_which, 0), 0.0f) : 0.0f)
+#define lg_refused_f64(x) ((x) != 0 ? (lg_fail(flag, lg_which, 0), 0.0) : 0.0)
 
 /* Random numbers by a counter (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011),
    as leafgrad.backends.contract.Generator.words explains: eight for a counter, or one. */
