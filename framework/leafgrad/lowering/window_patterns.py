@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from leafgrad.compile.ir.graph import Equation
 from leafgrad.lowering import lookups
-from leafgrad.lowering.expressions import FLOATS
+from leafgrad.lowering.expressions import FLOATS, held
 from leafgrad.lowering.forms import Form, Root, full
 from leafgrad.lowering.kernels import Convolve, Copy, Ranges, Slide
 from leafgrad.lowering.pattern import Pattern, one_float
@@ -67,7 +67,7 @@ class Sliding(Pattern):
     def fits(self, e: Equation) -> bool:
         x, out = e.values[0].dtype, e.out.dtype
         elements = "max" not in self.kind or all(map(seen, *self.windows))
-        return x in FLOATS and (out == x or self.kind == "argmax") and elements
+        return held(x) in FLOATS and (out == x or self.kind == "argmax") and elements
 
     def lower(self, low: Lowering, e: Equation) -> None:
         low.add(Slide(e, low.operands(e), low.new(e.out), self.windows, self.kind), e.out)

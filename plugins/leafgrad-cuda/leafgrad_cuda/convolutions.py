@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from leafgrad.lowering.expressions import C_TYPES
+from leafgrad.lowering.expressions import HELD, held
 from leafgrad.lowering.forms import Form, Root, full
 from leafgrad.lowering.kernels import Convolve
 from leafgrad.lowering.strides import linear
@@ -48,7 +48,7 @@ def found(w: Item, lines: Sequence[Line], length: Sequence[int]) -> str:
 def sweep(w: Item, kernel: Convolve, lines: Sequence[Line]) -> Task:
     """Outputs that have the same taps."""
     (x, weight, *bias), out = kernel.sources, kernel.target
-    kind, groups, spread = C_TYPES[out.root.dtype], kernel.groups, kernel.kind == "spread"
+    kind, groups, spread = HELD[out.root.dtype], kernel.groups, kernel.kind == "spread"
     inputs, outputs = x.shape[1] // groups, out.shape[1] // groups
     tile, rows = tiled(outputs), [f"s{r}" for r in range(tiled(outputs))]
     outs, ks = [f"u{d}" for d in range(len(lines))], [f"k{d}" for d in range(len(lines))]
@@ -65,7 +65,7 @@ def sweep(w: Item, kernel: Convolve, lines: Sequence[Line]) -> Task:
     if spread and inside:
         w.open(f"if ({inside}) {{")
     # zeros around an image count, as they do in the op: nan comes of an infinite kernel
-    w.add(f"const {kind} x_ = {f'{inside} ? {read} : 0' if inside and not spread else read};")
+    w.add(f"const {kind} x_ = {f'{inside} ? ({kind}){read} : 0' if inside and not spread else read};")
     at = [linear(line.tap, [line.each], [k]) for line, k in zip(lines, ks, strict=True)]
     first = [f"(from + c), first % {outputs}", "first, c"][not spread].split(", ")
     along = 1 if spread else 0
@@ -88,7 +88,7 @@ def taps(item: Callable[[], Item], kernel: Convolve) -> list[Task]:
     if (y.axis is None) == batched:
         raise Refused(kernel.equation, "one of two arrays has a batch")
     w = item()
-    kind, groups = C_TYPES[out.root.dtype], kernel.groups
+    kind, groups = HELD[out.root.dtype], kernel.groups
     inputs, outputs = x.shape[1] // groups, y.shape[1] // groups
     tile, rows = tiled(outputs), [f"s{r}" for r in range(tiled(outputs))]
     ks, outs = [f"k{d}" for d in range(len(lines))], [f"u{d}" for d in range(len(lines))]
@@ -108,12 +108,12 @@ def taps(item: Callable[[], Item], kernel: Convolve) -> list[Task]:
     if batched:
         w.loop("p", "n")
     read = place(w, x, "(from + c)", [f"i{d}" for d in range(len(lines))])
-    w.add(f"const {kind} x_ = {f'{inside} ? {read} : 0' if inside else read};")
+    w.add(f"const {kind} x_ = {f'{inside} ? ({kind}){read} : 0' if inside else read};")
     for r, s in enumerate(rows):
         w.add(f"{s} += x_ * {place(w, y, f'(first + {r})', outs)};")
     w.close(1 + len(outs))
     work = 2 * tile * math.prod(line.size for line in lines) * (w.chunk if batched else size)
-    target = full(Root((parts, *out.shape), out.root.dtype)) if parts > 1 else out
+    target = full(Root((parts, *out.shape), held(out.root.dtype))) if parts > 1 else out
     for r, s in enumerate(rows):
         at = [*(["part"] if parts > 1 else []), f"(first + {r})", "c", *ks]
         w.add(f"{w.at(target, target.strides, at)} {'+' if batched else ''}= {s};")
@@ -125,7 +125,7 @@ def added(w: Item, parts: Form, out: Form) -> Task:
     """The sum of parts, in order."""
     names = [f"d{k}" for k in range(len(out.shape))]
     count = w.decode(names, out.shape)
-    w.add(f"{C_TYPES[out.root.dtype]} total = 0;")
+    w.add(f"{HELD[out.root.dtype]} total = 0;")
     w.loop("part", parts.shape[0])
     w.add(f"total += {w.at(parts, parts.strides, ['part', *names])};")
     w.close()

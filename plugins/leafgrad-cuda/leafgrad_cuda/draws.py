@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from leafgrad.lowering.expressions import C_TYPES
+from leafgrad.lowering.expressions import HELD
 from leafgrad.lowering.forms import full
 from leafgrad.lowering.kernels import Draw
 from leafgrad_cuda.writer import Item, Task
@@ -24,7 +24,7 @@ def draw(w: Item, draw: Draw) -> Task:
     w.add(f"lg_{stream}((uint64_t){words}[{at}], (uint64_t){words}[{at + 1}], {first}, found);")
     w.loop("k", each)
     w.add(f"const INDEX e = i * {each} + k;")
-    coin = f"({C_TYPES[out.root.dtype]})(found[k] >> 8 < {draw.bound}u)"
+    coin = f"({HELD[out.root.dtype]})(found[k] >> 8 < {draw.bound}u)"
     if w.chunk:
         w.add(f"{w.name(out.root)}[e % {lanes} * {w.pitch} + e / {lanes}] = {coin};")
     else:

@@ -100,7 +100,7 @@ class Gpu:
         nvrtc = self.cupy.cuda.nvrtc
         program = nvrtc.createProgram(code, "leafgrad.cu", [], [])
         try:
-            nvrtc.compileProgram(program, [f"--gpu-architecture=sm_{architecture}", "-std=c++17"])
+            nvrtc.compileProgram(program, [f"--gpu-architecture=sm_{architecture}", "-std=c++17", "-w"])
             return bytes(nvrtc.getCUBIN(program))
         except nvrtc.NVRTCError as error:
             log = nvrtc.getProgramLog(program)

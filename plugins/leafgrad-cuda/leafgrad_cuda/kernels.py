@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad.lowering import expressions
-from leafgrad.lowering.expressions import C_TYPES, literal
+from leafgrad.lowering.expressions import HELD, literal
 from leafgrad.lowering.forms import Form, Root, full
 from leafgrad.lowering.kernels import (
     Convolve,
@@ -101,7 +101,7 @@ def nest(w: Item, nest: Nest) -> Task:
         place = w.at(form, step[key], variables)
         if place not in local:
             local[place] = f"r{len(local)}"
-            w.add(f"const {C_TYPES[form.root.dtype]} {local[place]} = {place};")
+            w.add(f"const {HELD[form.root.dtype]} {local[place]} = {place};")
         registers[key] = local[place]
     for k, equation in enumerate(nest.equations):
         given = [
@@ -113,7 +113,7 @@ def nest(w: Item, nest: Nest) -> Task:
         if "refused(" in nest.bodies[equation].text:
             w.lines += ["#undef lg_which", f"#define lg_which (what + {len(failures)})"]
             failures.append(refusal(equation))
-        w.add(f"const {C_TYPES[equation.out.dtype]} v{k} = {text};")
+        w.add(f"const {HELD[equation.out.dtype]} v{k} = {text};")
         if equation.out in writes:
             w.add(f"{w.at(nest.writes[equation.out], step[equation.out], variables)} = v{k};")
     work = sum(operations(body.text) for body in nest.bodies.values())

@@ -9,6 +9,7 @@ import math
 import sys
 
 from leafgrad.compile.ir.graph import Equation
+from leafgrad.lowering.expressions import STORED
 from leafgrad.lowering.pattern import Pattern
 from leafgrad.lowering.patterns import (
     Random,
@@ -59,4 +60,4 @@ def wide(e: Equation, found: Pattern) -> bool:
     return min(math.prod(v.shape[-2:]) for v in arrays) > WIDE
 
 
-TARGET = Target(("cuda", "native"), ("cuda", "fake", "cpu"), sys.modules[__name__])
+TARGET = Target(("cuda", "native"), ("cuda", "fake", "cpu"), sys.modules[__name__], STORED)

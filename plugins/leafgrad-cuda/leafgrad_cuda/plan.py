@@ -8,7 +8,7 @@ from pathlib import Path
 
 from leafgrad.compile.ir.graph import Equation, Graph, Write
 from leafgrad.lowering import memory
-from leafgrad.lowering.expressions import C_TYPES
+from leafgrad.lowering.expressions import HELD, STORED
 from leafgrad.lowering.forms import Root, full
 from leafgrad.lowering.stages import CPhase, OpPhase, Segment, Stages
 from leafgrad_cuda.kernels import copy, keep, tasks
@@ -40,6 +40,8 @@ class Plan(Stages):
         failures: why it may find that it cannot go on; their numbers are those of kernels.
         kept: whether what it writes into tensors is what they held, where it cannot.
     """
+
+    types = STORED
 
     def __init__(self, graph: Graph, limit: int) -> None:
         self.limit = limit
@@ -145,7 +147,7 @@ class Plan(Stages):
         """Why an equation has no kernel."""
         if equation in self.refused:
             return self.refused[equation]
-        unknown = sorted({v.dtype for v in (*equation.values, *equation.outputs)} - C_TYPES.keys())
+        unknown = sorted({v.dtype for v in (*equation.values, *equation.outputs)} - STORED.keys())
         if unknown:
             return f"kernels know no {unknown[0]}"
         rules = [name for name in ("cuda", "native") if name in equation.op.lowering]
@@ -204,7 +206,7 @@ class Plan(Stages):
         w = Item(self.functions, 0, "added", [])
         out, x = full(whole), full(partial)
         size = whole.lanes
-        w.add(f"{C_TYPES[whole.dtype]} s = 0;")
+        w.add(f"{HELD[whole.dtype]} s = 0;")
         w.add(f"for (INDEX k = 0; k < {launch.blocks}; k++) s += {w.name(partial)}[k * {size} + i];")
         w.add(f"{w.name(whole)}[i] = s;")
         return w.task(size, [x], [out], operations=launch.blocks, flat=[whole])
@@ -382,7 +384,7 @@ class Plan(Stages):
 
     def pointer(self, launch: Launch, root: Root) -> str:
         """A root's address, read where it is used: a long kernel has not the registers to keep all."""
-        return f"({C_TYPES[root.dtype]} *)({self.address(launch, root)})"
+        return f"({STORED[root.dtype]} *)({self.address(launch, root)})"
 
     def address(self, launch: Launch, root: Root) -> str:
         if root in launch.offsets:

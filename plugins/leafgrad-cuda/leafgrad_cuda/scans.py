@@ -6,7 +6,7 @@ Rows, the sequences of a batch, are independent: a block takes its own through a
 from __future__ import annotations
 
 from leafgrad.lowering import expressions
-from leafgrad.lowering.expressions import C_TYPES
+from leafgrad.lowering.expressions import HELD
 from leafgrad.lowering.forms import Form
 from leafgrad.lowering.kernels import Scan
 from leafgrad_cuda.writer import Item, Task
@@ -15,7 +15,7 @@ from leafgrad_cuda.writer import Item, Task
 def scan(w: Item, scan: Scan) -> Task:
     """The step ``s`` of element ``i``."""
     count, rows, inner = scan.target.shape
-    hidden, step, t = scan.hidden, scan.step, C_TYPES[scan.target.root.dtype]
+    hidden, step, t = scan.hidden, scan.step, HELD[scan.target.root.dtype]
     parts = scan.matrix.shape[1] // hidden
     w.add(f"const INDEX lg_r = i / {hidden}, lg_j = i % {hidden};")
     w.add(f"const INDEX lg_t = {f'{count - 1} - s' if step.reverse else 's'};")
@@ -51,7 +51,7 @@ def multiplied(w: Item, scan: Scan, left: str) -> None:
     """``across``: a row, of which ``left`` is element k, times the columns of the matrix."""
     matrix = scan.matrix
     w.loop("k", matrix.shape[0])
-    w.add(f"const {C_TYPES[matrix.root.dtype]} lg_x = {left};")
+    w.add(f"const {HELD[matrix.root.dtype]} lg_x = {left};")
     for part in range(matrix.shape[1] // scan.hidden):
         column = w.at(matrix, matrix.strides, ["k", "lg_j"], str(part * scan.hidden * int(matrix.strides[1] or 0)))
         w.add(f"lg_a[{part}] += lg_x * {column};")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from leafgrad.lowering.expressions import C_TYPES
+from leafgrad.lowering.expressions import HELD
 from leafgrad.lowering.forms import Form
 from leafgrad.lowering.kernels import Ranges, Slide
 from leafgrad.lowering.strides import linear
@@ -37,13 +37,13 @@ def largest(w: Item, kernel: Slide) -> Task:
         w.add(f"const INDEX end{d} = (far{d} + {dilation[d] - 1}) / {dilation[d]};")
         w.add(f"const INDEX high{d} = end{d} < {taps[d]} ? end{d} : {taps[d]};")
     numbers = [math.prod(length[d + 1 :]) for d in ndim]
-    w.add(f"{C_TYPES[kind]} best = -INFINITY;")
+    w.add(f"{HELD[kind]} best = -INFINITY;")
     if which:
         w.add(f"INDEX at = {linear(0, numbers, [f'(l{d} + low{d} * {dilation[d]})' for d in ndim])};")
     for d in ndim:
         w.loop(f"t{d}", f"high{d}", f"low{d}")
     places = [f"(l{d} + t{d} * {dilation[d]})" for d in ndim]
-    w.add(f"const {C_TYPES[kind]} x_ = {w.at(x, x.strides, [*lead, *places])};")
+    w.add(f"const {HELD[kind]} x_ = {w.at(x, x.strides, [*lead, *places])};")
     if which:
         w.add(f"if (x_ > best || x_ != x_) at = {linear(0, numbers, places)};")
     w.add(f"best = lg_maximum{SUFFIX[kind]}(best, x_);")
@@ -64,7 +64,7 @@ def read(w: Item, kernel: Slide) -> Task:
         w.add(f"const INDEX i{d} = {at};")
     inside = " && ".join(f"i{d} >= 0 && i{d} < {length[d]}" for d in ndim)
     found = w.at(x, x.strides, [*lead, *(f"i{d}" for d in ndim)])
-    w.add(f"{w.at(out, out.strides, [*lead, *names])} = {inside} ? {found} : 0;")
+    w.add(f"{w.at(out, out.strides, [*lead, *names])} = {inside} ? ({HELD[x.root.dtype]}){found} : 0;")
     return w.task(count, [x], [out])
 
 
@@ -74,7 +74,7 @@ def add(w: Item, kernel: Slide) -> Task:
     length, taps, stride, padding, dilation, size = kernel.windows
     ndim = range(len(size))
     count, lead = items(w, out, len(size), [f"i{d}" for d in ndim], length)
-    w.add(f"{C_TYPES[out.root.dtype]} total = 0;")
+    w.add(f"{HELD[out.root.dtype]} total = 0;")
     for d in ndim:
         w.loop(f"t{d}", taps[d])
         far = linear(padding[d], [1, -dilation[d]], [f"i{d}", f"t{d}"])
@@ -101,7 +101,7 @@ def ranged(w: Item, kernel: Ranges) -> Task:
             w.add(f"const INDEX {name} = {linear(ends[0], [step], ['u'])};")
         else:
             w.add(f"const INDEX {name}s[] = {{{', '.join(map(str, ends))}}}, {name} = {name}s[u];")
-    w.add(f"{C_TYPES[x.root.dtype]} total = 0;")
+    w.add(f"{HELD[x.root.dtype]} total = 0;")
     w.loop("k", "end", "begin")
     w.add(f"total += {w.at(x, [x.strides[d] for d in order], ['k' if d == dim else names[d] for d in order])};")
     w.close()

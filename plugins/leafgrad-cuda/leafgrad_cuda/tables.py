@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from leafgrad.lowering.expressions import literal
+from leafgrad.lowering.expressions import HELD, literal
 from leafgrad.lowering.forms import Form
 from leafgrad.lowering.kernels import Lookup, Select
 from leafgrad.lowering.strides import collapsed
@@ -28,7 +28,8 @@ def select(w: Item, select: Select) -> Task:
     w.add("const INDEX chosen = skip ? 0 : (INDEX)at;")
     place = w.at(scores, [*(others[k] for k in rest), scores.strides[dim]], [*names, "chosen"])
     other = w.at(single, [single.strides[k] for k in rest], names)
-    w.add(f"{other} = skip ? 0 : {place};" if select.reads else f"if (!skip) {place} = {other};")
+    kind = HELD[scores.root.dtype]
+    w.add(f"{other} = skip ? 0 : ({kind}){place};" if select.reads else f"if (!skip) {place} = {other};")
     failure = Failure(select.maker, IndexError, f"class {{index}} is out of range for {scores.shape[dim]} classes")
     return w.task(count, select.sources, [out], again=not select.reads, failures=[failure])
 

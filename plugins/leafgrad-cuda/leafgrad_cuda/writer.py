@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from leafgrad.compile.ir.graph import Equation
-from leafgrad.lowering.expressions import C_TYPES
+from leafgrad.lowering.expressions import STORED
 from leafgrad.lowering.forms import Form, Root
 from leafgrad.lowering.strides import linear
 
@@ -178,9 +178,7 @@ class Item:
         """The function, closed, and what calls it."""
         read, written = (frozenset(f.root for f in forms) & self.names.keys() for forms in (reads, writes))
         parameters = ["const INDEX i", *(["const INDEX s"] if steps else [])]
-        parameters += [
-            f"{'' if r in written else 'const '}{C_TYPES[r.dtype]} *{name}" for r, name in self.names.items()
-        ]
+        parameters += [f"{'' if r in written else 'const '}{STORED[r.dtype]} *{name}" for r, name in self.names.items()]
         parameters += ["const INDEX lo", "const INDEX n"] if self.chunk else []
         parameters += ["uint64_t *flag"] if failures or guarded else []
         parameters += ["const int what"] if failures else []

@@ -34,6 +34,24 @@ typedef LG_INDEX INDEX;
 #define BARRIER __syncthreads();
 #define LG_UPPER(x, y) __umul64hi(x, y)
 #define LG_LARGEST(place, x) atomicMax((unsigned long long *)(place), (unsigned long long)(x))
+/* float16, which is stored so, and computed with as float. The constructors are explicit: no number becomes one unasked. */
+struct lg_f16 {
+    unsigned short bits;
+    lg_f16() = default;
+    template <typename integer> __device__ explicit lg_f16(integer x) : lg_f16((float)x) {}
+    __device__ explicit lg_f16(float x) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x)); }
+    __device__ explicit lg_f16(double x) { asm("cvt.rn.f16.f64 %0, %1;" : "=h"(bits) : "d"(x)); }
+    __device__ operator float() const {
+        float x;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+        return x;
+    }
+    __device__ lg_f16 &operator=(float x) { return *this = lg_f16(x); }
+    __device__ lg_f16 &operator+=(float x) { return *this = lg_f16((float)*this + x); }
+    __device__ lg_f16 &operator-=(float x) { return *this = lg_f16((float)*this - x); }
+    __device__ lg_f16 &operator*=(float x) { return *this = lg_f16((float)*this * x); }
+    __device__ lg_f16 &operator/=(float x) { return *this = lg_f16((float)*this / x); }
+};
 #else
 #include <math.h>
 #include <stdint.h>
@@ -41,6 +59,7 @@ typedef LG_INDEX INDEX;
 #define LG_FUNCTION static inline
 #define LG_SHARED static
 typedef LG_INDEX INDEX;
+#define lg_f16 _Float16
 typedef struct {
     const int32_t *blocks; /* the order of blocks */
     const int32_t *threads; /* orders of threads, one after the other */
