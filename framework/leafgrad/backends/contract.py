@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from leafgrad import plugins
 from leafgrad.backends.communicator import Communicator
@@ -79,6 +79,20 @@ class Generator(ABC):
         the lower half of a word first, and starts from 1; the second has one, its first word.
         """
         raise NotImplementedError(f"{type(self).__name__} has no stream that others can draw from")
+
+
+class DeviceMemory(NamedTuple):
+    """Bytes of a device's memory.
+
+    Attributes:
+        used: in arrays.
+        held: with those kept for arrays to come.
+        most: the most in arrays, since somebody asked first or let it be forgotten.
+    """
+
+    used: int
+    held: int
+    most: int
 
 
 class Backend(ABC):
@@ -186,6 +200,42 @@ class Backend(ABC):
     @abstractmethod
     def item(self, array: Any) -> bool | int | float | complex:
         """The Python scalar of an array of one element. Synchronises the device."""
+
+    def stream(self, index: int = 0, priority: int = 0) -> Any:
+        """A new queue of work for device ``index``; within it as a context, work goes there.
+
+        It has ``ptr``, ``done``, ``synchronize()``, ``record(event)`` and ``wait_event(event)``. RuntimeError if the
+        backend has none.
+        """
+        raise RuntimeError(f"device type {self.device_type!r} has no streams: its work is done when it is asked for")
+
+    def current_stream(self, index: int = 0) -> Any:
+        """The queue that work for device ``index`` goes to."""
+        return self.stream(index)
+
+    def default_stream(self, index: int = 0) -> Any:
+        """The queue that work goes to outside of all contexts."""
+        return self.stream(index)
+
+    def event(self, timing: bool = False, blocking: bool = False) -> Any:
+        """A mark in a queue: ``record(stream)``, ``done``, ``synchronize()``."""
+        raise RuntimeError(f"device type {self.device_type!r} has no events: its work is done when it is asked for")
+
+    def elapsed(self, start: Any, end: Any) -> float:
+        """Milliseconds from one mark to another."""
+        raise RuntimeError(f"device type {self.device_type!r} has no events: its work is done when it is asked for")
+
+    def memory(self, index: int = 0) -> DeviceMemory:
+        """What arrays of this process take of device ``index``; RuntimeError if the library does not know."""
+        raise RuntimeError(f"device type {self.device_type!r}: {self.name} does not count the memory of arrays")
+
+    def forget_peak(self, index: int = 0) -> None:
+        """Count the most memory from now on."""
+        self.memory(index)
+
+    def free_cache(self) -> None:
+        """Give memory back that no array takes, if the library keeps any."""
+        return
 
     def communicator(self, peers: Any, index: int = 0) -> Communicator:
         """How processes combine arrays of device `index`. `peers`: an ``mpi4py.MPI.Comm``.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from leafgrad.backends.communicator import Communicator
-from leafgrad.backends.contract import Backend, Generator
+from leafgrad.backends.contract import Backend, DeviceMemory, Generator
 from leafgrad.backends.numpy import check_range, checked_seed, checked_state, host_array
 
 try:
@@ -141,6 +141,7 @@ class CupyBackend(Backend):
 
     def __init__(self) -> None:
         self._count = _count_devices()
+        self._peaks: dict[int, int] = {}  # of memory, by device
 
     def device_count(self) -> int:
         return self._count
@@ -191,6 +192,45 @@ class CupyBackend(Backend):
         self.settle(array.device.id)
         scalar: bool | int | float | complex = array.item()
         return scalar
+
+    def stream(self, index: int = 0, priority: int = 0) -> Any:
+        with self.device_scope(index):
+            return cupy.cuda.Stream(non_blocking=True, priority=priority)
+
+    def current_stream(self, index: int = 0) -> Any:
+        return cupy.cuda.get_current_stream(self._checked(index))
+
+    def default_stream(self, index: int = 0) -> Any:
+        return cupy.cuda.Stream.null
+
+    def event(self, timing: bool = False, blocking: bool = False) -> Any:
+        return cupy.cuda.Event(block=blocking, disable_timing=not timing)
+
+    def elapsed(self, start: Any, end: Any) -> float:
+        return float(cupy.cuda.get_elapsed_time(start, end))
+
+    def memory(self, index: int = 0) -> DeviceMemory:
+        with self.device_scope(index):
+            pool = cupy.get_default_memory_pool()
+            used = int(pool.used_bytes())
+            if not self._peaks:  # CuPy counts no peak: from now on each allocation looks
+                cupy.cuda.set_allocator(self._allocate)
+            self._peaks[index] = max(used, self._peaks.get(index, 0))
+            return DeviceMemory(used, int(pool.total_bytes()), self._peaks[index])
+
+    def forget_peak(self, index: int = 0) -> None:
+        self._peaks.pop(index, None)
+        self.memory(index)
+
+    def free_cache(self) -> None:
+        cupy.get_default_memory_pool().free_all_blocks()
+
+    def _allocate(self, size: int) -> Any:
+        """Memory of CuPy's pool, whose peak is counted."""
+        pool = cupy.get_default_memory_pool()
+        found, index = pool.malloc(size), cupy.cuda.runtime.getDevice()
+        self._peaks[index] = max(int(pool.used_bytes()), self._peaks.get(index, 0))
+        return found
 
     def communicator(self, peers: Any, index: int = 0) -> Communicator:
         return NcclCommunicator(peers, self._checked(index))
