@@ -121,7 +121,6 @@ def test_decorators_with_arguments(torch):
         ("torch.utils.model_zoo.load_url('a')", "download the weights yourself"),
         ("torch.profiler.tensorboard_trace_handler('a', use_gzip=True)", "plain JSON"),
         ("torch._dynamo.explain(len)", "explain"),
-        ("torch.cuda.Stream()", "synchronize"),
         ("torch.utils.benchmark.Timer(num_threads=2)", "expected 1, got 2"),
     ],
 )

@@ -3,7 +3,15 @@
 from typing import TYPE_CHECKING
 
 from leafgrad.backends.communicator import Communicator, is_same
-from leafgrad.backends.contract import BACKENDS, Backend, Generator, backend_of, backend_of_type, by_device_type
+from leafgrad.backends.contract import (
+    BACKENDS,
+    Backend,
+    DeviceMemory,
+    Generator,
+    backend_of,
+    backend_of_type,
+    by_device_type,
+)
 from leafgrad.backends.numpy import NumpyBackend
 from leafgrad.lazy import attach
 from leafgrad.plugins import BackendSpec
@@ -13,6 +21,7 @@ __all__ = [
     "Backend",
     "BackendSpec",
     "Communicator",
+    "DeviceMemory",
     "Generator",
     "NumpyBackend",
     "backend_of",

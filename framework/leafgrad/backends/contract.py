@@ -38,6 +38,8 @@ class Generator(ABC):
     """
 
     DEFAULT_SEED: ClassVar[int] = 67280421310721  # PyTorch's
+    stream: ClassVar[str] = ""
+    """How code that draws `bernoulli` by itself does so: ``"philox4x64"``, ``"philox4x32"``, or "" if it cannot."""
 
     @abstractmethod
     def manual_seed(self, seed: int) -> None:
@@ -82,6 +84,29 @@ class Generator(ABC):
         `p` counts to 24 bits.
         """
 
+    def words(self, count: int) -> tuple[int, int]:
+        """Two words of 64 bits from which the next ``count`` elements of `bernoulli` follow; these count as drawn.
+
+        Of ``"philox4x64"`` they are the key and 0, of ``"philox4x32"`` the key and the first counter. An element is 1
+        where the upper 24 bits of its number, over 2**24, are less than p. The first has eight numbers for a counter,
+        the lower half of a word first, and starts from 1; the second has one, its first word.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no stream that others can draw from")
+
+
+class DeviceMemory(NamedTuple):
+    """Bytes of a device's memory.
+
+    Attributes:
+        used: in arrays.
+        held: with those kept for arrays to come.
+        most: the most in arrays, since somebody asked first or let it be forgotten.
+    """
+
+    used: int
+    held: int
+    most: int
+
 
 class Backend(ABC):
     """An array library bound to a device type, whose arrays can be written: one of immutable arrays is none.
@@ -100,6 +125,20 @@ class Backend(ABC):
     """Classes of scalar objects of the library of which ``xp.asarray`` makes arrays as `wrap` does."""
     has_bfloat16: ClassVar[bool] = False
     """Whether there are arrays of bfloat16."""
+    deferred: ClassVar[bool] = False
+    """Whether values are read by `item`, `to_host` and `synchronize` alone, which call `settle` first."""
+
+    def expect(self, check: Callable[[], None], index: int = 0) -> None:
+        """Call ``check`` when the next value of device ``index`` is read: it raises what went wrong meanwhile."""
+        waiting = vars(self).setdefault("expected", {}).setdefault(index, [])
+        if check not in waiting:
+            waiting.append(check)
+
+    def settle(self, index: int) -> None:
+        """Make the checks that are due before a value of device ``index`` is read."""
+        waiting = vars(self).get("expected", {}).get(index)
+        while waiting:
+            waiting.pop(0)()
 
     def without_bfloat16(self, what: str) -> TypeError:
         """The error of one who wants bfloat16 where there is none."""
@@ -178,6 +217,42 @@ class Backend(ABC):
     @abstractmethod
     def item(self, array: Any) -> bool | int | float | complex:
         """The Python scalar of an array of one element. Synchronises the device."""
+
+    def stream(self, index: int = 0, priority: int = 0) -> Any:
+        """A new queue of work for device ``index``; within it as a context, work goes there.
+
+        It has ``ptr``, ``done``, ``synchronize()``, ``record(event)`` and ``wait_event(event)``. RuntimeError if the
+        backend has none.
+        """
+        raise RuntimeError(f"device type {self.device_type!r} has no streams: its work is done when it is asked for")
+
+    def current_stream(self, index: int = 0) -> Any:
+        """The queue that work for device ``index`` goes to."""
+        return self.stream(index)
+
+    def default_stream(self, index: int = 0) -> Any:
+        """The queue that work goes to outside of all contexts."""
+        return self.stream(index)
+
+    def event(self, timing: bool = False, blocking: bool = False) -> Any:
+        """A mark in a queue: ``record(stream)``, ``done``, ``synchronize()``."""
+        raise RuntimeError(f"device type {self.device_type!r} has no events: its work is done when it is asked for")
+
+    def elapsed(self, start: Any, end: Any) -> float:
+        """Milliseconds from one mark to another."""
+        raise RuntimeError(f"device type {self.device_type!r} has no events: its work is done when it is asked for")
+
+    def memory(self, index: int = 0) -> DeviceMemory:
+        """What arrays of this process take of device ``index``; RuntimeError if the library does not know."""
+        raise RuntimeError(f"device type {self.device_type!r}: {self.name} does not count the memory of arrays")
+
+    def forget_peak(self, index: int = 0) -> None:
+        """Count the most memory from now on."""
+        self.memory(index)
+
+    def free_cache(self) -> None:
+        """Give memory back that no array takes, if the library keeps any."""
+        return
 
     def communicator(self, peers: Any, index: int = 0) -> Communicator:
         """How processes combine arrays of device `index`. `peers`: an ``mpi4py.MPI.Comm``.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from leafgrad.backends.communicator import Communicator
-from leafgrad.backends.contract import Backend, Generator
+from leafgrad.backends.contract import Backend, DeviceMemory, Generator
 from leafgrad.backends.numpy import check_range, checked_seed, checked_state, host_array
 
 try:
@@ -73,6 +73,8 @@ def kernel(name: str) -> Any:
 class CupyGenerator(Generator):
     """Philox4x32-10: the state is the seed and the number of elements drawn so far."""
 
+    stream = "philox4x32"
+
     def __init__(self, index: int) -> None:
         self._device = cupy.cuda.Device(index)
         self.manual_seed(self.DEFAULT_SEED)
@@ -118,9 +120,14 @@ class CupyGenerator(Generator):
     def _draw(self, what: str, shape: Sequence[int], dtype: str) -> Any:
         with self._device:
             array = cupy.empty(tuple(shape), dtype)
-            kernel(f"{what}_{dtype}")(np.uint64(self._seed), np.uint64(self._at), array)
-        self._at = (self._at + array.size) % 2**64
+            seed, at = self.words(array.size)
+            kernel(f"{what}_{dtype}")(np.uint64(seed), np.uint64(at), array)
         return array
+
+    def words(self, count: int) -> tuple[int, int]:
+        at = self._at
+        self._at = (at + count) % 2**64
+        return self._seed, at
 
 
 class CupyBackend(Backend):
@@ -130,9 +137,11 @@ class CupyBackend(Backend):
     device_type = "cuda"
     xp = cupy
     array_type = cupy.ndarray
+    deferred = True
 
     def __init__(self) -> None:
         self._count = _count_devices()
+        self._peaks: dict[int, int] = {}  # of memory, by device
 
     def device_count(self) -> int:
         return self._count
@@ -148,6 +157,7 @@ class CupyBackend(Backend):
             return cupy.array(array)
 
     def to_host(self, array: Any) -> Any:
+        self.settle(array.device.id)
         return array.get()
 
     def asarray(self, value: Any, dtype: str | None = None, index: int = 0) -> Any:
@@ -176,10 +186,51 @@ class CupyBackend(Backend):
 
     def synchronize(self, index: int = 0) -> None:
         cupy.cuda.Device(self._checked(index)).synchronize()
+        self.settle(index)
 
     def item(self, array: Any) -> bool | int | float | complex:
+        self.settle(array.device.id)
         scalar: bool | int | float | complex = array.item()
         return scalar
+
+    def stream(self, index: int = 0, priority: int = 0) -> Any:
+        with self.device_scope(index):
+            return cupy.cuda.Stream(non_blocking=True, priority=priority)
+
+    def current_stream(self, index: int = 0) -> Any:
+        return cupy.cuda.get_current_stream(self._checked(index))
+
+    def default_stream(self, index: int = 0) -> Any:
+        return cupy.cuda.Stream.null
+
+    def event(self, timing: bool = False, blocking: bool = False) -> Any:
+        return cupy.cuda.Event(block=blocking, disable_timing=not timing)
+
+    def elapsed(self, start: Any, end: Any) -> float:
+        return float(cupy.cuda.get_elapsed_time(start, end))
+
+    def memory(self, index: int = 0) -> DeviceMemory:
+        with self.device_scope(index):
+            pool = cupy.get_default_memory_pool()
+            used = int(pool.used_bytes())
+            if not self._peaks:  # CuPy counts no peak: from now on each allocation looks
+                cupy.cuda.set_allocator(self._allocate)
+            self._peaks[index] = max(used, self._peaks.get(index, 0))
+            return DeviceMemory(used, int(pool.total_bytes()), self._peaks[index])
+
+    def forget_peak(self, index: int = 0) -> None:
+        self._peaks.pop(index, None)
+        self.memory(index)
+
+    def free_cache(self) -> None:
+        cupy.get_default_memory_pool().free_all_blocks()
+
+    def _allocate(self, size: int) -> Any:
+        """Memory of CuPy's pool, whose peak is counted."""
+        pool = cupy.get_default_memory_pool()
+        found, index = pool.malloc(size), cupy.cuda.runtime.getDevice()
+        self._peaks[index] = max(int(pool.used_bytes()), self._peaks.get(index, 0))
+        return found
 
     def communicator(self, peers: Any, index: int = 0) -> Communicator:
         return NcclCommunicator(peers, self._checked(index))

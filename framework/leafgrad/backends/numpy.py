@@ -29,6 +29,7 @@ class NumpyGenerator(Generator):
     # initial seed (8 bytes), state (16), increment (16), kept 32-bit half: flag (8) and value (8)
     _FIELDS = (8, 16, 16, 8, 8)
 
+    stream = "philox4x64"
     _stream: np.random.Generator
 
     def __init__(self) -> None:
@@ -92,6 +93,9 @@ class NumpyGenerator(Generator):
     def key(self) -> int:
         """The next 64 bits."""
         return int(self._stream.bit_generator.random_raw())
+
+    def words(self, count: int) -> tuple[int, int]:
+        return self.key(), 0
 
     def bernoulli(self, p: Any, shape: Sequence[int], dtype: str) -> Any:
         return philox_bernoulli(self.key(), p, shape, dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,8 @@ C_TYPES = {
     "int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "int64": "int64_t",
 }  # fmt: skip
 FLOATS = ("float32", "float64")
+HALVES = {"float16": "lg_f16"}  # of targets that store numbers of 16 bits, and compute with them in float32
+STORED = {**C_TYPES, **HALVES}
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*|(?<![\w.])\d+\.?\d*(?:e[+-]?\d+)?")
 
 
@@ -55,20 +58,27 @@ def fits(equation: Equation, body: Body) -> bool:
         return False
     if any(v is not None and not isinstance(v, (Value, bool, int, float)) for v in equation.inputs):
         return False
-    kind = body.kind or compute_type(equation)
+    kind = held(body.kind) if body.kind else compute_type(equation)
     if kind is None:
         return False
     return kind in FLOATS or not re.search(r"[a-z]\(|/", body.text)
 
 
+def held(kind: str) -> str:
+    """The dtype in which numbers of a dtype are computed."""
+    return "float32" if kind in HALVES else kind
+
+
+HELD = {kind: C_TYPES[held(kind)] for kind in STORED}
+
+
 def compute_type(equation: Equation) -> str | None:
     """The dtype in which arithmetic is done, which functions and numbers take; None: NumPy's is not C's."""
-    out = equation.out.dtype
+    out, kinds = held(equation.out.dtype), {held(v.dtype) for v in equation.values}
     if out in FLOATS:
-        return max([out, *(v.dtype for v in equation.values if v.dtype in FLOATS)])
+        return max([out, *(kinds & set(FLOATS))])
     if out != "bool":
         return out
-    kinds = {v.dtype for v in equation.values}
     floats = kinds & set(FLOATS)
     if floats:
         return max(floats) if kinds <= {*FLOATS, "bool"} else None
@@ -79,7 +89,7 @@ def compute_type(equation: Equation) -> str | None:
 
 def render(equation: Equation, body: Body, reads: Sequence[str | None]) -> str:
     """The body with ``reads`` for its arrays (None for a number), cast to the dtype of the output."""
-    kind = body.kind or compute_type(equation)
+    kind = held(body.kind) if body.kind else compute_type(equation)
     assert kind is not None
     names = numbers(equation, kind)
     for name, read in zip(equation.op.signature.arguments, reads, strict=False):
@@ -89,12 +99,15 @@ def render(equation: Equation, body: Body, reads: Sequence[str | None]) -> str:
     out = equation.out.dtype
     if out == "bool":
         return f"({expression}) != 0"
-    return f"({C_TYPES[out]})({expression})"
+    return f"({STORED[out]})({expression})"
 
 
 def numbers(equation: Equation, kind: str) -> dict[str, str]:
     """The numbers that an equation's arguments and parameters are, as C."""
     names: dict[str, str] = {}
+    floats = {v.dtype for v in (*equation.values, *equation.outputs)} & {*FLOATS, *HALVES}
+    if kind == "float32" and floats and floats <= HALVES.keys():
+        kind = min(floats)  # numbers are of the dtype of arrays
     for name, given in zip(equation.op.signature.arguments, equation.inputs, strict=False):
         if not isinstance(given, Value):
             names[name] = literal(given, kind)
@@ -107,7 +120,7 @@ def numbers(equation: Equation, kind: str) -> dict[str, str]:
 
 def statements(equation: Equation, code: str) -> str:
     """Statements of an op's author with the numbers that parameters are, and the runtime's functions."""
-    kind = equation.out.dtype
+    kind = held(equation.out.dtype)
     names = numbers(equation, kind)
     suffix = {"float32": "_f32", "float64": "_f64"}[kind]
 
@@ -137,11 +150,22 @@ def literal(value: Any, kind: str) -> str:
     """A number of dtype ``kind``, as NumPy converts it; None is nan, of which every comparison fails."""
     if kind == "bool":
         return f"((uint8_t){int(bool(value))})"
-    if kind not in FLOATS:
+    if kind not in (*FLOATS, *HALVES):
         return f"(({C_TYPES[kind]}){int(value or 0)}LL)" if abs(int(value or 0)) < 1 << 63 else "INT64_MIN"
     number = math.nan if value is None else float(value)
+    if kind in HALVES:
+        number, kind = nearest_half(number), held(kind)
     if math.isnan(number):
         return f"(({C_TYPES[kind]})NAN)"
     if math.isinf(number):
         return f"(({C_TYPES[kind]}){'-' if number < 0 else ''}INFINITY)"
     return f"(({C_TYPES[kind]}){number!r})"
+
+
+def nearest_half(number: float) -> float:
+    """The float16 that is nearest to a number."""
+    try:
+        (found,) = struct.unpack("e", struct.pack("e", number))
+    except OverflowError:
+        return math.copysign(math.inf, number)
+    return float(found)

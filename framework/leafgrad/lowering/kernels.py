@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from leafgrad.compile.ir.graph import Equation, Operand, Value
 from leafgrad.lowering import expressions
 from leafgrad.lowering.forms import Form, Root, Shape
+from leafgrad.lowering.sweeps import Line
 
+LARGEST = 1 << 24  # one more than what 24 bits hold
 LOOK = 1 << 18  # operations, a few milliseconds at most, between two looks for signals
 
 
@@ -167,34 +169,9 @@ class Lookup(One):
     start: Form | None = None
 
 
-class Line(NamedTuple):
-    """Along one dimension: output u of ``size`` has tap t of ``taps`` at source ``start + u * step + t * hop``.
-
-    Attributes:
-        out, every: where output 0 lies in the result, and how far from one output to the next.
-        tap, each: the same for taps in the kernel.
-    """
-
-    size: int
-    taps: int
-    start: int
-    step: int
-    hop: int
-    out: int = 0
-    every: int = 1
-    tap: int = 0
-    each: int = 1
-
-    @property
-    def ends(self) -> tuple[int, int]:
-        """The first and the last source that any output reads."""
-        reach, hops = (self.size - 1) * self.step, (max(self.taps, 1) - 1) * self.hop
-        return self.start + min(hops, 0), self.start + reach + max(hops, 0)
-
-
 @dataclass(eq=False, repr=False)
 class Convolve(One):
-    """A convolution, its transpose, or its sum over windows; see ``windows.py``.
+    """A convolution, its transpose, or its sum over windows, as ``window_patterns.convolution`` explains.
 
     With ``total``, the batch is summed: what a chunk gives is added to an accumulator.
 
@@ -202,15 +179,20 @@ class Convolve(One):
         sweeps: for each part of the outputs, a line for each dimension.
         groups: of channels, each of which sees its like alone.
         kind: ``"gather"``, ``"spread"`` or ``"taps"``.
-        work: multiplications for one image.
-        scratch: memory for frames, and of whole arrays for runs of outputs.
+        scratch: memory that a target needs on the way.
     """
 
     sweeps: list[tuple[Line, ...]]
     groups: int
     kind: str
-    work: int
-    scratch: tuple[Form, ...]
+    scratch: tuple[Form, ...] = ()
+
+    @property
+    def work(self) -> int:
+        """Multiplications for one image."""
+        pairs = sum(math.prod(line.size * line.taps for line in lines) for lines in self.sweeps)
+        outputs = (self.sources[1] if self.kind == "taps" else self.target).shape[1]
+        return pairs * self.sources[0].shape[1] * outputs // self.groups
 
     @property
     def may_fail(self) -> bool:
@@ -235,6 +217,14 @@ class Slide(One):
     kind: str
 
 
+@dataclass(eq=False, repr=False)
+class Ranges(One):
+    """Sums of ``ranges``, (start, stop), of ``dim``, whose order is kept."""
+
+    ranges: Sequence[tuple[int, int]]
+    dim: int
+
+
 @dataclass(frozen=True)
 class Step:
     """A step of a recurrence, as ``patterns.scan`` explains."""
@@ -254,10 +244,10 @@ class Scan(One):
 
     Attributes:
         hidden: the size of a part of the last dimension.
-        arrays: the arguments by name, but for the matrix, which ``sources`` has first, as panels of columns.
+        arrays: the arguments by name, but for the matrix, which ``sources`` has first.
         made: the results that have an entry for each step, by name.
         carried: what a step leaves to the next, by name.
-        product: memory for the matrix times what the step before left.
+        scratch: memory that a target needs on the way.
     """
 
     step: Step
@@ -265,29 +255,57 @@ class Scan(One):
     arrays: dict[str, Form]
     made: dict[str, Form]
     carried: dict[str, Form]
-    product: Form
+    scratch: tuple[Form, ...] = ()
 
     @property
-    def panels(self) -> Form:
+    def matrix(self) -> Form:
         return self.sources[0]
 
     @property
     def known(self) -> dict[str, Form]:
-        """What the statements of a step see as arrays."""
-        every = {**self.arrays, **self.made, "across": self.product}
+        """What the statements of a step see as arrays, but for the product."""
+        every = {**self.arrays, **self.made}
         return {name: form for name, form in every.items() if name not in self.carried}
 
     @property
     def outputs(self) -> Iterable[Form]:
-        return (*self.made.values(), *self.carried.values(), self.product)
+        return (*self.made.values(), *self.carried.values(), *self.scratch)
 
 
 class Draw(One):
-    """Random zeros and ones."""
+    """Random zeros and ones.
+
+    Attributes:
+        bound: numbers of 24 bits below it are ones.
+    """
+
+    @property
+    def bound(self) -> int:
+        return bound(self.maker.params["p"])
+
+
+def bound(p: float) -> int:
+    """The numbers of 24 bits below it are those that are less than ``p``, over 2**24 and in float32."""
+    (rounded,) = struct.unpack("f", struct.pack("f", p))
+    return min(LARGEST, max(0, math.ceil(rounded * LARGEST)))
 
 
 Kernel = (
-    Convolve | Draw | Nest | Copy | Load | Store | Reduce | Product | Normalize | Lines | Scan | Select | Slide | Lookup
+    Convolve
+    | Draw
+    | Nest
+    | Copy
+    | Load
+    | Store
+    | Reduce
+    | Product
+    | Normalize
+    | Lines
+    | Ranges
+    | Scan
+    | Select
+    | Slide
+    | Lookup
 )
 
 
@@ -304,7 +322,7 @@ def work(kernel: Kernel, chunk: int) -> int:
     if isinstance(kernel, Product):
         return math.prod(lengths(kernel.target)) * lengths(kernel.sources[0])[-1]
     if isinstance(kernel, Scan):
-        return kernel.target.shape[0] * math.prod(kernel.product.shape) * kernel.panels.shape[1]
+        return kernel.target.shape[0] * kernel.target.shape[1] * math.prod(kernel.matrix.shape)
     if isinstance(kernel, Slide):  # a round for each tap
         return math.prod(lengths(kernel.target)) * math.prod(kernel.windows[1])
     seen = [f for f in (*kernel.inputs, *kernel.outputs) if not chunk or f.axis is not None]

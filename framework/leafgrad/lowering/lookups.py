@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leafgrad.compile.ir.graph import Equation, Operand, Value
-from leafgrad.lowering.expressions import FLOATS
+from leafgrad.lowering.expressions import FLOATS, held
 from leafgrad.lowering.forms import Form
 from leafgrad.lowering.kernels import Index, Lookup
 from leafgrad.ops.abstract import broadcast_shape
@@ -42,9 +42,9 @@ def fits(equation: Equation, how: How) -> bool:
     sides, arrays = how.divided(equation.inputs)
     if any(v.dtype != kind for v in sides if isinstance(v, Value)):
         return False
-    if any(not isinstance(v, Value) or v.dtype in (*FLOATS, "bool") for v in arrays):
+    if any(not isinstance(v, Value) or held(v.dtype) in (*FLOATS, "bool") for v in arrays):
         return False
-    return kind in FLOATS or not (how.kind in ("max", "min") or (kind == "bool" and how.kind == "add"))
+    return held(kind) in FLOATS or not (how.kind in ("max", "min") or (kind == "bool" and how.kind == "add"))
 
 
 def lookup(equation: Equation, how: How, given: dict[Value, Form], out: Form) -> Lookup:

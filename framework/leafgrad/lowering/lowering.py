@@ -234,7 +234,7 @@ class Lowering:
 
     def accumulator(self, value: Value) -> Form:
         end = self.ends[value]
-        return full(self.sums.setdefault(end, forms.of(end).root))
+        return full(self.sums.setdefault(end, Root(end.shape, expressions.held(end.dtype))))
 
 
 def single(value: Value) -> bool:

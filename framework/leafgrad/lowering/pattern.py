@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leafgrad.compile.ir.graph import Equation
-from leafgrad.lowering.expressions import FLOATS
+from leafgrad.lowering.expressions import FLOATS, held
 
 if TYPE_CHECKING:
     from leafgrad.lowering.lowering import Lowering
@@ -32,4 +32,4 @@ class Pattern:
 def one_float(e: Equation) -> bool:
     """Whether all arrays are of one floating dtype."""
     kind = e.out.dtype
-    return kind in FLOATS and all(v.dtype == kind for v in (*e.values, *e.outputs))
+    return held(kind) in FLOATS and all(v.dtype == kind for v in (*e.values, *e.outputs))

@@ -7,15 +7,15 @@ not for generated code. An elementwise op with a C expression (``leafgrad.op(...
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad.errors import CompileError
 from leafgrad.lowering import expressions, lookups
-from leafgrad.lowering.expressions import C_TYPES, FLOATS
+from leafgrad.lowering.expressions import C_TYPES, FLOATS, held
 from leafgrad.lowering.forms import Form, Root, Stride, full
 from leafgrad.lowering.kernels import Copy, Draw, Lines, Normalize, Reduce, Select
 from leafgrad.lowering.pattern import Pattern, one_float
@@ -35,16 +35,20 @@ class Target:
         rules: whose rules are asked, ``op.lower(name, rule)``: the first of these names that an op has a rule for.
         devices: the types of devices that its code runs on.
         words: the module whose functions rules call; its ``__all__`` names them.
+        types: by dtype, the types that its code knows.
     """
 
     rules: tuple[str, ...]
     devices: tuple[str, ...]
     words: Any
+    types: Mapping[str, str] = field(default_factory=lambda: C_TYPES)
 
     def pattern(self, e: Equation) -> Pattern | None:
         """The pattern by which an equation is lowered; None if it is not for generated code."""
         values = [*e.values, *e.outputs]
-        if not values or any(v.dtype not in C_TYPES or 0 in v.shape or v.place[0] not in self.devices for v in values):
+        if not values or any(v.dtype not in self.types or 0 in v.shape for v in values):
+            return None
+        if any(v.place[0] not in self.devices for v in values):
             return None
         if goes_beyond(e):
             return None
@@ -220,7 +224,7 @@ class Random(Pattern):
     fixed = True
 
     def fits(self, e: Equation) -> bool:
-        return e.out.dtype in FLOATS
+        return held(e.out.dtype) in FLOATS
 
     def lower(self, low: Lowering, e: Equation) -> None:
         low.add(Draw(e, (), low.new(e.out)), e.out)

@@ -75,7 +75,10 @@ class Stages:
         whole: where whole values lie.
         results: for each result, its root.
         foreign: those of dtypes that generated code does not know.
+        types: by dtype, the types that it knows.
     """
+
+    types: Mapping[str, str] = C_TYPES
 
     def __init__(self, graph: Graph, patterns: Mapping[Equation, Pattern | None]) -> None:
         self.graph = graph
@@ -173,7 +176,7 @@ class Stages:
             if not (form.whole and root in made and root not in found and root.shape == v.shape):
                 target = forms.of(v)
                 root = target.root
-                if v.dtype in C_TYPES:
+                if v.dtype in self.types:
                     copies.append(Copy(None, (form,), target))
                 else:
                     self.foreign.append(root)

@@ -63,3 +63,4 @@ range_sum.vjp(
     x=lambda g, x_shape, *, ranges, dim: range_sum(g, ranges=dual(ranges, x_shape[dim]), dim=dim),
 )  # fmt: skip
 range_sum.batched(lambda call: call.along())
+range_sum.lower("cuda", lambda c, e: c.ranged(e.params["ranges"], e.params["dim"]))

@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable
 
 from leafgrad.lowering import expressions
-from leafgrad.lowering.expressions import C_TYPES, literal
+from leafgrad.lowering.expressions import HELD, held, literal
 from leafgrad.lowering.forms import Form, Root, full
 from leafgrad.lowering.kernels import Lines, Normalize, Reduce
 from leafgrad_cuda.writer import Item, Task
 
 START = {"+": 0.0, "*": 1.0, "max": -math.inf, "min": math.inf}
 LONG = 2048  # elements from which on a reduction of a whole array is cut into slices, one for each item
-SUFFIX = {"float32": "_f32", "float64": "_f64"}
+SUFFIX = {"float16": "_f32", "float32": "_f32", "float64": "_f64"}
 
 
 def combine(kind: str, total: str, x: str, dtype: str) -> str:
@@ -34,7 +34,7 @@ def reduce(item: Callable[[], Item], reduce: Reduce) -> list[Task]:
     outs, ins = [f"o{k}" for k in outer], [f"i{k}" for k in inner]
     batched = x.axis is not None and not reduce.total
     count = w.decode(outs, [x.shape[k] for k in outer], points=batched)
-    t = C_TYPES[x.root.dtype]
+    t = HELD[x.root.dtype]
     w.add(f"{t} total = {literal(START[reduce.kind], x.root.dtype)};")
     w.loops(ins, [x.shape[k] for k in inner])
     if reduce.total:
@@ -62,8 +62,8 @@ def sliced(
     size = 1 << (math.isqrt(length) - 1).bit_length()
     slices = -(-length // size)
     lengths, dtype = [x.shape[k] for k in outer], x.root.dtype
-    partial = full(Root((math.prod(lengths), slices), dtype))
-    t, start = C_TYPES[dtype], literal(START[reduce.kind], dtype)
+    partial = full(Root((math.prod(lengths), slices), held(dtype)))
+    t, start = HELD[dtype], literal(START[reduce.kind], dtype)
     outs, ins = [f"o{k}" for k in outer], [f"i{k}" for k in inner]
     w = item()
     count = w.decode([*outs, "slice"], [*lengths, slices])
@@ -100,7 +100,7 @@ def normalize(w: Item, normalize: Normalize) -> Task:
         w.add(statement)
         w.close(len(ins))
 
-    w.add(f"{C_TYPES[x.root.dtype]} top = -INFINITY, sum = 0;")
+    w.add(f"{HELD[x.root.dtype]} top = -INFINITY, sum = 0;")
     each(f"top = lg_maximum{f}(top, {read});")
     if normalize.kind == "logsumexp":
         w.add("if (top - top != 0) top = top == top ? 0 : top;")
@@ -133,7 +133,7 @@ def lines(w: Item, lines: Lines) -> Task:
     for name, form in macros.items():
         steps = strides if form is out else form.strides
         known[name] = w.at(form, [steps[k] for k in (*outer, dim)], [*outs, "(k_)"])
-    w.lines.append(f"#define real {C_TYPES[out.root.dtype]}")
+    w.lines.append(f"#define real {HELD[out.root.dtype]}")
     w.lines += [f"#define {name}(k_) {place}" for name, place in known.items()]
     w.open(f"{{ const long n = {shape[dim]}; (void)n;")
     for line in expressions.statements(lines.maker, lines.code).splitlines():

@@ -1,16 +1,20 @@
-"""Where kernels run: a GPU by CuPy, or the processor."""
+"""Where kernels run: what programs ask of it, and the processor."""
 
 from __future__ import annotations
 
-from importlib import metadata
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from leafgrad.errors import CompileError
+from leafgrad_cuda import nvrtc
+from leafgrad_cuda.cubins import cubin, registers
 from leafgrad_cuda.emulation import SHARED, Emulation
-from leafgrad_cuda.launches import Launch
+from leafgrad_cuda.launches import Capture, Launch
 from leafgrad_cuda.plan import Plan
+
+PAPER = 90  # the architecture for which registers are told without a GPU
 
 
 class Device(Protocol):
@@ -28,104 +32,34 @@ class Device(Protocol):
     def zeros(self, backend: Any, size: int) -> Any:
         """So many bytes on the current device."""
 
+    def address(self, array: Any) -> int:
+        """Where kernels find an array."""
+
+    def write(self, table: Any, numbers: list[int]) -> None:
+        """Numbers of 64 bits into ``table``, in one copy that nobody waits for."""
+
+    def capture(self, capture: Capture, table: Any, arena: Any) -> Any:
+        """Launches as a CUDA graph: they will always read the same table, and use the same arena."""
+
+    def start(self, graph: Any, arrays: list[Any]) -> None:
+        """Start such a graph. ``arrays`` are those whose addresses are in the table."""
+
     def begin(self, arena: Any) -> None:
         """A call begins: what the memory between launches holds is nobody's."""
 
-    def table(self, arrays: list[Any]) -> Any:
-        """The addresses of arrays, where kernels read them; 0 for None."""
+    def raised(self, flag: Any) -> int:
+        """What kernels told the flag, 0 for nothing; it is cleared. Waits for the device."""
 
-    def launch(self, launch: Launch, addresses: Any, arena: Any, arrays: list[Any]) -> None:
-        """Start one kernel. ``arrays`` are those of the table."""
-
-    def raised(self, flag: Any) -> bool:
-        """Whether a kernel set the flag, which is cleared. Waits for the device."""
+    def registers(self, plan: Plan) -> dict[str, int]:
+        """How many registers a thread of each kernel takes, as far as that is known."""
 
 
-def found() -> Any:
-    """CuPy, with a GPU that it can use.
+class Captured(NamedTuple):
+    """What a CUDA graph keeps: which kernels, and what they are given."""
 
-    Raises:
-        CompileError: it says what is missing, and how to get it.
-    """
-    names = {d.name.lower() for d in metadata.distributions()}
-    wheels = sorted(n for n in names if n == "cupy" or n.startswith("cupy-cuda"))
-    if len(wheels) > 1:
-        raise CompileError(
-            f"executor 'cuda': expected one CuPy, got {' and '.join(wheels)}, which overwrite each other's files; "
-            f"pip uninstall {' '.join(wheels)}, and then pip install the one of your CUDA"
-        )
-    try:
-        import cupy
-    except ImportError as error:
-        raise CompileError(
-            "executor 'cuda': expected CuPy, which starts kernels, found none that can be imported "
-            f"({error}); pip install 'leafgrad-cuda[cuda12]', or [cuda13] for CUDA 13, and never both"
-        ) from error
-    try:
-        count = cupy.cuda.runtime.getDeviceCount()
-    except Exception as error:
-        raise CompileError(
-            f"executor 'cuda': CuPy finds no driver that it can use ({error}); install NVIDIA's driver, or one that is "
-            "new enough for this CuPy; compile(..., executor='cuda-emulated') needs none"
-        ) from error
-    if not count:
-        raise CompileError(
-            "executor 'cuda': the driver finds no GPU; see that CUDA_VISIBLE_DEVICES does not hide it; "
-            "compile(..., executor='cuda-emulated') needs none"
-        )
-    return cupy
-
-
-class Gpu:
-    """A GPU. No test can run its kernels without one.
-
-    Raises:
-        CompileError: CuPy is not there, or twice, or finds no driver or no GPU.
-    """
-
-    def __init__(self, index: int) -> None:
-        self.cupy = cupy = found()
-        self.index = index
-        attributes = cupy.cuda.Device(index).attributes
-        self.shared = int(attributes["MaxSharedMemoryPerBlockOptin"])
-
-    def load(self, plan: Plan) -> None:
-        """Compile by NVRTC; CuPy keeps the result by text, options and architecture."""
-        self.kernels = {}
-        if not plan.launches:
-            return
-        with self.cupy.cuda.Device(self.index):
-            module = self.cupy.RawModule(code=plan.code(), backend="nvrtc", options=("-std=c++17",))
-            try:
-                module.compile()
-            except Exception as error:
-                raise CompileError(
-                    f"executor 'cuda': NVRTC did not compile the kernels: {type(error).__name__}: {str(error)[:2000]}. "
-                    "Where it is missing, pip install 'cupy-cuda12x[ctk]', or 'cupy-cuda13x[ctk]' for CUDA 13"
-                ) from error
-            for launch in plan.launches:
-                kernel = self.kernels[launch.name] = module.get_function(launch.name)
-                if launch.shared > 48 << 10:
-                    kernel.max_dynamic_shared_size_bytes = launch.shared
-
-    def zeros(self, backend: Any, size: int) -> Any:
-        return backend.xp.zeros(size, "uint8")
-
-    def table(self, arrays: list[Any]) -> Any:
-        return self.cupy.asarray(np.array([0 if a is None else a.data.ptr for a in arrays], "uint64"))
-
-    def launch(self, launch: Launch, addresses: Any, arena: Any, arrays: list[Any]) -> None:
-        kernel = self.kernels[launch.name]
-        kernel((launch.blocks,), (launch.threads,), (addresses, arena), shared_mem=launch.shared)
-
-    def begin(self, arena: Any) -> None:
-        pass
-
-    def raised(self, flag: Any) -> bool:
-        found = bool(flag.any())
-        if found:
-            flag.fill(0)
-        return found
+    launches: list[Launch]
+    table: Any
+    arena: Any
 
 
 class Emulated:
@@ -147,12 +81,21 @@ class Emulated:
         """It is nan."""
         revealed(arena).fill(0xFF)
 
-    def table(self, arrays: list[Any]) -> Any:
-        return np.array([0 if a is None else revealed(a).ctypes.data for a in arrays], "uint64")
+    def address(self, array: Any) -> int:
+        return int(revealed(array).ctypes.data)
 
-    def launch(self, launch: Launch, addresses: Any, arena: Any, arrays: list[Any]) -> None:
+    def write(self, table: Any, numbers: list[int]) -> None:
+        revealed(table).view("uint64")[...] = numbers
+
+    def capture(self, capture: Capture, table: Any, arena: Any) -> Captured:
+        return Captured(capture.launches, revealed(table), revealed(arena))
+
+    def start(self, graph: Captured, arrays: list[Any]) -> None:
+        for launch in graph.launches:
+            self.launch(launch, graph.table, graph.arena, arrays)
+
+    def launch(self, launch: Launch, table: Any, host: Any, arrays: list[Any]) -> None:
         assert self.emulation is not None
-        host = revealed(arena)
         written = [revealed(arrays[0])]
         spared = np.ones(host.shape, bool)
         for root in launch.touched(reads=False):
@@ -164,10 +107,19 @@ class Emulated:
             spared[at : at + self.plan.size(root)] = False
             if root is not launch.spill:
                 written.append(host[at : at + self.plan.size(root)])
-        self.emulation.run(launch, addresses, host, written, spared)
+        self.emulation.run(launch, table, host, written, spared)
 
-    def raised(self, flag: Any) -> bool:
-        found = bool(revealed(flag).any())
+    def registers(self, plan: Plan) -> dict[str, int]:
+        """Those on sm_90, where NVRTC is installed."""
+        try:
+            nvrtc.library()
+        except CompileError:
+            return {}
+        code = cubin(plan.code(), PAPER, partial(nvrtc.compiled, cubin=True), nvrtc.version())
+        return registers(code)
+
+    def raised(self, flag: Any) -> int:
+        found = int(revealed(flag).view("uint64")[0])
         revealed(flag)[...] = 0
         return found
 

@@ -11,8 +11,9 @@ from leafgrad.compile.ir.graph import Graph, Value
 from leafgrad.compile.ir.replay import ReplayProgram, run_equation
 from leafgrad.compile.run.executor import Program
 from leafgrad.errors import CompileError
-from leafgrad_cuda.device import Device, Emulated, Gpu
-from leafgrad_cuda.launches import Launch, OpRun
+from leafgrad_cuda.device import Device, Emulated
+from leafgrad_cuda.gpu import Gpu
+from leafgrad_cuda.launches import Capture, OpRun
 from leafgrad_cuda.patterns import pattern
 from leafgrad_cuda.plan import Plan
 from leafgrad_cuda.report import report
@@ -34,7 +35,7 @@ class CudaProgram:
 
     Attributes:
         plan: launches, and where arrays lie.
-        launched: launches so far.
+        launched: graphs that were started so far.
     """
 
     def __init__(self, graph: Graph, device: Device) -> None:
@@ -53,10 +54,18 @@ class CudaProgram:
         made = {plan.slots[plan.whole[v].root] for p in plan.parts if isinstance(p, OpRun) for v in p.equation.outputs}
         fresh = [r for r in dict.fromkeys([*plan.results, *copied]) if plan.slots[r] not in given | made]
         self.fresh = [(plan.slots[r], r.shape, r.dtype) for r in fresh if r not in plan.foreign]
-        self.stops = any(launch.stops for launch in plan.launches)
+        self.random = [e for e in graph.equations if "random" in e.op.traits]
+        self.words = [0] * (2 * len(plan.draws))
+        self.stops = bool(plan.failures)
+        self.later = self.backend.deferred and plan.kept  # whether who reads the next value is told
         with self.backend.device_scope(self.place[1]):
             self.arena = device.zeros(self.backend, max(1, plan.arena))
-            self.flag = device.zeros(self.backend, 4)
+            self.flag = device.zeros(self.backend, 8)
+            self.table = device.zeros(self.backend, 8 * (1 + len(plan.slots) + len(self.words)))
+            self.course = [
+                device.capture(part, self.table, self.arena) if isinstance(part, Capture) else part
+                for part in plan.course
+            ]
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """The arrays of ``graph.results`` and then of its effects' values, each in memory of its own."""
@@ -72,22 +81,64 @@ class CudaProgram:
         for k, array in self.constants:
             slots[k] = array
         for k, shape, dtype in self.fresh:
-            slots[k] = xp.empty(shape, dtype)
+            try:
+                slots[k] = xp.empty(shape, dtype)
+            except MemoryError as error:
+                raise self.no_memory(k, slots, error) from error
         self.device.begin(self.arena)
-        addresses = self.device.table([self.flag, *slots])
-        for part in plan.parts:
-            if isinstance(part, Launch):
-                self.device.launch(part, addresses, self.arena, [self.flag, *slots])
-                self.launched += 1
-            else:
+        self.draw(0)
+        known = False  # whether kernels know the addresses
+        for part in self.course:
+            if isinstance(part, OpRun):
                 self.op(part, slots)
-                addresses = self.device.table([self.flag, *slots])
-        if self.stops and self.device.raised(self.flag):
-            raise Stopped("an index is out of range, or an op refuses an element")
+                known = False
+                if part.equation in self.random:
+                    self.draw(self.random.index(part.equation) + 1)
+                continue
+            if not known:
+                arrays = [self.flag, *slots]
+                addresses = [0 if a is None else self.device.address(a) for a in arrays]
+                self.device.write(self.table, [*addresses, *self.words])
+                known = True
+            self.device.start(part, arrays)
+            self.launched += 1
+        if self.stops and self.later:
+            self.backend.expect(self.check, self.place[1])
+        elif self.stops and (flag := self.device.raised(self.flag)):
+            raise Stopped from plan.error(flag)
         for v, root in zip(self.graph.ends, plan.results, strict=True):
             if root in plan.foreign:
                 slots[plan.slots[root]] = slots[plan.slots[plan.whole[v].root]].reshape(v.shape).copy()
         return [slots[plan.slots[r]] for r in plan.results]
+
+    def no_memory(self, k: int, slots: list[Any], error: MemoryError) -> MemoryError:
+        """The error of a call that has no room for the array of a slot."""
+        root = next(r for r, slot in self.plan.slots.items() if slot == k)
+        mine = set(self.plan.results)
+        ends = zip(self.plan.results, self.graph.ends, strict=True)
+        makers = {v: e for e in self.graph.equations for v in e.outputs}
+        maker = next((makers.get(v) for r, v in ends if r is root), None)
+        what = f"the result of {maker.name}, from {maker.line}" if maker else "an array that an op reads"
+        held = sum(self.plan.size(r) for r, slot in self.plan.slots.items() if slots[slot] is not None and r in mine)
+        return MemoryError(
+            f"expected {self.plan.size(root):,} bytes for {what}, while this call holds {held:,} bytes of results, and "
+            f"the program {self.plan.arena:,} bytes between calls: {error}"
+        )
+
+    def check(self) -> None:
+        """Raises what kernels found in calls so far."""
+        with self.backend.device_scope(self.place[1]):
+            flag = self.device.raised(self.flag)
+        if flag:
+            raise self.plan.error(flag)
+
+    def draw(self, start: int) -> None:
+        """Take the words of random numbers that kernels draw, in eager's order: up to the next that an op draws."""
+        for e in self.random[start:]:
+            if e not in self.plan.draws:
+                break
+            k = 2 * self.plan.draws.index(e)
+            self.words[k : k + 2] = e.params["generator"].words(math.prod(e.out.shape))
 
     def op(self, part: OpRun, slots: list[Any]) -> None:
         """One equation through its op."""
@@ -104,7 +155,7 @@ class CudaProgram:
 
     def explain(self) -> list[str]:
         """Launches, what each does and takes, and what ops run by themselves, with why."""
-        return report(self.plan)
+        return report(self.plan, self.device.registers(self.plan) if self.plan.launches else {})
 
 
 def expect(array: Any, name: str, shape: tuple[int, ...], dtype: str, giver: str) -> None:

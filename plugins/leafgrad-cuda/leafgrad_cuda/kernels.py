@@ -4,16 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leafgrad.compile.ir.graph import Value
+from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad.lowering import expressions
-from leafgrad.lowering.expressions import C_TYPES, literal
+from leafgrad.lowering.expressions import HELD, literal
 from leafgrad.lowering.forms import Form, Root, full
-from leafgrad.lowering.kernels import Copy, Kernel, Lines, Load, Lookup, Nest, Normalize, Product, Reduce, Select, Store
+from leafgrad.lowering.kernels import (
+    Convolve,
+    Copy,
+    Draw,
+    Kernel,
+    Lines,
+    Load,
+    Lookup,
+    Nest,
+    Normalize,
+    Product,
+    Ranges,
+    Reduce,
+    Scan,
+    Select,
+    Slide,
+    Store,
+)
 from leafgrad.lowering.strides import collapsed, spread
 from leafgrad_cuda.along import lines, normalize, reduce
+from leafgrad_cuda.convolutions import convolve
+from leafgrad_cuda.draws import draw
 from leafgrad_cuda.products import product
+from leafgrad_cuda.scans import scan
+from leafgrad_cuda.sliding import ranged, slide
 from leafgrad_cuda.tables import look_up, select
-from leafgrad_cuda.writer import Functions, Item, Refused, Task
+from leafgrad_cuda.writer import Failure, Functions, Item, Refused, Task
 
 
 def tasks(kernel: Kernel, functions: Functions, chunk: int) -> list[Task]:
@@ -42,6 +63,16 @@ def tasks(kernel: Kernel, functions: Functions, chunk: int) -> list[Task]:
             return [normalize(item(), kernel)]
         case Lines():
             return [lines(item(), kernel)]
+        case Draw():
+            return [draw(item(), kernel)]
+        case Convolve():
+            return convolve(item, kernel)
+        case Scan():
+            return [scan(item(), kernel)]
+        case Slide():
+            return [slide(item(), kernel)]
+        case Ranges():
+            return [ranged(item("sums"), kernel)]
         case Select():
             first = [] if kernel.reads else [fill(item("fill"), kernel.target, 0.0)]
             return [*first, select(item(), kernel)]
@@ -65,11 +96,12 @@ def nest(w: Item, nest: Nest) -> Task:
     count = w.decode(variables, dims, nest.axis is not None)
     local: dict[str, str] = {}
     registers: dict[object, str] = {}
+    failures: list[Failure] = []
     for key, form in nest.reads.items():
         place = w.at(form, step[key], variables)
         if place not in local:
             local[place] = f"r{len(local)}"
-            w.add(f"const {C_TYPES[form.root.dtype]} {local[place]} = {place};")
+            w.add(f"const {HELD[form.root.dtype]} {local[place]} = {place};")
         registers[key] = local[place]
     for k, equation in enumerate(nest.equations):
         given = [
@@ -78,13 +110,28 @@ def nest(w: Item, nest: Nest) -> Task:
         ]
         registers[equation.out] = f"v{k}"
         text = expressions.render(equation, nest.bodies[equation], given)
-        w.add(f"const {C_TYPES[equation.out.dtype]} v{k} = {text};")
+        if "refused(" in nest.bodies[equation].text:
+            w.lines += ["#undef lg_which", f"#define lg_which (what + {len(failures)})"]
+            failures.append(refusal(equation))
+        w.add(f"const {HELD[equation.out.dtype]} v{k} = {text};")
         if equation.out in writes:
             w.add(f"{w.at(nest.writes[equation.out], step[equation.out], variables)} = v{k};")
-    stops = any("refused(" in body.text for body in nest.bodies.values())
     work = sum(operations(body.text) for body in nest.bodies.values())
     seen = [(f, step[k]) for k, f in nest.reads.items()] + [(nest.writes[v], step[v]) for v in writes]
-    return w.task(count, nest.inputs, nest.outputs, stops=stops, operations=work, flat=even(seen, len(dims)))
+    return w.task(count, nest.inputs, nest.outputs, failures=failures, operations=work, flat=even(seen, len(dims)))
+
+
+def refusal(e: Equation) -> Failure:
+    """The error of an op that refuses an element."""
+    error, message = e.params.get("error", RuntimeError), e.params.get("message", f"{e.name} refuses an element")
+    return Failure(e, error, message.replace("{", "{{").replace("}", "}}"))
+
+
+def keep(w: Item, x: Form, out: Form) -> Task:
+    """``out`` becomes ``x`` again, where some kernel found that the program cannot go on."""
+    count, (source, target) = elements(w, out.shape, None, [x, out])
+    w.add(f"if (*flag) {target} = {source};")
+    return w.task(count, [x], [out], again=True, guarded=True)
 
 
 def even(seen: Sequence[tuple[Form, Sequence[int]]], ndim: int) -> set[Root]:

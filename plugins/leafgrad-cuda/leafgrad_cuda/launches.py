@@ -52,6 +52,11 @@ class Launch:
         return f"lg_{'loop' if self.segment else 'whole'}{self.number}"
 
     @property
+    def scan(self) -> Task | None:
+        """The recurrence, if it is one, which is alone."""
+        return next((t for t in self.tasks if t.steps), None)
+
+    @property
     def tasks(self) -> list[Task]:
         return [t for phase in self.phases for group in phase for t in group]
 
@@ -70,7 +75,7 @@ class Launch:
 
     @property
     def stops(self) -> bool:
-        return any(t.stops for t in self.tasks)
+        return any(t.failures for t in self.tasks)
 
     @property
     def private(self) -> set[Root]:
@@ -98,8 +103,35 @@ class OpRun:
 Part = Launch | OpRun
 
 
+@dataclass(eq=False, repr=False)
+class Capture:
+    """Launches that are one CUDA graph, which the host starts at once."""
+
+    launches: list[Launch]
+
+
+def course(parts: Sequence[Part]) -> list[Capture | OpRun]:
+    """Parts with all launches between two ops as one graph."""
+    found: list[Capture | OpRun] = []
+    for part in parts:
+        if isinstance(part, OpRun):
+            found.append(part)
+        elif found and isinstance(found[-1], Capture):
+            found[-1].launches.append(part)
+        else:
+            found.append(Capture([part]))
+    return found
+
+
+def share(task: Task) -> int:
+    """How many items a block takes at a time: of a recurrence, whole rows."""
+    return THREADS // task.row * task.row or task.row
+
+
 def small(phase: Phase) -> bool:
     """Whether one block does a phase as fast as a launch of its own would begin."""
+    if any(t.steps for group in phase for t in group):
+        return False
     most = max(sum(t.operations for t in group) for group in phase)
     return sum(group[0].count for group in phase) <= SMALL and most <= SMALL
 

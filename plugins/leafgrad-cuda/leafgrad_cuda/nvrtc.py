@@ -33,6 +33,13 @@ def library() -> ctypes.CDLL:
     raise CompileError(MISSING)
 
 
+def version() -> str:
+    """Which NVRTC it is."""
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    return f"NVRTC {major.value}.{minor.value}"
+
+
 def compiled(code: str, architecture: int, cubin: bool = False) -> bytes:
     """PTX, or with ``cubin`` machine code, of kernels for GPUs of an architecture, as 90.
 
@@ -44,7 +51,7 @@ def compiled(code: str, architecture: int, cubin: bool = False) -> bytes:
     rtc.nvrtcCreateProgram(ctypes.byref(program), code.encode(), b"leafgrad.cu", 0, None, None)
     try:
         kind = "sm" if cubin else "compute"
-        options = [f"--gpu-architecture={kind}_{architecture}".encode(), b"-std=c++17"]
+        options = [f"--gpu-architecture={kind}_{architecture}".encode(), b"-std=c++17", b"-w"]
         failed = rtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
         if failed:
             rtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any
 
 from leafgrad.compile.ir.graph import Equation
+from leafgrad.lowering.expressions import STORED
 from leafgrad.lowering.pattern import Pattern
 from leafgrad.lowering.patterns import (
+    Random,
     Target,
     along,
     constant,
+    draw,
     elementwise,
     filled,
     join,
@@ -27,10 +29,13 @@ from leafgrad.lowering.patterns import (
     view,
 )
 from leafgrad.lowering.product_patterns import MatrixProduct, RowProduct, contraction, product
+from leafgrad.lowering.scan_patterns import scan
+from leafgrad.lowering.window_patterns import Convolution, convolution, numbered, ranged, windowed
+from leafgrad_cuda.draws import STREAMS
 
 __all__ = [
     "along", "constant", "contraction", "convolution", "draw", "elementwise", "filled", "join", "lookup", "normalized",
-    "numbered", "pick", "place", "placed", "product", "reduction", "scan", "view", "windowed",
+    "numbered", "pick", "place", "placed", "product", "ranged", "reduction", "scan", "view", "windowed",
 ]  # fmt: skip
 
 LARGEST = 1 << 31  # kernels count elements in 32 bits
@@ -42,19 +47,17 @@ def pattern(e: Equation) -> Pattern | None:
     if any(math.prod(v.shape) >= LARGEST for v in (*e.values, *e.outputs)):
         return None
     found = TARGET.pattern(e)
-    return None if isinstance(found, (MatrixProduct, RowProduct)) and wide(e) else found
+    if isinstance(found, Random) and e.params["generator"].stream not in STREAMS:
+        return None
+    return None if isinstance(found, (Convolution, MatrixProduct, RowProduct)) and wide(e, found) else found
 
 
-def wide(e: Equation) -> bool:
+def wide(e: Equation, found: Pattern) -> bool:
     """Whether it is a product of matrices so large that a library multiplies faster."""
-    sizes = sorted(math.prod(v.shape[-2:]) for v in (*e.values, e.out))
-    return sizes[0] > WIDE
+    arrays = (*e.values[:2], e.out)
+    if isinstance(found, Convolution):
+        return min(math.prod(v.shape) for v in arrays) > WIDE
+    return min(math.prod(v.shape[-2:]) for v in arrays) > WIDE
 
 
-def left(*_: Any, **__: Any) -> None:
-    """What has no kernel here yet: its op runs it."""
-
-
-convolution = draw = numbered = scan = windowed = left
-
-TARGET = Target(("cuda", "native"), ("cuda", "fake", "cpu"), sys.modules[__name__])
+TARGET = Target(("cuda", "native"), ("cuda", "fake", "cpu"), sys.modules[__name__], STORED)

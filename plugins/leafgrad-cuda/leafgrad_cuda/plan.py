@@ -6,15 +6,15 @@ import math
 from functools import cache
 from pathlib import Path
 
-from leafgrad.compile.ir.graph import Equation, Graph
+from leafgrad.compile.ir.graph import Equation, Graph, Write
 from leafgrad.lowering import memory
-from leafgrad.lowering.expressions import C_TYPES
+from leafgrad.lowering.expressions import HELD, STORED
 from leafgrad.lowering.forms import Root, full
 from leafgrad.lowering.stages import CPhase, OpPhase, Segment, Stages
-from leafgrad_cuda.kernels import copy, tasks
-from leafgrad_cuda.launches import THREADS, Group, Launch, OpRun, Part, Phase, levels, memory_size, small, step
+from leafgrad_cuda.kernels import copy, keep, tasks
+from leafgrad_cuda.launches import Group, Launch, OpRun, Part, Phase, course, levels, memory_size, share, small, step
 from leafgrad_cuda.patterns import pattern
-from leafgrad_cuda.writer import Functions, Item, Refused, Task
+from leafgrad_cuda.writer import Failure, Functions, Item, Refused, Task
 
 PARTS = 256  # blocks of a loop at most: each has sums of its own, which are added in order
 CHUNKS = (128, 64, 32)
@@ -33,10 +33,15 @@ class Plan(Stages):
 
     Attributes:
         parts: launches, and equations that ops run, in order.
+        course: the same, with launches in a row as one CUDA graph.
         slots: roots that are arrays of their own at each call: inputs, results, what ops read and make, constants.
         offsets, arena: where the others lie, and how many bytes that takes.
         refused: why equations have no kernel.
+        failures: why it may find that it cannot go on; their numbers are those of kernels.
+        kept: whether what it writes into tensors is what they held, where it cannot.
     """
+
+    types = STORED
 
     def __init__(self, graph: Graph, limit: int) -> None:
         self.limit = limit
@@ -54,7 +59,7 @@ class Plan(Stages):
     def build(self, graph: Graph) -> None:
         patterns = {e: None if e in self.refused else pattern(e) for e in graph.equations}
         super().__init__(graph, patterns)
-        self.functions = Functions()
+        self.functions = Functions(self.draws)
         self.parts: list[Part] = []
         self.waiting: list[Task] = []  # of whole arrays, since the last loop or op
         for phase in self.phases:
@@ -63,7 +68,19 @@ class Plan(Stages):
             else:
                 self.lowered(phase)
         self.flush()
+        self.failures: list[Failure] = []
+        self.first: dict[Task, int] = {}
+        for task in (t for launch in self.launches for t in launch.tasks):
+            self.first[task] = len(self.failures)
+            self.failures += task.failures
+        self.kept = self.keep() if self.failures else True
+        self.course = course(self.parts)
         self.place()
+
+    def chunked(self, e: Equation) -> bool:
+        """Not where one array of the shortest chunk takes half of a block's memory: whole arrays keep a GPU busier."""
+        rows = [math.prod(v.shape[1:]) * memory_size(v.dtype) for v in (*e.values, *e.outputs)]
+        return super().chunked(e) and max(rows, default=0) * (CHUNKS[-1] + 1) <= self.limit // 2
 
     # ---- launches ---------------------------------------------------------------------------------------------
 
@@ -74,6 +91,36 @@ class Plan(Stages):
                 self.loop(segment)
             else:
                 self.waiting += [t for k in segment.kernels for t in tasks(k, self.functions, 0) if t.count]
+
+    def keep(self) -> bool:
+        """A last launch: what is written into tensors becomes what they held, if the program cannot go on."""
+        given = {source: v for v, source in self.graph.inputs.items()}
+        roots = iter(self.results[len(self.graph.results) :])
+        tasks: list[Task] = []
+        known = True
+        for effect in self.graph.effects:
+            if effect.value is None:
+                continue
+            root = next(roots)
+            if not isinstance(effect, Write):
+                continue
+            if effect.source in given and root not in self.foreign:
+                old = self.whole[given[effect.source]]
+                tasks.append(keep(Item(self.functions, 0, "keep", []), old, full(root)))
+            else:
+                known = False
+        for k in range(0, len(tasks), MOST):
+            self.launch([[[t] for t in tasks[k : k + MOST]]])
+        return known
+
+    def error(self, flag: int) -> Exception:
+        """What to raise for what kernels told the flag."""
+        number, index = (flag >> 40) - 1, (flag & (1 << 40) - 1) - (1 << 39)
+        equation, error, text = self.failures[number]
+        return error(
+            f"{text.format(index=index)} ({equation.name}, from {equation.line}); a kernel found it in an "
+            "earlier call: tensors hold what they held before that call, and what it and later ones returned is void"
+        )
 
     def op(self, phase: OpPhase) -> None:
         """What an op reads are arrays of their own: of parts of others, copies."""
@@ -100,7 +147,7 @@ class Plan(Stages):
         """Why an equation has no kernel."""
         if equation in self.refused:
             return self.refused[equation]
-        unknown = sorted({v.dtype for v in (*equation.values, *equation.outputs)} - C_TYPES.keys())
+        unknown = sorted({v.dtype for v in (*equation.values, *equation.outputs)} - STORED.keys())
         if unknown:
             return f"kernels know no {unknown[0]}"
         rules = [name for name in ("cuda", "native") if name in equation.op.lowering]
@@ -114,8 +161,9 @@ class Plan(Stages):
         self.waiting = []
         together: list[Phase] = []
         for level in found:
-            for k in range(0, len(level), MOST):
-                phase = level[k : k + MOST]
+            alone: list[Phase] = [[group] for group in level if group[0].steps]
+            rest = [group for group in level if not group[0].steps]
+            for phase in [*alone, *(rest[k : k + MOST] for k in range(0, len(rest), MOST))]:
                 if small(phase):
                     together.append(phase)
                     continue
@@ -127,7 +175,7 @@ class Plan(Stages):
     def launch(self, phases: list[Phase]) -> None:
         if phases:
             items = sum(group[0].count for group in phases[0])
-            blocks = 1 if len(phases) > 1 else min(BLOCKS, -(-items // THREADS))
+            blocks = 1 if len(phases) > 1 else min(BLOCKS, -(-items // share(phases[0][0][0])))
             self.parts.append(Launch(len(self.parts), phases, blocks=blocks))
 
     def loop(self, segment: Segment) -> None:
@@ -158,7 +206,7 @@ class Plan(Stages):
         w = Item(self.functions, 0, "added", [])
         out, x = full(whole), full(partial)
         size = whole.lanes
-        w.add(f"{C_TYPES[whole.dtype]} s = 0;")
+        w.add(f"{HELD[whole.dtype]} s = 0;")
         w.add(f"for (INDEX k = 0; k < {launch.blocks}; k++) s += {w.name(partial)}[k * {size} + i];")
         w.add(f"{w.name(whole)}[i] = s;")
         return w.task(size, [x], [out], operations=launch.blocks, flat=[whole])
@@ -221,7 +269,8 @@ class Plan(Stages):
             else memory.Step(list(part.inputs.values()), ())
             for part in self.parts
         ]
-        used = dict.fromkeys(r for s in steps for r in (*s.reads, *s.writes) if r not in self.slots)
+        ours = {*self.slots, self.functions.words}
+        used = dict.fromkeys(r for s in steps for r in (*s.reads, *s.writes) if r not in ours)
         size = {r: self.size(r) for r in used}
         inner = [p for p in self.parts if isinstance(p, Launch) and len(p.phases) > 1 and p.segment is None]
         for part in inner:  # phases of one launch: all that it touches lives through it
@@ -271,9 +320,11 @@ class Plan(Stages):
 
     def text(self, launch: Launch) -> str:
         lines = [f"KERNEL({launch.name}, {launch.threads}) {{", "    SHARED"]
-        if launch.stops:
-            lines.append("    int *flag = (int *)arrays[0];")
-        if launch.segment is None:
+        if any(t.failures or t.guarded for t in launch.tasks):
+            lines.append("    uint64_t *flag = (uint64_t *)arrays[0];")
+        if launch.scan is not None:
+            lines += self.scan_text(launch, launch.scan)
+        elif launch.segment is None:
             for phase in launch.phases:
                 lines += self.phase(launch, phase, "    ", "BLOCK * THREADS + t", "BLOCKS * THREADS")
         else:
@@ -297,18 +348,35 @@ class Plan(Stages):
             lines += self.phase(launch, phase, "        ", "t", "THREADS")
         return [*lines, "    }"]
 
+    def scan_text(self, launch: Launch, task: Task) -> list[str]:
+        """Blocks take whole rows, through all steps."""
+        items = share(task)
+        return [
+            f"    for (INDEX first = BLOCK * {items}; first < {task.count}; first += BLOCKS * {items}) {{",
+            f"        const INDEX end = first + {items} < {task.count} ? first + {items} : {task.count};",
+            f"        for (INDEX s = 0; s < {task.steps}; s++) {{",
+            "            EACH for (INDEX g = first + t; g < end; g += THREADS) {",
+            f"                {self.call(launch, task, 'g')}",
+            "            }",
+            "            BARRIER",
+            "        }",
+            "    }",
+        ]
+
+    def call(self, launch: Launch, t: Task, item: str) -> str:
+        arguments = [item, *(["s"] if t.steps else []), *(self.pointer(launch, r) for r in t.pointers)]
+        arguments += ["lo", "n"] if launch.segment else []
+        arguments += ["flag"] if t.failures or t.guarded else []
+        arguments += [str(self.first[t])] if t.failures else []
+        return f"{t.function}({', '.join(arguments)});"
+
     def phase(self, launch: Launch, phase: Phase, indent: str, first: str, step: str) -> list[str]:
         """Each thread takes its items of all groups, which count on."""
         total = sum(group[0].count for group in phase)
         lines = [f"{indent}EACH for (INDEX g = {first}; g < {total}; g += {step}) {{"]
         at = 0
         for k, group in enumerate(phase):
-            calls = []
-            for t in group:
-                arguments = [f"g - {at}" if at else "g", *(self.pointer(launch, r) for r in t.pointers)]
-                arguments += ["lo", "n"] if launch.segment else []
-                arguments += ["flag"] if t.stops else []
-                calls.append(f"{t.function}({', '.join(arguments)});")
+            calls = [self.call(launch, t, f"g - {at}" if at else "g") for t in group]
             at += group[0].count
             branch = "" if len(phase) == 1 else f"if (g < {at}) " if k == 0 else f"else if (g < {at}) "
             lines.append(f"{indent}    {branch}{calls[0] if len(calls) == 1 else ' '.join(['{', *calls, '}'])}")
@@ -316,7 +384,7 @@ class Plan(Stages):
 
     def pointer(self, launch: Launch, root: Root) -> str:
         """A root's address, read where it is used: a long kernel has not the registers to keep all."""
-        return f"({C_TYPES[root.dtype]} *)({self.address(launch, root)})"
+        return f"({STORED[root.dtype]} *)({self.address(launch, root)})"
 
     def address(self, launch: Launch, root: Root) -> str:
         if root in launch.offsets:
@@ -329,6 +397,8 @@ class Plan(Stages):
         if root in launch.partial:
             size = root.lanes * memory_size(root.dtype)
             return f"arena + {self.offsets[launch.partial[root]]}LL + BLOCK * {size}LL"
+        if root is self.functions.words:
+            return f"arrays + {1 + len(self.slots)}"
         if root in self.slots:
             return f"arrays[{self.slots[root] + 1}]"
         return f"arena + {self.offsets[root]}LL"

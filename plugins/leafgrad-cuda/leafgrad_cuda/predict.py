@@ -18,7 +18,7 @@ from leafgrad.compile.ir.graph import Graph
 from leafgrad_cuda.executor import EmulatedExecutor
 from leafgrad_cuda.launches import Launch, OpRun
 from leafgrad_cuda.plan import Plan
-from leafgrad_cuda.report import described, left_to_op
+from leafgrad_cuda.report import course, described
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ DEVICES: Final = {
     "rtx4090": Peaks("RTX 4090", 1.008e12, 82.6e12, 1.29e12, 128, 99 << 10),
     "t4": Peaks("T4", 0.32e12, 8.1e12, 0.253e12, 40, 64 << 10),
 }
-LAUNCH: Final = 5e-6  # seconds of the host for a launch; an assumption
+LAUNCH: Final = 5e-6  # seconds of the host to start a graph or an op; an assumption
+NEXT: Final = 1.5e-6  # seconds from one kernel of a graph to the next; an assumption
 
 
 def seconds(plan: Plan, launch: Launch, peaks: Peaks) -> float:
@@ -62,18 +63,16 @@ def seconds(plan: Plan, launch: Launch, peaks: Peaks) -> float:
 def prediction(graph: Graph, peaks: Peaks) -> list[str]:
     """A program's launches, with the time of each."""
     plan = Plan(graph, peaks.shared)
-    lines = [
-        left_to_op(p) if isinstance(p, OpRun) else f"{described(plan, p)}; {1e6 * seconds(plan, p, peaks):.2f} us"
-        for p in plan.parts
-    ]
+    lines = course(plan, lambda launch: f"{described(plan, launch)}; {1e6 * seconds(plan, launch, peaks):.2f} us")
     busy = sum(seconds(plan, launch, peaks) for launch in plan.launches)
-    ops = [p for p in plan.parts if isinstance(p, OpRun)]
-    host = LAUNCH * (len(plan.launches) + len(ops))
-    lines.append(
-        f"{len(plan.launches)} launches and {len(ops)} ops: at least {1e6 * busy:.1f} us of kernels"
-        f"{', without those of the ops' if ops else ''}; {1e6 * host:.0f} us of the host, at {1e6 * LAUNCH:.0f} us each"
-    )
-    return lines
+    ops = sum(isinstance(part, OpRun) for part in plan.course)
+    graphs, kernels = len(plan.course) - ops, len(plan.launches)
+    return [
+        *lines,
+        f"{graphs} graphs of {kernels} kernels, and {ops} ops: at least {1e6 * (busy + NEXT * kernels):.1f} us of "
+        f"kernels, with {1e6 * NEXT:.1f} us from each to the next{', without those of the ops' if ops else ''}; "
+        f"{1e6 * LAUNCH * len(plan.course):.0f} us of the host, at {1e6 * LAUNCH:.0f} us for each graph or op",
+    ]
 
 
 def main(argv: Sequence[str]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from leafgrad.lowering.expressions import C_TYPES
+from leafgrad.lowering.expressions import HELD
 from leafgrad.lowering.forms import Form
 from leafgrad.lowering.kernels import Product
 from leafgrad.lowering.strides import spread
@@ -27,7 +27,7 @@ def summed(w: Item, product: Product) -> Task:
         raise Refused(product.equation, "rows of two arrays that lie differently")
     lengths = [x.shape[-1], *([y.shape[-1]] if columns else [])]
     count = w.decode(["a", "b"][: len(lengths)], lengths)
-    t = C_TYPES[out.root.dtype]
+    t = HELD[out.root.dtype]
     w.add(f"{t} s = 0;")
     names = [f"k{k}" for k in rows]
     w.loops(names, [x.shape[k] for k in rows])
@@ -61,7 +61,7 @@ def multiplied(w: Item, product: Product) -> Task:
     last = so[-1] is not None
     groups = ["j"] if last else []
     count = w.decode([*names, *groups], [*lengths, *([cols // tile] if last else [])], points=out.axis is not None)
-    t = C_TYPES[out.root.dtype]
+    t = HELD[out.root.dtype]
     w.add(f"{t} {', '.join(f's{c} = 0' for c in range(tile))};")
     w.loop("k", inner)
     ours = [k for k in kept if k != len(out.shape) - 1]

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from leafgrad_cuda.launches import Launch, OpRun
 from leafgrad_cuda.plan import Plan
 
 
-def report(plan: Plan) -> list[str]:
-    """A line for each launch and each op that runs by itself, and one on memory."""
-    lines = [left_to_op(p) if isinstance(p, OpRun) else described(plan, p) for p in plan.parts]
-    return [*lines, f"{len(plan.launches)} launches a call; memory between them: {plan.arena / 1024:.0f} kB"]
+def report(plan: Plan, registers: dict[str, int]) -> list[str]:
+    """A line for each graph, each kernel of it and each op that runs by itself, and one on memory."""
+
+    def kernel(launch: Launch) -> str:
+        taken = registers.get(launch.name)
+        return described(plan, launch) + (f", {taken} registers a thread" if taken else "")
+
+    graphs = sum(not isinstance(part, OpRun) for part in plan.course)
+    return [*course(plan, kernel), f"{graphs} graphs a call; memory between kernels: {plan.arena / 1024:.0f} kB"]
 
 
-def left_to_op(part: OpRun) -> str:
-    """An op that runs by itself, and why."""
-    return f"op by op: {part.equation.name}, from {part.equation.line}: {part.why}"
+def course(plan: Plan, kernel: Callable[[Launch], str]) -> Iterator[str]:
+    """CUDA graphs with their kernels, and what parts them: ops that run by themselves, and why."""
+    for part in plan.course:
+        if isinstance(part, OpRun):
+            yield f"op by op: {part.equation.name}, from {part.equation.line}: {part.why}"
+            continue
+        count = len(part.launches)
+        yield f"CUDA graph of {count} kernel{'s' if count > 1 else ''}, started at once:"
+        yield from (f"  {kernel(launch)}" for launch in part.launches)
 
 
 def described(plan: Plan, launch: Launch) -> str:
     """A kernel: what it computes, how it is launched, and what it moves and computes at least."""
     moved, work = plan.traffic(launch), plan.flops(launch)
     how = f"{launch.blocks} blocks of {launch.threads} threads, {moved / 1024:.0f} kB moved, {work / 1e6:.3g} Mflop"
+    if launch.scan is not None:
+        (e,) = launch.equations
+        return f"kernel {launch.name}: {launch.scan.steps} steps of {e.name}, from {e.line}; {how}"
     if launch.segment is None:
         phases = f"{len(launch.phases)} phases" if len(launch.phases) > 1 else f"{len(launch.tasks)} tasks"
         return f"kernel {launch.name}: whole arrays, {len(launch.equations)} equations in {phases}; {how}"

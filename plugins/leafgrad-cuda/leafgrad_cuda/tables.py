@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from leafgrad.lowering.expressions import literal
+from leafgrad.lowering.expressions import HELD, literal
 from leafgrad.lowering.forms import Form
 from leafgrad.lowering.kernels import Lookup, Select
 from leafgrad.lowering.strides import collapsed
 from leafgrad_cuda.along import SUFFIX
-from leafgrad_cuda.writer import Item, Refused, Task
+from leafgrad_cuda.writer import Failure, Item, Refused, Task
 
 
 def select(w: Item, select: Select) -> Task:
@@ -24,12 +24,14 @@ def select(w: Item, select: Select) -> Task:
     others = [s for k, s in enumerate(scores.strides) if k != dim]
     w.add(f"const int64_t at = {w.at(target, [target.strides[k] for k in rest], names)};")
     w.add(f"const int skip = at == {select.ignore}LL;")
-    w.add(f"if (!skip && (at < 0 || at >= {scores.shape[dim]})) {{ *flag = 1; return; }}")
+    w.add(f"if (!skip && (at < 0 || at >= {scores.shape[dim]})) {{ lg_fail(flag, what, at); return; }}")
     w.add("const INDEX chosen = skip ? 0 : (INDEX)at;")
     place = w.at(scores, [*(others[k] for k in rest), scores.strides[dim]], [*names, "chosen"])
     other = w.at(single, [single.strides[k] for k in rest], names)
-    w.add(f"{other} = skip ? 0 : {place};" if select.reads else f"if (!skip) {place} = {other};")
-    return w.task(count, select.sources, [out], again=not select.reads, stops=True)
+    kind = HELD[scores.root.dtype]
+    w.add(f"{other} = skip ? 0 : ({kind}){place};" if select.reads else f"if (!skip) {place} = {other};")
+    failure = Failure(select.maker, IndexError, f"class {{index}} is out of range for {scores.shape[dim]} classes")
+    return w.task(count, select.sources, [out], again=not select.reads, failures=[failure])
 
 
 def look_up(w: Item, lookup: Lookup) -> Task:
@@ -48,9 +50,9 @@ def look_up(w: Item, lookup: Lookup) -> Task:
     inside = [k for k in range(len(dims)) if not apart[k]]
     w.loops([variables[k] for k in inside], [dims[k] for k in inside])
     places = [f"t{a}" for a in range(len(indices))]
-    for t, index in zip(places, indices, strict=True):
+    for k, (t, index) in enumerate(zip(places, indices, strict=True)):
         w.add(f"const int64_t {t}_ = (int64_t){w.at(index.form, step[index.form], variables)};")
-        w.add(f"if ({t}_ < -{index.size} || {t}_ >= {index.size}) {{ *flag = 1; return; }}")
+        w.add(f"if ({t}_ < -{index.size} || {t}_ >= {index.size}) {{ lg_fail(flag, what + {k}, {t}_); return; }}")
         w.add(f"const INDEX {t} = (INDEX)({t}_ < 0 ? {t}_ + {index.size} : {t}_);")
     place = w.at(table, [*step[table], *(i.step for i in indices)], [*variables, *places])
     kind = table.root.dtype
@@ -58,7 +60,9 @@ def look_up(w: Item, lookup: Lookup) -> Task:
     w.add(statement(lookup.kind, place, other, kind))
     w.close(len(inside))
     reads = [*lookup.inputs, *(i.form for i in indices)]
-    return w.task(count, reads, [lookup.target], again=lookup.kind != "read", stops=True,
+    text = "index {{index}} is out of bounds for size {}".format
+    failures = [Failure(lookup.maker, IndexError, text(i.size)) for i in indices]
+    return w.task(count, reads, [lookup.target], again=lookup.kind != "read", failures=failures,
                   operations=math.prod(dims[k] for k in inside))  # fmt: skip
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from leafgrad.compile.ir.graph import Equation
-from leafgrad.lowering.expressions import C_TYPES
+from leafgrad.lowering.expressions import STORED
 from leafgrad.lowering.forms import Form, Root
 from leafgrad.lowering.strides import linear
 
@@ -22,6 +23,14 @@ class Refused(Exception):
     def __init__(self, equation: Equation | None, reason: str) -> None:
         super().__init__(reason)
         self.equation = equation
+
+
+class Failure(NamedTuple):
+    """Why a program cannot go on: where, the error, and its text, in which ``{index}`` is what a kernel found."""
+
+    equation: Equation
+    error: type[Exception]
+    text: str
 
 
 @dataclass(eq=False, repr=False)
@@ -35,9 +44,12 @@ class Task:
         pointers: the roots that it is given.
         reads, writes: those that it reads, and writes. A sum that it adds to is among both.
         again: whether it writes where another task of the same kernel wrote before.
-        stops: whether it may find that the program cannot go on.
+        failures: why it may find that the program cannot go on.
+        guarded: whether it asks if some kernel found that.
         operations: of one item, about.
         flat: roots of which item i touches element i, and no other.
+        steps: of a recurrence, how often all items run, each time after all of their row ran the time before; else 0.
+        row: how many items a row of it has.
     """
 
     equations: Sequence[Equation]
@@ -47,15 +59,25 @@ class Task:
     reads: frozenset[Root]
     writes: frozenset[Root]
     again: bool = False
-    stops: bool = False
+    failures: Sequence[Failure] = ()
     operations: int = 1
     flat: frozenset[Root] = frozenset()
+    steps: int = 0
+    row: int = 1
+    guarded: bool = False
 
 
 class Functions:
-    """The functions of a program, each once however many kernels are alike."""
+    """The functions of a program, each once however many kernels are alike.
 
-    def __init__(self) -> None:
+    Attributes:
+        draws: the equations for which kernels draw random numbers.
+        words: memory with two words for each, from which these follow.
+    """
+
+    def __init__(self, draws: Sequence[Equation] = ()) -> None:
+        self.draws = draws
+        self.words = Root((2 * len(draws),), "int64")
         self.known: dict[tuple[str, ...], str] = {}
         self.texts: list[str] = []
 
@@ -111,7 +133,7 @@ class Item:
             self.add("}")
 
     def name(self, root: Root) -> str:
-        return self.names.setdefault(root, f"x{len(self.names)}")
+        return self.names.setdefault(root, f"lg_x{len(self.names)}")  # no name that an op's author may use
 
     # ---- items ------------------------------------------------------------------------------------------------
 
@@ -146,19 +168,24 @@ class Item:
         reads: Iterable[Form],
         writes: Iterable[Form],
         again: bool = False,
-        stops: bool = False,
+        failures: Sequence[Failure] = (),
         operations: int = 1,
         flat: Iterable[Root] = (),
+        steps: int = 0,
+        row: int = 1,
+        guarded: bool = False,
     ) -> Task:
         """The function, closed, and what calls it."""
         read, written = (frozenset(f.root for f in forms) & self.names.keys() for forms in (reads, writes))
-        parameters = ["const INDEX i"]
-        parameters += [
-            f"{'' if r in written else 'const '}{C_TYPES[r.dtype]} *{name}" for r, name in self.names.items()
-        ]
+        parameters = ["const INDEX i", *(["const INDEX s"] if steps else [])]
+        parameters += [f"{'' if r in written else 'const '}{STORED[r.dtype]} *{name}" for r, name in self.names.items()]
         parameters += ["const INDEX lo", "const INDEX n"] if self.chunk else []
-        parameters += ["int *flag"] if stops else []
+        parameters += ["uint64_t *flag"] if failures or guarded else []
+        parameters += ["const int what"] if failures else []
         name = self.functions.name(self.stem, ", ".join(parameters), self.lines)
         equations = self.equations
         even = frozenset(r for r in flat if r.axis is None and r.lanes == count)
-        return Task(equations, count, name, tuple(self.names), read, written, again, stops, operations, even)
+        pointers = tuple(self.names)
+        return Task(
+            equations, count, name, pointers, read, written, again, failures, operations, even, steps, row, guarded
+        )

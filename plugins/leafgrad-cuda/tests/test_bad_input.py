@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from leafgrad.errors import CompileError
-from leafgrad_cuda import device, emulation, nvrtc
+from leafgrad_cuda import emulation, gpu, nvrtc
 
 
 def cupy(monkeypatch, count):
@@ -22,40 +22,40 @@ def cupy(monkeypatch, count):
 
 
 def wheels(monkeypatch, *names):
-    monkeypatch.setattr(device.metadata, "distributions", lambda: [SimpleNamespace(name=n) for n in names])
+    monkeypatch.setattr(gpu.metadata, "distributions", lambda: [SimpleNamespace(name=n) for n in names])
 
 
 def test_no_cupy(monkeypatch):
     wheels(monkeypatch)
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(CompileError, match=r"expected CuPy.*pip install 'leafgrad-cuda\[cuda12\]'"):
-        device.found()
+        gpu.found()
 
 
 def test_two_wheels(monkeypatch):
     wheels(monkeypatch, "cupy-cuda12x", "numpy", "cupy-cuda13x")
     with pytest.raises(CompileError, match=r"got cupy-cuda12x and cupy-cuda13x, .*pip uninstall cupy-cuda12x"):
-        device.found()
+        gpu.found()
 
 
 def test_no_driver(monkeypatch):
     wheels(monkeypatch, "cupy-cuda12x")
     cupy(monkeypatch, None)
     with pytest.raises(CompileError, match=r"no driver that it can use \(cudaErrorInsufficientDriver\)"):
-        device.found()
+        gpu.found()
 
 
 def test_no_gpu(monkeypatch):
     wheels(monkeypatch, "cupy-cuda12x")
     cupy(monkeypatch, 0)
     with pytest.raises(CompileError, match="no GPU; see that CUDA_VISIBLE_DEVICES"):
-        device.found()
+        gpu.found()
 
 
 def test_a_gpu(monkeypatch):
     wheels(monkeypatch, "cupy-cuda12x")
     cupy(monkeypatch, 1)
-    assert device.found() is sys.modules["cupy"]
+    assert gpu.found() is sys.modules["cupy"]
 
 
 def test_no_nvrtc(monkeypatch):

@@ -15,6 +15,7 @@ import leafgrad
 from leafgrad import backends
 from leafgrad.errors import CompileError
 from leafgrad_cuda import nvrtc
+from leafgrad_cuda.cubins import registers
 from leafgrad_cuda.plan import Plan
 
 try:
@@ -41,6 +42,22 @@ def kinds():
     yield "long sums", lambda x: x.sum() * 2, (leafgrad.rand(300, 300),)
     yield "integers", lambda t: (t * 3 - t // 2, t > 3, (t.to(leafgrad.int8) + 1).to(leafgrad.float64)), (t,)
     yield "lines", lambda x: x.cumsum(1), (x,)
+    yield "draws", lambda x: (leafgrad.nn.functional.dropout(x, 0.3) * 2, leafgrad.bernoulli(x[0], 0.5)), (x,)
+    yield "windows in a loop", windows, (leafgrad.rand(70, 4, 7), leafgrad.rand(4, 2, 3))
+    yield "windows", windows, (leafgrad.rand(3, 4, 9, 9), leafgrad.rand(4, 2, 3, 3))
+
+
+def windows(x, w):
+    """Convolutions and pooling, with their gradients."""
+    F = leafgrad.nn.functional
+    n = x.ndim - 2
+    x, w = x.detach().requires_grad_(), w.detach().requires_grad_()
+    y = [F.conv1d, F.conv2d][n - 1](x, w, padding=1, stride=2, groups=2)
+    y = [F.conv_transpose1d, F.conv_transpose2d][n - 1](y, w, groups=2)
+    y = [F.max_pool1d, F.max_pool2d][n - 1](y, 3, 2, 1)
+    y = [F.avg_pool1d, F.avg_pool2d][n - 1](y, 2, 1, 1)
+    y = [F.adaptive_avg_pool1d, F.adaptive_avg_pool2d][n - 1](y, 3)
+    return leafgrad.autograd.grad((y * y).sum(), [x, w])
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -88,7 +105,9 @@ def test_registers_do_not_spill(size, architecture, tmp_path):
     told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     assert told.count("Compiling entry function 'lg_loop") == 1
     assert set(re.findall(r"(\d+) bytes spill", told)) == {"0"}
-    assert max(map(int, re.findall(r"Used (\d+) registers", told))) <= 255
+    used = re.findall(r"function '(lg_\w+)'.*?Used (\d+) registers", told, re.DOTALL)
+    assert registers((tmp_path / "kernels.cubin").read_bytes()) == {name: int(count) for name, count in used}
+    assert max(int(count) for _, count in used) <= 255
 
 
 def constants(names):

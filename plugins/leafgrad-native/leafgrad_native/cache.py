@@ -17,13 +17,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from leafgrad.lowering.folder import Folder, RefusedFolder, folders, trim
 from leafgrad_native.compiler import SUFFIX, CompilationFailed, Compiler, compiler, limit, processor, tail, unloaded
-from leafgrad_native.folder import Folder, RefusedFolder, folders, remove
 from leafgrad_native.loading import check, loads_elsewhere, unload
 
 FORMAT = 2  # raise it when what an entry is changes
-MEGABYTES = 256.0  # that the cache may take up
-STALE = 3600.0  # seconds after which a file that nobody finished is removed
 
 
 class Library(ctypes.CDLL):
@@ -70,7 +68,7 @@ def library(source: str, name: str, symbols: Sequence[str] = (), sides: int = 1)
     """
     chosen = compiler()
     entry = f"{name}-{key(source, chosen)}"
-    for folder in folders():
+    for folder in folders("native"):
         try:
             return _find(folder, entry) or _make(folder, entry, source, symbols, chosen, sides)
         except RefusedFolder:
@@ -148,33 +146,3 @@ def _check(made: Path, symbols: Sequence[str], chosen: Compiler) -> None:
 
 def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def trim(folder: Folder) -> None:
-    """Remove the entries that were not used for longest, until the others fit; and what was never finished."""
-    groups: dict[str, list[tuple[Path, os.stat_result]]] = {}
-    for path in folder.path.iterdir():
-        with suppress(OSError):
-            status = path.stat()
-            if path.name.startswith("temp-"):
-                if time.time() - status.st_mtime > STALE:
-                    remove(path)
-            elif not path.name.startswith(("lock-", "compiler-")):
-                groups.setdefault(path.stem, []).append((path, status))
-    size = sum(status.st_size for files in groups.values() for _, status in files)
-    most = megabytes() * 2**20
-    for files in sorted(groups.values(), key=lambda files: max(status.st_mtime for _, status in files)):
-        if size <= most:
-            break
-        size -= sum(status.st_size for _, status in files)
-        for path, _ in files:
-            with suppress(OSError):
-                path.unlink()
-
-
-def megabytes() -> float:
-    """Megabytes that the cache may take up: ``LEAFGRAD_CACHE_LIMIT``, else 256."""
-    try:
-        return max(0.0, float(os.environ.get("LEAFGRAD_CACHE_LIMIT") or MEGABYTES))
-    except ValueError:
-        return MEGABYTES

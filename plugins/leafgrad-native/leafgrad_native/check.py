@@ -15,10 +15,10 @@ import numpy as np
 from leafgrad.compile.ir import edges, rounding
 from leafgrad.compile.ir.graph import Equation, Given, Graph, Source, Value
 from leafgrad.compile.ir.replay import run_equation
+from leafgrad.lowering.folder import RefusedFolder
 from leafgrad.lowering.stages import CPhase
 from leafgrad_native import pool
 from leafgrad_native.cache import Library
-from leafgrad_native.folder import RefusedFolder
 
 if TYPE_CHECKING:
     from leafgrad.compile.numpy.executor import NumpyProgram

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leafgrad import forks
+from leafgrad.lowering.folder import Folder, RefusedFolder, folders
 from leafgrad_native import parts
-from leafgrad_native.folder import Folder, RefusedFolder, folders
 from leafgrad_native.loading import loads_elsewhere
 from leafgrad_native.target import features
 
@@ -160,7 +160,7 @@ def tried(command: tuple[str, ...], file: Path) -> Compiler:
         raise CompilationFailed(f"{' '.join(command)}: {error.strerror}") from None
     facts = [FORMAT, SAFE, NATIVE, command, str(file), status.st_mtime_ns, status.st_size, processor()]
     identity = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
-    for folder in folders():
+    for folder in folders("native"):
         try:
             return _remembered(folder, identity) or _try(command, identity, folder)
         except RefusedFolder:

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from leafgrad.lowering.kernels import LOOK, Draw
 from leafgrad_native.blocks import short
 from leafgrad_native.writer import Writer
 
-LARGEST = 1 << 24  # one more than what 24 bits hold
-
-
-def bound(p: float) -> int:
-    """The numbers of 24 bits below it are those that NumPy finds, over 2**24 and in float32, less than ``p``."""
-    return min(LARGEST, max(0, math.ceil(float(np.float32(p)) * LARGEST)))
-
 
 def write(w: Writer, draw: Draw) -> None:
     """The elements of a whole array, or of the rows of a chunk."""
-    equation, out = draw.maker, draw.target
+    out = draw.target
     name, total = w.names[out.root], math.prod(out.shape)
     size, step = (math.prod(out.shape[1:]), w.chunk) if w.chunk else (1, 1)
     first, end = "0", "n" if w.chunk else str(total)
@@ -28,7 +19,7 @@ def write(w: Writer, draw: Draw) -> None:
         first, end = w.stretches(first, end, max(1, LOOK // max(1, size)))
     call = f"lg_bernoulli_{short(out.root.dtype)}({name} + {out.offset} + {first}, *key"
     begin = f"({'lo + ' if w.chunk else ''}{first}) * {size}L"
-    w.add(f"{call}, {bound(equation.params['p'])}u, {begin}, ({end} - {first}) * {size}L, {size}L, {step}L);")
+    w.add(f"{call}, {draw.bound}u, {begin}, ({end} - {first}) * {size}L, {size}L, {step}L);")
     if w.chunk:
         w.loop("i", size)
         w.add(f"for (long p = n; p < m; p++) {name}[i * {step}L + p] = 0;")

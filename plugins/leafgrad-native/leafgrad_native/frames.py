@@ -1,8 +1,7 @@
-"""Where the outputs of a convolution find what they read: lines of taps, and frames in memory."""
+"""Frames in memory, in which the outputs of a convolution find what they read."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,33 +9,11 @@ from typing import NamedTuple
 from leafgrad.compile.ir.graph import Equation
 from leafgrad.lowering import forms
 from leafgrad.lowering.forms import Form, Root
-from leafgrad.lowering.kernels import Convolve, Line
+from leafgrad.lowering.sweeps import Line
 from leafgrad_native.blocks import lanes
 
 # Elements of kernels up to which C is faster than the products of NumPy's BLAS, which works on larger blocks; measured.
 MOST = {"gather": 1 << 18, "spread": 1 << 18, "taps": 1 << 14}
-PARTS = 64  # sweeps of one spread
-
-
-def gathering(windows: Sequence[Sequence[int]]) -> list[Line]:
-    """The lines of a convolution."""
-    _, kernel, stride, padding, dilation, size = windows
-    return [Line(*sizes) for sizes in zip(size, kernel, [-p for p in padding], stride, dilation, strict=True)]
-
-
-def spreading(windows: Sequence[Sequence[int]]) -> list[tuple[Line, ...]]:
-    """The lines of its transpose: places that are a stride apart have the same taps, and are a sweep of their own."""
-    found = []
-    for n, k, s, p, d, _ in zip(*windows, strict=True):
-        common = math.gcd(s, d)
-        lines = []
-        for r in range(min(s, n)):
-            taps = [t for t in range(k) if (r + p - t * d) % s == 0]
-            first = taps[0] if taps else 0
-            start = (r + p - first * d) // s
-            lines.append(Line(-(-(n - r) // s), len(taps), start, 1, -d // common, r, s, first, s // common))
-        found.append(lines)
-    return list(itertools.product(*found))
 
 
 class Frame(NamedTuple):
@@ -105,32 +82,17 @@ def layout(kind: str, chunk: int, sweeps: list[tuple[Line, ...]], batch: int) ->
     return Layout(sweeps, frame(sweeps, unit, sweeps[0][-1].step), -(-row * unit // size) * size)
 
 
-def fits(kind: str, windows: Sequence[Sequence[int]], e: Equation) -> bool:
-    """Whether C is worth it: not for kernels that fill the cache, and strides that leave much apart."""
+def fits(kind: str, e: Equation) -> bool:
+    """Whether C is worth it: not for kernels that fill the cache."""
     kernel = e.out if kind == "taps" else e.values[1]
-    return math.prod(kernel.shape) <= MOST[kind] and (kind != "spread" or math.prod(windows[2]) <= PARTS)
+    return math.prod(kernel.shape) <= MOST[kind]
 
 
-def convolve(
-    e: Equation,
-    sources: tuple[Form, ...],
-    target: Form,
-    kind: str,
-    windows: Sequence[Sequence[int]],
-    groups: int,
-    chunk: bool,
-) -> Convolve:
-    """The kernel of an equation, with memory for what it needs on the way."""
-    x = sources[0]
+def scratch(x: Form, outputs: int, sweeps: list[tuple[Line, ...]], chunk: bool) -> tuple[Form, ...]:
+    """Memory for the frame of x and, of whole arrays, for runs of so many channels of outputs."""
     dtype, channels = x.root.dtype, x.shape[1]
-    sweeps = spreading(windows) if kind == "spread" else [tuple(gathering(windows))]
     found = layout(dtype, int(chunk), sweeps, x.shape[0])
     elements = found.frame.channel * channels
     if chunk:
-        scratch = [forms.full(Root((x.shape[0], elements), dtype, 0))]
-    else:
-        runs = found.rows * (sources[1] if kind == "taps" else target).shape[1]
-        scratch = [forms.full(Root((size,), dtype)) for size in (elements + found.longest, runs)]
-    pairs = sum(math.prod(line.size * line.taps for line in lines) for lines in sweeps)
-    outputs = (sources[1] if kind == "taps" else target).shape[1]
-    return Convolve(e, sources, target, sweeps, groups, kind, pairs * channels * outputs // groups, tuple(scratch))
+        return (forms.full(Root((x.shape[0], elements), dtype, 0)),)
+    return tuple(forms.full(Root((size,), dtype)) for size in (elements + found.longest, found.rows * outputs))

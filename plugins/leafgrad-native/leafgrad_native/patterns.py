@@ -21,8 +21,9 @@ from leafgrad.lowering.patterns import (
     view,
 )
 from leafgrad.lowering.product_patterns import contraction, product
+from leafgrad.lowering.window_patterns import numbered, windowed
 from leafgrad_native.scan_patterns import scan
-from leafgrad_native.window_patterns import convolution, numbered, windowed
+from leafgrad_native.window_patterns import convolution
 
 __all__ = [
     "along", "constant", "contraction", "convolution", "draw", "elementwise", "filled", "join", "lookup", "normalized",

@@ -21,7 +21,7 @@ from leafgrad_native.writer import SIMD, Writer
 def write(w: Writer, scan: Scan) -> None:
     """All steps for the rows of a thread."""
     steps, rows, _ = scan.target.shape
-    most = block(scan.product.shape[1] // lanes(scan.target.root.dtype))[1]
+    most = block(product(scan).shape[1] // lanes(scan.target.root.dtype))[1]
     size, more = divmod(rows, -(-rows // most))
     start, stop = w.ends(-(-rows // most))
     w.add(f"const long begin = {start}, end = {stop};")
@@ -36,6 +36,11 @@ def write(w: Writer, scan: Scan) -> None:
     w.close(3)
 
 
+def product(scan: Scan) -> Form:
+    """Memory for the matrix times what the step before left."""
+    return scan.scratch[0]
+
+
 def elements(w: Writer, scan: Scan) -> None:
     """Open the loops over a thread's rows and their elements."""
     w.open("for (long lg_r = lg_first_row; lg_r < lg_last_row; lg_r++) {")
@@ -45,7 +50,8 @@ def elements(w: Writer, scan: Scan) -> None:
 
 def stepped(w: Writer, scan: Scan) -> None:
     """The statements of a step, which know arrays as macros of a part."""
-    macros = {f"{name}(part)": element(w, scan, form, "(part)") for name, form in scan.known.items()}
+    known = {**scan.known, "across": product(scan)}
+    macros = {f"{name}(part)": element(w, scan, form, "(part)") for name, form in known.items()}
     macros |= {name: element(w, scan, form) for name, form in scan.carried.items()}
     macros["real"] = C_TYPES[scan.target.root.dtype]
     for name, text in macros.items():
@@ -78,12 +84,12 @@ def begun(w: Writer, scan: Scan) -> None:
 
 def multiplied(w: Writer, scan: Scan, cut: Sequence[tuple[int, int]]) -> None:
     """``across``: the matrix times the first result of the step before, or times what comes first."""
-    panels, (_, columns), t = scan.panels, scan.product.shape, C_TYPES[scan.target.root.dtype]
+    panels, (_, columns), t = scan.matrix, product(scan).shape, C_TYPES[scan.target.root.dtype]
     time, *steps = (int(s or 0) for s in scan.target.strides)
     earlier = "(lg_t + 1)" if scan.step.reverse else "(lg_t - 1)"
     before = f"{w.names[scan.target.root]} + {linear(scan.target.offset, [time], [earlier])}"
     if scan.step.first is None:
-        rows = f"{w.names[scan.product.root]} + lg_first_row * {columns}L"
+        rows = f"{w.names[product(scan).root]} + lg_first_row * {columns}L"
         w.add(f"if (!lg_s) memset({rows}, 0, (lg_last_row - lg_first_row) * {columns}L * sizeof({t}));")
         w.open("else {")
         w.add(f"const {t} *from = {before}; const long by = {steps[0]}, next = {steps[1]};")
@@ -110,9 +116,9 @@ def multiplied(w: Writer, scan: Scan, cut: Sequence[tuple[int, int]]) -> None:
 
 def rows_of(w: Writer, scan: Scan, height: int) -> None:
     """So many rows of the product with a panel, from row r on."""
-    kind, (_, inner, wide) = scan.target.root.dtype, scan.panels.shape
-    t, v, size, columns = C_TYPES[kind], vector(kind), lanes(kind), scan.product.shape[1]
-    vectors, rows, out = wide // size, range(height), w.names[scan.product.root]
+    kind, (_, inner, wide) = scan.target.root.dtype, scan.matrix.shape
+    t, v, size, columns = C_TYPES[kind], vector(kind), lanes(kind), product(scan).shape[1]
+    vectors, rows, out = wide // size, range(height), w.names[product(scan).root]
     w.add(f"{v} {', '.join(f'a{r}[{vectors}] = {{{{0}}}}' for r in rows)};")
     w.open(f"for (long k = 0; k < {inner}; k++) {{")
     for line in accumulated(kind, [f"from[(r + {r}) * by + k * next]" for r in rows], vectors, f"column + k * {wide}"):

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from leafgrad.compile.ir.graph import Equation
-from leafgrad.lowering.expressions import C_TYPES, FLOATS
+from leafgrad.lowering.expressions import C_TYPES
 from leafgrad.lowering.forms import Form
 from leafgrad.lowering.kernels import Slide
 from leafgrad.lowering.strides import linear
 from leafgrad_native.blocks import short
 from leafgrad_native.writer import Writer
-
-
-def fits(kind: str, windows: Sequence[Sequence[int]], e: Equation) -> bool:
-    """Whether C computes it: of floats, and where each window has an element."""
-    x, out = e.values[0].dtype, e.out.dtype
-    return x in FLOATS and (out == x or kind == "argmax") and ("max" not in kind or all(map(seen, *windows)))
-
-
-def seen(n: int, kernel: int, stride: int, padding: int, dilation: int, size: int) -> bool:
-    """Whether each window has an element that is no padding, along one dimension."""
-    starts = (u * stride - padding for u in range(size))
-    return all(any(0 <= at + t * dilation < n for t in range(kernel)) for at in starts)
 
 
 def write(w: Writer, kernel: Slide) -> None:

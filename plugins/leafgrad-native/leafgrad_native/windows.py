@@ -13,8 +13,9 @@ from collections.abc import Sequence
 
 from leafgrad.lowering.expressions import C_TYPES
 from leafgrad.lowering.forms import Form
-from leafgrad.lowering.kernels import Convolve, Line
+from leafgrad.lowering.kernels import Convolve
 from leafgrad.lowering.strides import linear
+from leafgrad.lowering.sweeps import Line
 from leafgrad_native.blocks import ROWS, accumulated, blocks, lanes, loose, tree, vector
 from leafgrad_native.contractions import SIDE
 from leafgrad_native.frames import Frame, Layout, layout

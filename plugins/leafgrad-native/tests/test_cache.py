@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from leafgrad_native import cache, folder
+from leafgrad.lowering import folder
+from leafgrad_native import cache
 from leafgrad_native.cache import library
 from leafgrad_native.compiler import SUFFIX, CompilationFailed, Compiler, NoCompiler, compiler
 
@@ -30,9 +31,9 @@ def home(tmp_path, monkeypatch):
     """An empty cache."""
     monkeypatch.setenv("LEAFGRAD_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("LEAFGRAD_CACHE_LIMIT", raising=False)
-    folder._temporary.cache_clear()
+    folder.of_process.cache_clear()
     yield tmp_path / "cache" / "native"
-    folder._temporary.cache_clear()
+    folder.of_process.cache_clear()
 
 
 @pytest.fixture
@@ -209,8 +210,8 @@ def test_the_temporary_folder_goes_with_the_process(tmp_path, monkeypatch, start
     monkeypatch.setenv("LEAFGRAD_CACHE", str(tmp_path / "cache"))
     process = start(
         "import warnings; warnings.simplefilter('ignore')\n"
-        "from leafgrad_native import cache, folder\n"
-        f"assert cache.library({SOURCE!r}, 'test').f() == 42; print(folder._temporary().path)",
+        "from leafgrad.lowering import folder\nfrom leafgrad_native import cache\n"
+        f"assert cache.library({SOURCE!r}, 'test').f() == 42; print(folder.of_process().path)",
         stdout=subprocess.PIPE,
     )
     path = process.communicate()[0].strip()

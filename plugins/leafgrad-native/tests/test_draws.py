@@ -11,8 +11,8 @@ import pytest
 import leafgrad
 from leafgrad import nn
 from leafgrad.backends.numpy import philox_bernoulli
-from leafgrad.lowering.kernels import Draw
-from leafgrad_native import draws
+from leafgrad.lowering import kernels
+from leafgrad.lowering.kernels import Draw, bound
 from leafgrad_native.compiler import NoCompiler, compiler
 
 try:
@@ -61,7 +61,7 @@ def test_bits_are_those_of_eager(shape, dtype):
 def test_the_bound_of_a_probability_is_numpys(p):
     numbers = np.unique(np.clip([0, 1, p * 2**24 - 1, p * 2**24, p * 2**24 + 1, 2**24 - 1], 0, 2**24 - 1).astype(int))
     smaller = (numbers / 2**24).astype(np.float32) < p
-    np.testing.assert_array_equal(numbers < draws.bound(p), smaller)
+    np.testing.assert_array_equal(numbers < bound(p), smaller)
 
 
 def perceptron(rows, dtype=leafgrad.float32):
@@ -157,7 +157,7 @@ def test_a_draw_of_nothing_takes_one_key_as_in_eager():
 
 
 def test_wrong_bits_are_refused(monkeypatch):
-    monkeypatch.setattr(draws, "bound", lambda p: math.ceil(p * 2**23))
+    monkeypatch.setattr(kernels, "bound", lambda p: math.ceil(p * 2**23))
     x = leafgrad.ones(40, 3)
     c = leafgrad.compile(lambda x: leafgrad.bernoulli(x, 0.625) * x, executor="native")
     leafgrad.manual_seed(2)

@@ -8,11 +8,11 @@ import pytest
 import leafgrad
 from leafgrad import nn
 from leafgrad.lowering.kernels import Convolve, Slide
+from leafgrad.lowering.window_patterns import seen
 from leafgrad.ops import convolution, cumulative, windows
 from leafgrad.ops.geometry import window_count
 from leafgrad.ops.windows import Windows
 from leafgrad_native.compiler import NoCompiler, compiler
-from leafgrad_native.sliding import seen
 
 try:
     compiler()

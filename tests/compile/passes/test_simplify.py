@@ -34,6 +34,7 @@ from compile.passes.graphs import (
     total,
 )
 
+import leafgrad
 from leafgrad.compile.passes import (
     factor_sums,
     fold_constants,
@@ -335,3 +336,15 @@ def test_settle_signs():
     graph = apply(simplify, program(lambda x: (x * -2.0).sin(), A), (A,))
     assert names(graph) == ["mul", "neg", "sin"]
     assert names(apply(settle_signs, graph, (A,))) == ["mul", "sin"]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: x * 60000.0 * 2, lambda x: x / 3e4 / 3, lambda x: (x * 0.001) * 0.001 * 3, lambda x: -x / 1e6 * 5],
+)
+def test_factors_that_overflow_in_float16_stay_apart(function):
+    x = leafgrad.tensor([1.0, -60000.0, 0.0, 3e-3], dtype=leafgrad.float16)
+    run = leafgrad.compile(function, executor="replay")
+    with np.errstate(all="ignore"):
+        for _ in range(2):
+            np.testing.assert_allclose(run(x).numpy(), function(x).numpy(), rtol=2e-3)

@@ -160,7 +160,7 @@ def is_sum(e: Equation) -> bool:
     """
     if e.op not in (add, sub, neg, mul) or e.out.dtype not in ("float32", "float64"):
         return False
-    if e.op is mul and (isinstance(e.inputs[1], Value) or not regroups(plain_number(e.inputs[1]) or 0)):
+    if e.op is mul and (isinstance(e.inputs[1], Value) or not regroups(plain_number(e.inputs[1]) or 0, e)):
         return False
     if not all(isinstance(x, Value) or plain_number(x) for x in e.inputs):
         return False

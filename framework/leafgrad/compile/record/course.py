@@ -43,6 +43,15 @@ def as_input(number: float, kind: Kind) -> Any:
     return backends.by_device_type(device).asarray(number, dtype, index)
 
 
+def as_inputs(numbers: Sequence[float], kind: Kind) -> list[Any]:
+    """Numbers as arrays, which take one copy to another device."""
+    dtype, (device, index) = kind
+    if device == "cpu" or len(numbers) == 1:
+        return [as_input(number, kind) for number in numbers]
+    together = backends.by_device_type(device).asarray(numbers, dtype, index)
+    return [together[k, ...] for k in range(len(numbers))]
+
+
 class Course:
     """Follows a guide, and leaves one.
 

@@ -28,7 +28,7 @@ from leafgrad.compile.ir.graph import (
     Value,
     Write,
 )
-from leafgrad.compile.record.course import as_input
+from leafgrad.compile.record.course import Kind, as_input, as_inputs
 from leafgrad.compile.record.effects import complete
 from leafgrad.compile.record.guide import Guide, same, same_program
 from leafgrad.compile.record.symbolic import text_of
@@ -377,13 +377,17 @@ class NumberInputs:
     def __call__(self, numbers: Sequence[float]) -> list[Any]:
         """The array of each of the first numbers."""
         found, pairs = [], self.last
+        due: dict[Kind, list[int]] = {}
         for k, kind in enumerate(self.kinds):
             number = numbers[k]
             last, array = pairs[k]
             if number != last or not number:  # -0.0 equals 0.0
-                array = as_input(float(number), kind)
-                pairs[k] = number, array  # in one piece, since threads may call at once
+                due.setdefault(kind, []).append(k)
             found.append(array)
+        for kind, ks in due.items():
+            for k, array in zip(ks, as_inputs([float(numbers[k]) for k in ks], kind), strict=True):
+                found[k] = array
+                pairs[k] = numbers[k], array  # in one piece, since threads may call at once
         return found
 
 

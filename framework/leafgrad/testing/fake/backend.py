@@ -24,6 +24,8 @@ _PLUGIN_NAME: Final = "fake-device"
 class FakeGenerator(Generator):
     """NumPy's generator, with its numbers brought to the stand-in device."""
 
+    stream = NumpyGenerator.stream
+
     def __init__(self, index: int) -> None:
         self._index = index
         self._host = NumpyGenerator()
@@ -58,6 +60,9 @@ class FakeGenerator(Generator):
     def bernoulli(self, p: Any, shape: Sequence[int], dtype: str) -> Any:
         return self._bring(self._host.bernoulli(reveal(p, []), shape, dtype))
 
+    def words(self, count: int) -> tuple[int, int]:
+        return self._host.words(count)
+
     def _bring(self, hidden: Any) -> FakeArray:
         return new_array(hidden, index=self._index)
 
@@ -86,6 +91,7 @@ class FakeBackend(Backend):
     device_type = "fake"
     xp = Namespace(np)
     array_type = FakeArray
+    deferred = True
 
     def device_count(self) -> int:
         return DEVICES
@@ -102,6 +108,7 @@ class FakeBackend(Backend):
             return new_array(np.array(array))
 
     def to_host(self, array: FakeArray) -> Any:
+        self.settle(array._index)
         return waited(array, "to_host").copy()
 
     def asarray(self, value: Any, dtype: str | None = None, index: int = 0) -> FakeArray:
@@ -130,8 +137,10 @@ class FakeBackend(Backend):
 
     def synchronize(self, index: int = 0) -> None:
         SYNCS.append(f"synchronize(fake:{index})")
+        self.settle(index)
 
     def item(self, array: FakeArray) -> bool | int | float | complex:
+        self.settle(array._index)
         scalar: bool | int | float | complex = array.item()
         return scalar
 

@@ -12,6 +12,7 @@ typedef int int32_t;
 typedef long long int64_t;
 typedef unsigned char uint8_t;
 typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t;
 #ifndef INFINITY
 #define INFINITY __int_as_float(0x7f800000)
 #endif
@@ -31,6 +32,26 @@ typedef LG_INDEX INDEX;
 #define SHARED extern __shared__ __align__(16) char shared[];
 #define EACH if (const int t = threadIdx.x; true)
 #define BARRIER __syncthreads();
+#define LG_UPPER(x, y) __umul64hi(x, y)
+#define LG_LARGEST(place, x) atomicMax((unsigned long long *)(place), (unsigned long long)(x))
+/* float16, which is stored so, and computed with as float. The constructors are explicit: no number becomes one unasked. */
+struct lg_f16 {
+    unsigned short bits;
+    lg_f16() = default;
+    template <typename integer> __device__ explicit lg_f16(integer x) : lg_f16((float)x) {}
+    __device__ explicit lg_f16(float x) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x)); }
+    __device__ explicit lg_f16(double x) { asm("cvt.rn.f16.f64 %0, %1;" : "=h"(bits) : "d"(x)); }
+    __device__ operator float() const {
+        float x;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+        return x;
+    }
+    __device__ lg_f16 &operator=(float x) { return *this = lg_f16(x); }
+    __device__ lg_f16 &operator+=(float x) { return *this = lg_f16((float)*this + x); }
+    __device__ lg_f16 &operator-=(float x) { return *this = lg_f16((float)*this - x); }
+    __device__ lg_f16 &operator*=(float x) { return *this = lg_f16((float)*this * x); }
+    __device__ lg_f16 &operator/=(float x) { return *this = lg_f16((float)*this / x); }
+};
 #else
 #include <math.h>
 #include <stdint.h>
@@ -38,6 +59,7 @@ typedef LG_INDEX INDEX;
 #define LG_FUNCTION static inline
 #define LG_SHARED static
 typedef LG_INDEX INDEX;
+#define lg_f16 _Float16
 typedef struct {
     const int32_t *blocks; /* the order of blocks */
     const int32_t *threads; /* orders of threads, one after the other */
@@ -58,6 +80,8 @@ typedef struct {
 #define SHARED int phase_ = 0; (void)shared; (void)phase_; (void)BLOCK;
 #define EACH for (int i_ = 0, t; i_ < THREADS && ((t = launch->threads[phase_ % launch->orders * THREADS + i_]), 1); i_++)
 #define BARRIER phase_++;
+#define LG_UPPER(x, y) ((uint64_t)((unsigned __int128)(x) * (y) >> 64))
+#define LG_LARGEST(place, x) (*(place) = *(place) < (x) ? (x) : *(place))
 #endif
 
 /* ---- functions of C expressions: nan goes through all of them, as it does in NumPy -------------------------------- */
@@ -124,9 +148,45 @@ typedef struct {
 LG_MATHS(f32, float, LG_F32)
 LG_MATHS(f64, double, LG_F64)
 
-/* An element that an op refuses: the program ends, and the op itself says why. */
-#define lg_refused_f32(x) ((x) != 0 ? (*flag = 2, 0.0f) : 0.0f)
-#define lg_refused_f64(x) ((x) != 0 ? (*flag = 2, 0.0) : 0.0)
+/* The program cannot go on: 24 bits for what the matter is, 40 for an index. The largest stays, in whatever order. */
+LG_FUNCTION void lg_fail(uint64_t *flag, int what, int64_t index) {
+    const int64_t most = 1LL << 39, bound = index < -most ? -most : index >= most ? most - 1 : index;
+    const uint64_t told = (uint64_t)(what + 1) << 40 | (uint64_t)(bound + most);
+    LG_LARGEST(flag, told);
+}
+#define lg_refused_f32(x) ((x) != 0 ? (lg_fail(flag, lg_which, 0), 0.0f) : 0.0f)
+#define lg_refused_f64(x) ((x) != 0 ? (lg_fail(flag, lg_which, 0), 0.0) : 0.0)
+
+/* Random numbers by a counter (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011),
+   as leafgrad.backends.contract.Generator.words explains: eight for a counter, or one. */
+LG_FUNCTION void lg_philox4x64(uint64_t key, uint64_t first, uint64_t number, uint32_t *out) {
+    uint64_t a = first + number + 1, b = 0, c = 0, d = 0, k = key, l = 0;
+    for (int round = 0; round < 10; round++) {
+        const uint64_t upper = LG_UPPER(a, 0xD2E7470EE14C6C93ULL), lower = a * 0xD2E7470EE14C6C93ULL;
+        a = LG_UPPER(c, 0xCA5A826395121157ULL) ^ b ^ k;
+        b = c * 0xCA5A826395121157ULL;
+        c = upper ^ d ^ l;
+        d = lower;
+        k += 0x9E3779B97F4A7C15ULL;
+        l += 0xBB67AE8584CAA73BULL;
+    }
+    out[0] = (uint32_t)a, out[1] = (uint32_t)(a >> 32), out[2] = (uint32_t)b, out[3] = (uint32_t)(b >> 32);
+    out[4] = (uint32_t)c, out[5] = (uint32_t)(c >> 32), out[6] = (uint32_t)d, out[7] = (uint32_t)(d >> 32);
+}
+LG_FUNCTION void lg_philox4x32(uint64_t key, uint64_t first, uint64_t number, uint32_t *out) {
+    uint32_t k = (uint32_t)key, l = (uint32_t)(key >> 32), c = 0, d = 0;
+    uint32_t a = (uint32_t)(first + number), b = (uint32_t)((first + number) >> 32);
+    for (int round = 0; round < 10; round++) {
+        const uint64_t p = (uint64_t)0xD2511F53U * a, q = (uint64_t)0xCD9E8D57U * c;
+        a = (uint32_t)(q >> 32) ^ b ^ k;
+        b = (uint32_t)q;
+        c = (uint32_t)(p >> 32) ^ d ^ l;
+        d = (uint32_t)p;
+        k += 0x9E3779B9U;
+        l += 0xBB67AE85U;
+    }
+    out[0] = a;
+}
 
 LG_FUNCTION float lg_nearest_bfloat16_f32(float x) {
     union { float number; uint32_t bits; } u;

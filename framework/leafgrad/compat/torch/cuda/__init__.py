@@ -5,14 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad import backends, devices
-from leafgrad.compat.absent import refused_class
+from leafgrad.compat.torch.cuda.streams import (
+    Event,
+    Stream,
+    StreamContext,
+    current_stream,
+    default_stream,
+    set_stream,
+    stream,
+)
 from leafgrad.tensor import random
 
 __all__ = [
     "Event",
     "OutOfMemoryError",
     "Stream",
+    "StreamContext",
     "current_device",
+    "current_stream",
+    "default_stream",
     "device",
     "device_count",
     "empty_cache",
@@ -35,13 +46,12 @@ __all__ = [
     "set_device",
     "set_rng_state",
     "set_rng_state_all",
+    "set_stream",
+    "stream",
     "synchronize",
 ]
 
-QUEUE = "operations run in the order in which they are called; torch.cuda.synchronize() waits for them"
-
 OutOfMemoryError = MemoryError
-Event, Stream = refused_class("torch.cuda.Event", QUEUE), refused_class("torch.cuda.Stream", QUEUE)
 
 
 def device_count() -> int:
@@ -97,7 +107,9 @@ def synchronize(device: Any = None) -> None:
 
 
 def empty_cache() -> None:
-    """Nothing to do: CuPy's memory pool serves every allocation of this process."""
+    """Give the memory that no array takes back to the devices; without one, nothing."""
+    if is_available():
+        backends.by_device_type("cuda").free_cache()
 
 
 def manual_seed(seed: int) -> None:
@@ -176,22 +188,42 @@ def get_arch_list() -> list[str]:
     return []
 
 
+def memory(device: Any) -> backends.DeviceMemory:
+    """What arrays take of a device; nothing where there is none."""
+    if not is_available():
+        return backends.DeviceMemory(0, 0, 0)
+    kind, index = devices.device("cuda" if device is None else device).resolve()
+    return backends.by_device_type(kind).memory(index)
+
+
 def memory_allocated(device: Any = None) -> int:
-    """0 where there is no CUDA device.
+    """Bytes of a device that arrays of this process take; 0 where there is none."""
+    return memory(device).used
 
-    Raises:
-        NotImplementedError: there is one, whose memory CuPy's pool knows.
+
+def memory_reserved(device: Any = None) -> int:
+    """Bytes of a device that this process holds, for arrays that are there or to come."""
+    return memory(device).held
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The most that `memory_allocated` was, since this was first asked or `reset_peak_memory_stats` was called.
+
+    Until then nothing counts peaks, which takes a little time at each allocation.
     """
-    if is_available():
-        raise NotImplementedError("memory_allocated: ask CuPy: cupy.get_default_memory_pool().used_bytes()")
-    return 0
+    return memory(device).most
 
 
-max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
+def max_memory_reserved(device: Any = None) -> int:
+    """What `memory_reserved` is: memory is held until `empty_cache`."""
+    return memory(device).held
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Nothing is counted."""
+    """Let `max_memory_allocated` count from what is allocated now."""
+    if is_available():
+        kind, index = devices.device("cuda" if device is None else device).resolve()
+        backends.by_device_type(kind).forget_peak(index)
 
 
 reset_max_memory_allocated = reset_peak_memory_stats

@@ -18,7 +18,8 @@ from leafgrad.ops.op import Op
 from leafgrad.ops.shape import expand
 from leafgrad.ops.trigonometric import tanh_slope
 
-SAFE = 2.0**40  # factors between 1 / SAFE and SAFE are regrouped: far from overflow and underflow
+# Factors between 1 / SAFE and SAFE are regrouped: far from overflow and underflow.
+SAFE = {"float16": 2.0**4, "float32": 2.0**40, "float64": 2.0**40}
 
 
 # ---- what rules ask ---------------------------------------------------------------------------------------------
@@ -53,13 +54,14 @@ def scaled(r: Rewriter, x: Operand | Equation) -> tuple[Value, float] | None:
     if e is None or not e.out.dtype.startswith("float"):
         return None
     y, c = e.inputs[0], plain_number(e.inputs[1])
-    if not isinstance(y, Value) or c is None or not regroups(c):
+    if not isinstance(y, Value) or c is None or not regroups(c, e):
         return None
     return y, c
 
 
-def regroups(c: float) -> bool:
-    return 1 / SAFE <= abs(c) <= SAFE
+def regroups(c: float, e: Equation) -> bool:
+    safe = SAFE.get(e.out.dtype, 1.0)
+    return 1 / safe <= abs(c) <= safe
 
 
 # ---- rules ------------------------------------------------------------------------------------------------------
@@ -135,7 +137,7 @@ def scale_rule(r: Rewriter, e: Equation, x: Operand, c: float) -> Value | None:
         return r.emit(neg, r.emit(mul, x, -c))
     if (u := negated(r, x)) is not None:
         return r.emit(neg, r.emit(mul, u, c))
-    if (found := scaled(r, x)) is not None and regroups(c) and regroups(found[1] * c):
+    if (found := scaled(r, x)) is not None and regroups(c, e) and regroups(found[1] * c, e):
         return r.emit(mul, found[0], found[1] * c)
     return None
 
@@ -143,7 +145,7 @@ def scale_rule(r: Rewriter, e: Equation, x: Operand, c: float) -> Value | None:
 def div_rule(r: Rewriter, e: Equation) -> Value | None:
     x, y = e.inputs
     c = plain_number(y)
-    if c is not None and regroups(c):
+    if c is not None and regroups(c, e):
         return r.emit(mul, x, 1 / c) if e.out.dtype.startswith("float") else None
     if (u := negated(r, x)) is not None:
         return r.emit(neg, r.emit(div, u, y))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from leafgrad_native import folder
-from leafgrad_native.folder import Folder, RefusedFolder, preferred
+from leafgrad.lowering import folder
+from leafgrad.lowering.folder import Folder, RefusedFolder, preferred
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="rights of POSIX")
 
@@ -62,11 +62,11 @@ def test_a_relative_cache_home_is_refused(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", "some/where")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RefusedFolder, match="XDG_CACHE_HOME: expected an absolute path, got 'some/where'"):
-        preferred()
-    folder._temporary.cache_clear()
+        preferred("native")
+    folder.of_process.cache_clear()
     with pytest.warns(RuntimeWarning, match="not kept for later processes: XDG_CACHE_HOME: expected an absolute path"):
-        (found,) = folder.folders()
+        (found,) = folder.folders("native")
     assert not list(tmp_path.iterdir())
     assert found.path != Path("some/where")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert preferred() == tmp_path / "leafgrad" / "native"
+    assert preferred("native") == tmp_path / "leafgrad" / "native"

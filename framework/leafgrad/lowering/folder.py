@@ -1,4 +1,4 @@
-"""Folders of this user's own, in which files are whole or not there at all."""
+"""Folders of this user's own for compiled code, in which files are whole or not there at all."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from pathlib import Path
 
 if sys.platform != "win32":
     import fcntl
+
+
+MEGABYTES = 256.0  # that a cache may take up
+STALE = 3600.0  # seconds after which a file that nobody finished is removed
 
 
 class RefusedFolder(OSError):
@@ -178,14 +182,14 @@ else:
         fcntl.flock(file, fcntl.LOCK_UN)
 
 
-def preferred() -> Path:
-    """``LEAFGRAD_CACHE``, else leafgrad/native where this system keeps a user's caches.
+def preferred(kind: str) -> Path:
+    """The cache for code of a kind: in ``LEAFGRAD_CACHE``, else in leafgrad where this system keeps a user's caches.
 
     Raises:
         RefusedFolder: ``XDG_CACHE_HOME`` is relative, which its specification does not allow. RuntimeError: no home.
     """
     if chosen := os.environ.get("LEAFGRAD_CACHE"):
-        return Path(chosen) / "native"
+        return Path(chosen) / kind
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
     elif sys.platform == "darwin":
@@ -194,13 +198,13 @@ def preferred() -> Path:
         base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         if not os.path.isabs(base):
             raise RefusedFolder(f"XDG_CACHE_HOME: expected an absolute path, got {base!r}")
-    return Path(base) / "leafgrad" / "native"
+    return Path(base) / "leafgrad" / kind
 
 
-def folders() -> Iterator[Folder]:
-    """The cache; and for whom it is not enough, a folder that lasts as long as the process."""
+def folders(kind: str) -> Iterator[Folder]:
+    """The cache for code of a kind; and for whom it is not enough, a folder that lasts as long as the process."""
     try:
-        path = preferred()
+        path = preferred(kind)
         yield Folder(path)
     except (RefusedFolder, RuntimeError) as error:  # no home
         reason = str(error)
@@ -211,7 +215,8 @@ def folders() -> Iterator[Folder]:
 
 
 @cache
-def _temporary() -> Folder:
+def of_process() -> Folder:
+    """A folder that lasts as long as the process."""
     path = tempfile.mkdtemp(prefix="leafgrad-")
     atexit.register(_remove, path, os.getpid())
     return Folder(Path(path))
@@ -224,10 +229,40 @@ def _remove(path: str, owner: int) -> None:
 
 def temporary(reason: str) -> Folder:
     """Says why, once."""
-    if not _temporary.cache_info().currsize:
+    if not of_process.cache_info().currsize:
         warnings.warn(
             f"compiled code is not kept for later processes: {reason}; LEAFGRAD_CACHE may name a folder for it",
             RuntimeWarning,
             stacklevel=2,
         )
-    return _temporary()
+    return of_process()
+
+
+def trim(folder: Folder) -> None:
+    """Remove the entries that were not used for longest, until the others fit; and what was never finished."""
+    groups: dict[str, list[tuple[Path, os.stat_result]]] = {}
+    for path in folder.path.iterdir():
+        with suppress(OSError):
+            status = path.stat()
+            if path.name.startswith("temp-"):
+                if time.time() - status.st_mtime > STALE:
+                    remove(path)
+            elif not path.name.startswith(("lock-", "compiler-")):
+                groups.setdefault(path.stem, []).append((path, status))
+    size = sum(status.st_size for files in groups.values() for _, status in files)
+    most = megabytes() * 2**20
+    for files in sorted(groups.values(), key=lambda files: max(status.st_mtime for _, status in files)):
+        if size <= most:
+            break
+        size -= sum(status.st_size for _, status in files)
+        for path, _ in files:
+            with suppress(OSError):
+                path.unlink()
+
+
+def megabytes() -> float:
+    """Megabytes that the cache may take up: ``LEAFGRAD_CACHE_LIMIT``, else 256."""
+    try:
+        return max(0.0, float(os.environ.get("LEAFGRAD_CACHE_LIMIT") or MEGABYTES))
+    except ValueError:
+        return MEGABYTES
