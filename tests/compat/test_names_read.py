@@ -9,6 +9,8 @@ import pytest
 import leafgrad as lg
 from leafgrad.compat import as_torch
 
+TESTS = "compat.checks"
+
 
 @pytest.fixture
 def torch():

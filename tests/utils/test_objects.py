@@ -16,6 +16,8 @@ from leafgrad.utils import structure, trust
 from leafgrad.utils.bounds import Bounds
 from leafgrad.utils.serialization import load, save
 
+TESTS = "utils.pickles utils.trust utils.unloaded"
+
 
 class Rule(enum.Enum):
     FAST = 1

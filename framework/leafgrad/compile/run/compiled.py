@@ -23,13 +23,14 @@ from leafgrad.compile.record.lazy import LazyRecorder, Parts
 from leafgrad.compile.record.trace import recording
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import COLLECTOR, Watch
-from leafgrad.compile.run.call import Call, Failed, Strayed
+from leafgrad.compile.run.call import Call, Failed
 from leafgrad.compile.run.checked import asked
 from leafgrad.compile.run.closing import Attempt
 from leafgrad.compile.run.explain import Explanation, explanation
 from leafgrad.compile.run.followed import Followed, Unfollowed
 from leafgrad.compile.run.following import Following
 from leafgrad.compile.run.misses import Misses, kind_of
+from leafgrad.compile.run.numbers import Strayed
 from leafgrad.compile.run.pace import Pace
 from leafgrad.compile.run.runner import Runner
 from leafgrad.errors import CompileError, TraceError
