@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from operator import attrgetter
 from typing import Any
 
@@ -86,9 +86,8 @@ def point(table: Any, arrays: list[Any]) -> None:
         arrays[k] = arrays[k].copy("C")
 
 
-def through_objects(table: Any, arrays: list[Any], first: int) -> int:
-    """The number of the first array that C cannot walk; addresses of those before it, read from array objects."""
-    return pool.point(arrays, table, first, DATA, FLAGS)
+through_objects: Callable[[Any, list[Any], int], int] = partial(pool.point, data=DATA, flags=FLAGS)
+"""The number of the first array that C cannot walk; addresses of those before it, read from array objects."""
 
 
 def through_interface(table: Any, arrays: list[Any], first: int) -> int:

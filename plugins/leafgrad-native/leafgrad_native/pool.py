@@ -54,7 +54,7 @@ def _point() -> Any:
     return made(("lg_point", _library()))
 
 
-def point(arrays: list[Any], table: Any, first: int, data: int, flags: int) -> int:
+def point(table: Any, arrays: list[Any], first: int, data: int, flags: int) -> int:
     """The number of the first array, from ``first`` on, whose elements do not lie in order, or how many there are.
 
     The addresses of those before it are written into ``table``. ``data`` and ``flags`` say where in an array object its

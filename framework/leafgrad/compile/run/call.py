@@ -277,7 +277,7 @@ class Call:
                 results.append(made[o.index])
             else:
                 results.append(self.tensor(o.source, leaves) if o.late else early[o.source])
-        return unflatten(self.structure, iter(results))
+        return results[0] if self.structure is None else unflatten(self.structure, iter(results))
 
     def owner(self, source: Argument | Captured, leaves: Leaves) -> Any:
         """The tensor that a source stands for."""

@@ -105,7 +105,8 @@ class Compiled(Generic[P, R]):
                 "leafgrad.compile(leafgrad.vmap(f))"
             )
         try:
-            return cast(R, self._call(flags, args, kwargs, wish == "check"))
+            result: R = self._call(flags, args, kwargs, wish == "check")
+            return result
         except BaseException as error:
             shorten(error)
             if not isinstance(error, Exception):  # the handler of a signal may raise anywhere, between any two lines
@@ -140,7 +141,8 @@ class Compiled(Generic[P, R]):
                 except Strayed:
                     strayed = strayed or call
         finally:
-            restore(drawn)
+            if drawn:
+                restore(drawn)
         if failed:  # by what an op was given: the Python does what comes before, and raises
             return self.function(*args, **kwargs)
         if doubted is not None:
