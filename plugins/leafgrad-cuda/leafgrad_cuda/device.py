@@ -72,7 +72,7 @@ class Emulated:
 
     def load(self, plan: Plan) -> None:
         self.plan = plan
-        self.emulation = Emulation(plan.code(), self.orders) if plan.launches else None
+        self.emulation = Emulation(plan.code(), self.orders) if plan.kernels else None
 
     def zeros(self, backend: Any, size: int) -> Any:
         return backend.xp.zeros(size, "uint8")

@@ -69,7 +69,7 @@ class Gpu:
         """Machine code by NVRTC, or from the cache."""
         self.kernels: dict[str, Any] = {}
         self.taken: dict[str, int] = {}
-        if not plan.launches:
+        if not plan.kernels:
             return
         cuda = self.cupy.cuda
         with cuda.Device(self.index):
@@ -85,7 +85,7 @@ class Gpu:
             self.taken = registers(code)
             module = cuda.function.Module()
             module.load(code)
-            for launch in plan.launches:
+            for launch in plan.kernels:
                 kernel = self.kernels[launch.name] = module.get_function(launch.name)
                 if launch.shared > 48 << 10:
                     wanted = cuda.driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES

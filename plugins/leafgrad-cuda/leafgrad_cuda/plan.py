@@ -12,7 +12,20 @@ from leafgrad.lowering.expressions import HELD, STORED
 from leafgrad.lowering.forms import Root, full
 from leafgrad.lowering.stages import CPhase, OpPhase, Segment, Stages
 from leafgrad_cuda.kernels import copy, keep, tasks
-from leafgrad_cuda.launches import Group, Launch, OpRun, Part, Phase, course, levels, memory_size, share, small, step
+from leafgrad_cuda.launches import (
+    THREADS,
+    Group,
+    Launch,
+    OpRun,
+    Part,
+    Phase,
+    course,
+    levels,
+    memory_size,
+    share,
+    small,
+    step,
+)
 from leafgrad_cuda.patterns import pattern
 from leafgrad_cuda.writer import Failure, Functions, Item, Refused, Task
 
@@ -34,6 +47,7 @@ class Plan(Stages):
     Attributes:
         parts: launches, and equations that ops run, in order.
         course: the same, with launches in a row as one CUDA graph.
+        delivery: launches that write results into tensors, by the values of effects; a graph of their own.
         slots: roots that are arrays of their own at each call: inputs, results, what ops read and make, constants.
         offsets, arena: where the others lie, and how many bytes that takes.
         refused: why equations have no kernel.
@@ -74,6 +88,7 @@ class Plan(Stages):
             self.first[task] = len(self.failures)
             self.failures += task.failures
         self.kept = self.keep() if self.failures else True
+        self.delivery, self.targets = self.deliver()
         self.course = course(self.parts)
         self.place()
 
@@ -91,6 +106,23 @@ class Plan(Stages):
                 self.loop(segment)
             else:
                 self.waiting += [t for k in segment.kernels for t in tasks(k, self.functions, 0) if t.count]
+
+    def deliver(self) -> tuple[list[Launch], list[tuple[Root, Root]]]:
+        """Launches that write into tensors, and each result with where it is written to."""
+        roots = iter(self.results[len(self.graph.results) :])
+        pairs: list[tuple[Root, Root]] = []
+        for effect in (e for e in self.graph.effects if e.value is not None):
+            root = next(roots)
+            if isinstance(effect, Write):
+                pairs.append((root, Root(root.shape, root.dtype)))
+        if any(root in self.foreign for root, _ in pairs):
+            return [], []
+        launches: list[Launch] = []
+        for k in range(0, len(pairs), MOST):
+            group = [[copy(Item(self.functions, 0, "copy", []), full(a), full(b))] for a, b in pairs[k : k + MOST]]
+            items = sum(tasks[0].count for tasks in group)
+            launches.append(Launch(len(self.parts) + len(launches), [group], blocks=min(BLOCKS, -(-items // THREADS))))
+        return launches, pairs
 
     def keep(self) -> bool:
         """A last launch: what is written into tensors becomes what they held, if the program cannot go on."""
@@ -261,6 +293,7 @@ class Plan(Stages):
         for part in self.parts:
             if isinstance(part, OpRun):
                 arrays += [*part.inputs.values(), *(self.whole[v].root for v in part.equation.outputs)]
+        arrays += [target for _, target in self.targets]
         for root in arrays:
             self.slots.setdefault(root, len(self.slots))
         steps = [
@@ -298,9 +331,13 @@ class Plan(Stages):
     def launches(self) -> list[Launch]:
         return [p for p in self.parts if isinstance(p, Launch)]
 
+    @property
+    def kernels(self) -> list[Launch]:
+        return [*self.launches, *self.delivery]
+
     def code(self) -> str:
         """The text of all kernels: CUDA, and C where it is emulated. Nothing in it depends on names or addresses."""
-        bodies = [self.text(launch) for launch in self.launches]
+        bodies = [self.text(launch) for launch in self.kernels]
         used = "\n".join(bodies)
         functions = [f for f in self.functions.texts if f"{f.split('(')[0].split()[-1]}(" in used]
         parts = [header().replace("LG_INDEX", self.index()), *map(self.called, functions), *bodies, ""]
@@ -309,13 +346,13 @@ class Plan(Stages):
     def called(self, function: str) -> str:
         """A function as it is compiled: once, where many tasks call it."""
         name = function.split("(")[0].split()[-1]
-        calls = sum(t.function == name for launch in self.launches for t in launch.tasks)
+        calls = sum(t.function == name for launch in self.kernels for t in launch.tasks)
         return function.replace("LG_FUNCTION", "LG_SHARED", 1) if calls >= OFTEN else function
 
     def index(self) -> str:
         """The type that kernels count in: one of 32 bits where it does."""
-        counts = [sum(group[0].count for group in phase) for launch in self.launches for phase in launch.phases]
-        sizes = [math.prod(r.shape) for launch in self.launches for r in launch.touched(reads=True)]
+        counts = [sum(group[0].count for group in phase) for launch in self.kernels for phase in launch.phases]
+        sizes = [math.prod(r.shape) for launch in self.kernels for r in launch.touched(reads=True)]
         return "int" if max([*counts, *sizes], default=0) < 1 << 30 else "int64_t"
 
     def text(self, launch: Launch) -> str:

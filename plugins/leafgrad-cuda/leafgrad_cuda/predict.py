@@ -64,14 +64,14 @@ def prediction(graph: Graph, peaks: Peaks) -> list[str]:
     """A program's launches, with the time of each."""
     plan = Plan(graph, peaks.shared)
     lines = course(plan, lambda launch: f"{described(plan, launch)}; {1e6 * seconds(plan, launch, peaks):.2f} us")
-    busy = sum(seconds(plan, launch, peaks) for launch in plan.launches)
+    busy = sum(seconds(plan, launch, peaks) for launch in plan.kernels)
     ops = sum(isinstance(part, OpRun) for part in plan.course)
-    graphs, kernels = len(plan.course) - ops, len(plan.launches)
+    graphs, kernels = len(plan.course) - ops + bool(plan.delivery), len(plan.kernels)
     return [
         *lines,
         f"{graphs} graphs of {kernels} kernels, and {ops} ops: at least {1e6 * (busy + NEXT * kernels):.1f} us of "
         f"kernels, with {1e6 * NEXT:.1f} us from each to the next{', without those of the ops' if ops else ''}; "
-        f"{1e6 * LAUNCH * len(plan.course):.0f} us of the host, at {1e6 * LAUNCH:.0f} us for each graph or op",
+        f"{1e6 * LAUNCH * (graphs + ops):.0f} us of the host, at {1e6 * LAUNCH:.0f} us for each graph or op",
     ]
 
 

@@ -15,7 +15,7 @@ def report(plan: Plan, registers: dict[str, int]) -> list[str]:
         taken = registers.get(launch.name)
         return described(plan, launch) + (f", {taken} registers a thread" if taken else "")
 
-    graphs = sum(not isinstance(part, OpRun) for part in plan.course)
+    graphs = sum(not isinstance(part, OpRun) for part in plan.course) + bool(plan.delivery)
     return [*course(plan, kernel), f"{graphs} graphs a call; memory between kernels: {plan.arena / 1024:.0f} kB"]
 
 
@@ -28,6 +28,9 @@ def course(plan: Plan, kernel: Callable[[Launch], str]) -> Iterator[str]:
         count = len(part.launches)
         yield f"CUDA graph of {count} kernel{'s' if count > 1 else ''}, started at once:"
         yield from (f"  {kernel(launch)}" for launch in part.launches)
+    if plan.delivery:
+        yield f"CUDA graph that writes {len(plan.targets)} results into tensors:"
+        yield from (f"  {kernel(launch)}" for launch in plan.delivery)
 
 
 def described(plan: Plan, launch: Launch) -> str:

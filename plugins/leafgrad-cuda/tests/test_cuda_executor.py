@@ -101,6 +101,43 @@ def test_the_device_of_tests_and_no_synchronisation():
         np.testing.assert_allclose(p.detach().cpu().numpy(), w, rtol=1e-4, atol=1e-5)
 
 
+def test_parameters_are_written_by_one_graph(monkeypatch):
+    fake.register()
+    model, step, args = burgers(device="fake:0")
+    run = leafgrad.compile(step, executor=NAME)
+    for _ in range(3):
+        run(*args)
+    found = run._runner().program
+    written = []
+    kind = backends.by_device_type("fake").array_type
+    monkeypatch.setattr(kind, "__setitem__", lambda *given: written.append(given))
+    before = found.launched
+    for _ in range(3):
+        run(*args)
+    assert found.launched - before == 6
+    assert not written
+    want, _ = trained(burgers(), None, calls=6)
+    for p, w in zip(model.parameters(), want[6:], strict=True):
+        np.testing.assert_allclose(p.detach().cpu().numpy(), w, rtol=1e-4, atol=1e-5)
+
+
+def test_parameters_that_share_memory_are_written_one_by_one():
+    fake.register()
+    whole = leafgrad.zeros(200).to("fake:0")
+    a, b = whole[:100], whole[50:150]
+
+    def step(x):
+        a.copy_(x.tanh() + 1)
+        b.copy_(x * 2)
+
+    run = leafgrad.compile(step, executor=NAME)
+    for k in range(4):
+        x = leafgrad.arange(100.0) / (k + 1)
+        run(x.to("fake:0"))
+        np.testing.assert_allclose(whole[:50].cpu().numpy(), x[:50].tanh().numpy() + 1, rtol=1e-6)
+        np.testing.assert_allclose(whole[50:150].cpu().numpy(), 2 * x.numpy(), rtol=1e-6)
+
+
 def test_launches_are_counted():
     _, run = trained(burgers(), NAME)
     found = program(run)

@@ -10,7 +10,6 @@ from leafgrad import modes
 from leafgrad.batching.pytree import unflatten
 from leafgrad.compile.guard.conditions import Miss
 from leafgrad.compile.guard.guards import Guards
-from leafgrad.compile.ir import memory
 from leafgrad.compile.ir.draws import States, restore
 from leafgrad.compile.ir.graph import (
     Argument,
@@ -139,14 +138,14 @@ class Call:
         lines: list[str] = []
         targets: list[str] = []
         grads: list[str] = []
+        pairs: list[str] = []  # of arrays on other devices, and what is written there
         for effect, k in self.effects[len(self.new_leaves) :]:
             t = self.guards.name_of(effect.source, self.tensors)
             if isinstance(effect, Write):
                 host = effect.value is not None and effect.value.place == ("cpu", 0)
-                write = f"t{k}._data[...] = arrays[{k}]"
-                if not host:
-                    write = f"{self.guards.name(memory.overwrite)}(t{k}._data, arrays[{k}])"
-                lines += [f"t{k} = {t}", write]  # a gradient may be another one later
+                lines += [f"t{k} = {t}"]  # a gradient may be another one later
+                lines += [f"{f't{k}._data[...] = arrays[{k}]' if host else f'd{k} = t{k}._data'}"]
+                pairs += [] if host else [f"(d{k}, arrays[{k}])"]
                 targets += [f"t{k}"]
             elif isinstance(effect, SetData):
                 lines += [f"t{k} = {t}", f"t{k}._data = arrays[{k}]"]
@@ -158,6 +157,8 @@ class Call:
                 grads += [f"arrays[{k}]"]
         if grads:
             lines = [f"made = iter({self.guards.name(dispatch.aliases)}([{', '.join(grads)}]))", *lines]
+        if pairs:
+            lines += [f"{self.guards.name(self.runner.deliver)}([{', '.join(pairs)}])"]
         if targets:
             lines += [f"{self.guards.name(written)}({', '.join(targets)})"]
         return self.guards.function("leaves, arrays", lines or ["pass"])

@@ -22,7 +22,11 @@ class ExecutorFailure(CompileError):
 
 
 class Program(Protocol):
-    """A graph that is ready to run. It is never called twice at once."""
+    """A graph that is ready to run. It is never called twice at once.
+
+    It may have a method ``deliver(pairs)``, which writes arrays that it returned into arrays of tensors, of memory of
+    their own, and so costs one launch where each would cost one.
+    """
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """Run on the arrays of ``graph.inputs``, in their order, which it does not change.
