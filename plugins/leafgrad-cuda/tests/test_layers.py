@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import leafgrad
+from leafgrad import nn, optim
 from leafgrad.nn import functional as F
+from leafgrad.testing import fake
 from leafgrad_cuda.device import Emulated
 from leafgrad_cuda.executor import CudaProgram
 from leafgrad_cuda.launches import OpRun
@@ -178,3 +180,61 @@ def test_the_first_of_equal_ones_and_the_last_nan(rows):
     x[1, 0, 3], x[1, 0, 4], x[0, 1] = float("nan"), float("nan"), -float("inf")
     same(lambda x: F.max_pool1d(x, 4, 2, 2, return_indices=True), x)
     same(lambda x: (F.unfold(x[:, None], 2, padding=1), F.fold(x[:, :1, :4].expand(rows, 8, 4), (3, 3), 2)), x)
+
+
+def train(seed, executor):
+    """The losses and leaves of a random stack with a recurrent layer, trained on the device of tests."""
+    fake.register()
+    random = np.random.default_rng(seed)
+    stack = Stack(seed, most=3)
+    device = leafgrad.device("fake:0")
+    with leafgrad.no_grad():
+        for w in stack.weights:
+            w.data = w.data.to(device)
+    leafgrad.manual_seed(seed)
+    width = int(np.prod(stack(stack.x).shape[1:]))
+    layers = [nn.LSTM, nn.GRU, nn.RNN]
+    net = layers[seed % 3](1, int(random.integers(1, 6))).to(device, stack.dtype)
+    head = nn.Linear(net.hidden_size, 3).to(device, stack.dtype)
+    leaves = [*stack.weights[1:], *net.parameters(), *head.parameters()]
+    kind = [optim.SGD, optim.Adam, optim.AdamW, optim.RMSprop][int(random.integers(4))]
+    chosen = kind(leaves, lr=1e-2)
+    x = stack.x.detach()
+    target = leafgrad.tensor(random.integers(0, 3, len(x))).to(device)
+
+    def step(x, target):
+        chosen.zero_grad()
+        rows = stack(x).reshape(len(x), width)[:, : min(width, 5)]
+        hidden = net(rows.T[:, :, None])[0][-1]
+        loss = F.cross_entropy(head(F.dropout(hidden, 0.2)), target)
+        loss.backward()
+        chosen.step()
+        return loss.detach()
+
+    run = step if executor is None else leafgrad.compile(step, executor=executor)
+    losses = []
+    for k in range(5):
+        leafgrad.manual_seed(seed + k)
+        losses.append(run(x, target))
+    return [t.detach().cpu().numpy() for t in (*losses, *leaves)], run, stack.dtype == leafgrad.float64
+
+
+def compare_training(seed):
+    want, _, exact = train(seed, None)
+    got, run, _ = train(seed, NAME)
+    rtol = 1e-7 if exact else 2e-3
+    for k, (g, w) in enumerate(zip(got, want, strict=True)):
+        np.testing.assert_allclose(g, w, rtol=rtol, atol=rtol * max(np.abs(w).max(), 1e-3), err_msg=str(k))
+    left = [p.equation.name for p in run._runner().program.plan.parts if isinstance(p, OpRun)]
+    assert not left
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_trainings(seed):
+    compare_training(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3, 120))
+def test_many_random_trainings(seed):
+    compare_training(seed)
