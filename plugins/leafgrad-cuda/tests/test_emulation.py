@@ -8,7 +8,7 @@ import pytest
 from leafgrad.lowering.forms import Root
 from leafgrad_cuda.emulation import Emulation, Race, Stray
 from leafgrad_cuda.launches import Launch
-from leafgrad_cuda.plan import header
+from leafgrad_cuda.text import header
 from leafgrad_cuda.writer import Task
 
 HEAD = header().replace("LG_INDEX", "int")

@@ -1,0 +1,134 @@
+"""The text of a plan's kernels: phases between barriers, and what each thread does in them."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from leafgrad.lowering.expressions import STORED
+from leafgrad.lowering.forms import Root
+from leafgrad_cuda.launches import Launch, Phase, memory_size, share
+from leafgrad_cuda.writer import Task
+
+if TYPE_CHECKING:
+    from leafgrad_cuda.plan import Plan
+
+OFTEN = 3  # calls of a function from which on it is compiled once, not into each caller
+
+
+class Text:
+    """Writes the kernels of a plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+    def code(self) -> str:
+        """The text of all kernels: CUDA, and C where it is emulated. Nothing in it depends on names or addresses."""
+        bodies = [self.text(launch) for launch in self.plan.kernels]
+        used = "\n".join(bodies)
+        functions = [f for f in self.plan.functions.texts if f"{f.split('(')[0].split()[-1]}(" in used]
+        parts = [header().replace("LG_INDEX", self.index()), *map(self.called, functions), *bodies, ""]
+        return "\n\n".join(parts)
+
+    def called(self, function: str) -> str:
+        """A function as it is compiled: once, where many tasks call it."""
+        name = function.split("(")[0].split()[-1]
+        calls = sum(t.function == name for launch in self.plan.kernels for t in launch.tasks)
+        return function.replace("LG_FUNCTION", "LG_SHARED", 1) if calls >= OFTEN else function
+
+    def index(self) -> str:
+        """The type that kernels count in: one of 32 bits where it does."""
+        counts = [sum(group[0].count for group in phase) for launch in self.plan.kernels for phase in launch.phases]
+        sizes = [math.prod(r.shape) for launch in self.plan.kernels for r in launch.touched(reads=True)]
+        return "int" if max([*counts, *sizes], default=0) < 1 << 30 else "int64_t"
+
+    def text(self, launch: Launch) -> str:
+        lines = [f"KERNEL({launch.name}, {launch.threads}) {{", "    SHARED"]
+        if any(t.failures or t.guarded for t in launch.tasks):
+            lines.append("    uint64_t *flag = (uint64_t *)arrays[0];")
+        if launch.scan is not None:
+            lines += self.scan_text(launch, launch.scan)
+        elif launch.segment is None:
+            for phase in launch.phases:
+                lines += self.phase(launch, phase, "    ", "BLOCK * THREADS + t", "BLOCKS * THREADS")
+        else:
+            lines += self.loop_text(launch)
+        return "\n".join([*lines, "}"])
+
+    def loop_text(self, launch: Launch) -> list[str]:
+        lines = []
+        if launch.partial:
+            zeros = [
+                f"        for (INDEX k = t; k < {root.lanes}; k += THREADS) ({self.pointer(launch, root)})[k] = 0;"
+                for root in launch.partial
+            ]
+            lines += ["    EACH {", *zeros, "    }", "    BARRIER"]
+        lines += [
+            f"    for (INDEX chunk = BLOCK; chunk < {launch.chunks}; chunk += BLOCKS) {{",
+            f"        const INDEX lo = chunk * {launch.chunk};",
+            f"        const INDEX n = {launch.length} - lo < {launch.chunk} ? {launch.length} - lo : {launch.chunk};",
+        ]
+        for phase in launch.phases:
+            lines += self.phase(launch, phase, "        ", "t", "THREADS")
+        return [*lines, "    }"]
+
+    def scan_text(self, launch: Launch, task: Task) -> list[str]:
+        """Blocks take whole rows, through all steps."""
+        items = share(task)
+        return [
+            f"    for (INDEX first = BLOCK * {items}; first < {task.count}; first += BLOCKS * {items}) {{",
+            f"        const INDEX end = first + {items} < {task.count} ? first + {items} : {task.count};",
+            f"        for (INDEX s = 0; s < {task.steps}; s++) {{",
+            "            EACH for (INDEX g = first + t; g < end; g += THREADS) {",
+            f"                {self.call(launch, task, 'g')}",
+            "            }",
+            "            BARRIER",
+            "        }",
+            "    }",
+        ]
+
+    def call(self, launch: Launch, t: Task, item: str) -> str:
+        arguments = [item, *(["s"] if t.steps else []), *(self.pointer(launch, r) for r in t.pointers)]
+        arguments += ["lo", "n"] if launch.segment else []
+        arguments += ["flag"] if t.failures or t.guarded else []
+        arguments += [str(self.plan.first[t])] if t.failures else []
+        return f"{t.function}({', '.join(arguments)});"
+
+    def phase(self, launch: Launch, phase: Phase, indent: str, first: str, step: str) -> list[str]:
+        """Each thread takes its items of all groups, which count on."""
+        total = sum(group[0].count for group in phase)
+        lines = [f"{indent}EACH for (INDEX g = {first}; g < {total}; g += {step}) {{"]
+        at = 0
+        for k, group in enumerate(phase):
+            calls = [self.call(launch, t, f"g - {at}" if at else "g") for t in group]
+            at += group[0].count
+            branch = "" if len(phase) == 1 else f"if (g < {at}) " if k == 0 else f"else if (g < {at}) "
+            lines.append(f"{indent}    {branch}{calls[0] if len(calls) == 1 else ' '.join(['{', *calls, '}'])}")
+        return [*lines, f"{indent}}}", f"{indent}BARRIER"]
+
+    def pointer(self, launch: Launch, root: Root) -> str:
+        """A root's address, read where it is used: a long kernel has not the registers to keep all."""
+        return f"({STORED[root.dtype]} *)({self.address(launch, root)})"
+
+    def address(self, launch: Launch, root: Root) -> str:
+        if root in launch.offsets:
+            return f"shared + {launch.offsets[root]}"
+        if root in launch.spilled:
+            assert launch.spill is not None
+            start, size = self.plan.offsets[launch.spill], launch.spill.shape[1]
+            return f"arena + {start}LL + BLOCK * {size}LL + {launch.spilled[root]}"
+        if root in launch.partial:
+            size = root.lanes * memory_size(root.dtype)
+            return f"arena + {self.plan.offsets[launch.partial[root]]}LL + BLOCK * {size}LL"
+        if root is self.plan.functions.words:
+            return f"arrays + {1 + len(self.plan.slots)}"
+        if root in self.plan.slots:
+            return f"arrays[{self.plan.slots[root] + 1}]"
+        return f"arena + {self.plan.offsets[root]}LL"
+
+
+@cache
+def header() -> str:
+    return (Path(__file__).parent / "runtime" / "kernels.cuh").read_text(encoding="utf-8")
