@@ -13,16 +13,20 @@ import numpy as np
 import leafgrad
 from leafgrad import Tensor, nn
 from leafgrad_pinn.conditions import Initial, Interior, OnBoundary, Wrap
+from leafgrad_pinn.field import Ansatz, Derivative
 from leafgrad_pinn.problem import Problem, System, Tensors, norm
 from leafgrad_pinn.sampling import Array
-from leafgrad_pinn.scales import wave
+from leafgrad_pinn.scales import SKEW, wave
+from leafgrad_pinn.shapes import Box
+from leafgrad_pinn.values import LAP, Request
 from leafgrad_pinn.windows import handed, order_of
 
 UNSEEN = 1e-9  # of the residuals: a change below is none
 
 
 class Probe(nn.Module):
-    """In place of a network: for each output a wave, times a factor, and a linear function.
+    """In place of a network: for each output two waves, which satisfy no equation both, times a factor, and a linear
+    function.
 
     Attributes:
         factors: of each wave.
@@ -36,7 +40,8 @@ class Probe(nn.Module):
     def forward(self, columns: Sequence[Tensor]) -> Tensor:
         outputs = []
         for k, (factor, (constant, *slopes)) in enumerate(zip(self.factors.tolist(), self.added.tolist(), strict=True)):
-            output = wave(columns, self.bounds, k) * factor + constant
+            waves = wave(columns, self.bounds, k) + wave(columns, self.bounds, k, 0.8, SKEW)
+            output = waves * factor + constant
             for column, (low, high), slope in zip(columns, self.bounds.tolist(), slopes, strict=True):
                 output = output + (2 * (column - low) / (high - low) - 1) * slope
             outputs.append(output)
@@ -69,7 +74,7 @@ def undetermined(problem: Problem) -> list[str]:
     if directions:
         found.append(f"at least {len(directions)} direction{'s are' * (len(directions) > 1) or ' is'} free: "
                      f"{', '.join(directions)} is as good as any other; add a condition that says which")  # fmt: skip
-    return [*found, *beginnings(problem, unseen)]
+    return [*found, *beginnings(problem, unseen), *open_edges(problem, unseen)]
 
 
 def free(system: System, batches: Sequence[Tensors], before: Sequence[Array], unseen: set[str]) -> list[str]:
@@ -79,7 +84,7 @@ def free(system: System, batches: Sequence[Tensors], before: Sequence[Array], un
         for surrogate in system.surrogates
         for k, name in enumerate(surrogate.ansatz)
         for j in range(len(surrogate.names) + 1 if len(surrogate.names) <= 4 else 1)
-        if name not in unseen
+        if name not in unseen and (j == 0 or surrogate.names[j - 1] not in system.domain.periodic)
     ]
     columns = []
     for net, k, j, _, _ in places:
@@ -115,6 +120,42 @@ def beginnings(problem: Problem, unseen: set[str]) -> Iterator[str]:
         if known < min(order, 2):
             lacking = "values" if known == 0 else "rate"
             yield f"{field.name}: no initial {lacking}, but {order} derivative{'s' * (order > 1)} by time"
+
+
+def open_edges(problem: Problem, unseen: set[str]) -> Iterator[str]:
+    """Edges of boxes on which nothing is said of a field with second derivatives across, of several coordinates.
+
+    An ordinary equation may have all of its conditions at one end; its rank tells what they leave open.
+    """
+    domain, shape = problem.domain, problem.domain.shape
+    usual = all(isinstance(c, (Interior, OnBoundary, Initial)) and c.of is None and c.own is None
+                for c in problem.conditions)  # fmt: skip
+    if not isinstance(shape, Box) or len(domain.names) < 2 or not usual or problem.unknowns:
+        return
+    asked = set[Request]().union(*[plan.asked for plan in problem.plans])
+    said = [(spoken_of(problem, c), c.edges) for c in problem.conditions if isinstance(c, OnBoundary)]
+    for field in problem.fields:
+        if isinstance(field, Derivative) or field.name in unseen:
+            continue
+        known = {edge for names, edges in said if field.name in names for edge in edges} | {*Ansatz(field).edges}
+        paths = [path for name, path in asked if name == field.name]
+        for name in shape.names:
+            second = any(path.count(name) > 1 or path == LAP for path in paths)
+            open_ = [edge for edge in (f"{name}_min", f"{name}_max") if edge in domain.edges and edge not in known]
+            if second and open_:
+                yield f"{field.name}: no condition on {', '.join(open_)}, but second derivatives across"
+
+
+def spoken_of(problem: Problem, condition: OnBoundary) -> set[str]:
+    """The fields with networks that a condition on edges is about, or may be."""
+    fields = {field.name: field for field in problem.fields}
+    names, found = [*condition.call.parameters, *filter(None, [getattr(condition, "target", None)])], set()
+    for part in [part for name in names for part in problem.pairs.get(name, (name,))]:
+        field = fields.get(part)
+        while isinstance(field, Derivative):
+            field = field.of
+        found |= {field.name} if field is not None else set()
+    return found
 
 
 def residuals(system: System, batches: Sequence[Tensors]) -> list[Array]:

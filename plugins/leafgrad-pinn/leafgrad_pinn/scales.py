@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 SHORT = 1 / math.pi  # half waves whose derivatives by coordinates from 0 to 1 are about 1, which size fields
 TERMS = 0.5, 0.65  # those that size terms; several, for an equation may be satisfied by one wave
 LONG = 1.0, 0.5
+STRAIGHT, SKEW = (1.0,), (1.35, 0.65, 0.9)  # of the waves along each coordinate
+OBLIQUE = 0.3  # of the terms of oblique waves, what terms are at least: straight ones may satisfy an equation
 FAR = 1e3  # how much larger one condition's terms may be than another's before it is told
 PART = 0.1  # of the largest response of a condition: a field with less is not its own
 ROUNDING = 1e-10  # of the least term: below, all terms cancel
@@ -36,27 +38,30 @@ class Waves(nn.Module):
 
     Attributes:
         sizes: of each output.
-        turns: how many half waves they are.
+        turns, skew: how many half waves they are.
     """
 
     def __init__(self, bounds: Array, count: int) -> None:
         super().__init__()
-        self.bounds, self.sizes, self.turns = bounds, [1.0] * count, 1.0
+        self.bounds, self.sizes = bounds, [1.0] * count
+        self.turns, self.skew = 1.0, STRAIGHT
 
     def forward(self, columns: Sequence[Tensor]) -> Tensor:
         return leafgrad.stack(
-            [size * wave(columns, self.bounds, k, self.turns) for k, size in enumerate(self.sizes)], 1
+            [size * wave(columns, self.bounds, k, self.turns, self.skew) for k, size in enumerate(self.sizes)], 1
         )
 
 
-def wave(columns: Sequence[Tensor], bounds: Array, number: int, turns: float = 1.0) -> Tensor:
+def wave(
+    columns: Sequence[Tensor], bounds: Array, number: int, turns: float = 1.0, skew: Sequence[float] = (1.0,)
+) -> Tensor:
     """A plane wave of mean square 1 at points (n,) of each coordinate; by number another.
 
-    Along each coordinate it is so many half waves.
+    Along each coordinate it is so many half waves, times the numbers of ``skew`` in turn.
     """
     phase: Any = 0.7 + number
-    for column, (low, high) in zip(columns, bounds, strict=True):
-        phase = phase + (column - low) * (turns * math.pi / (high - low))
+    for k, (column, (low, high)) in enumerate(zip(columns, bounds, strict=True)):
+        phase = phase + (column - low) * (turns * skew[k % len(skew)] * math.pi / (high - low))
     return math.sqrt(2) * leafgrad.cos(phase)
 
 
@@ -141,19 +146,26 @@ def sizes_of(system: System, batches: Sequence[Tensors], scales: Mapping[str, fl
     found = []
     for index, batch in enumerate(batches):
         source = residuals(system, index, batch, dict.fromkeys(scales, 0.0))
-        long, short = (
-            np.concatenate([residuals(system, index, batch, scales, turns) - source for turns in several])
-            for several in (LONG, TERMS)
-        )
+        long, short = (terms_of(system, index, batch, scales, several) for several in (LONG, TERMS))
         limit = ROUNDING * least(system, index, scales)
-        sizes = [max(norm(source[:, k]), norm(long[:, k])) for k in range(source.shape[1])]
-        terms = [norm(column) for column in short.T]
+        sizes = [max(norm(source[:, k]), long[k]) for k in range(source.shape[1])]
         found.append([
             1.0 if system.conditions[index].minimised or not (math.isfinite(size) and size > limit)
             else term if term > ROUNDING * size else size
-            for term, size in zip(terms, sizes, strict=True)
+            for term, size in zip(short, sizes, strict=True)
         ])  # fmt: skip
     return found
+
+
+def terms_of(
+    system: System, index: int, batch: Tensors, scales: Mapping[str, float], several: Sequence[float]
+) -> list[float]:
+    """For each equation of a condition what fields of these sizes add to it, as waves of several lengths."""
+    source, found = residuals(system, index, batch, dict.fromkeys(scales, 0.0)), []
+    for skew in (STRAIGHT, SKEW):
+        moved = [residuals(system, index, batch, scales, turns, skew) - source for turns in several]
+        found.append([norm(column) for column in np.concatenate(moved).T])
+    return [max(straight, OBLIQUE * oblique) for straight, oblique in zip(*found, strict=True)]
 
 
 def apart(names: Sequence[str], sizes: Sequence[Sequence[float]]) -> str:
@@ -179,10 +191,17 @@ def least(system: System, index: int, scales: Mapping[str, float]) -> float:
     return min([*found, *scales.values()])
 
 
-def residuals(system: System, index: int, batch: Tensors, sizes: Mapping[str, float], turns: float = SHORT) -> Array:
+def residuals(
+    system: System,
+    index: int,
+    batch: Tensors,
+    sizes: Mapping[str, float],
+    turns: float = SHORT,
+    skew: Sequence[float] = STRAIGHT,
+) -> Array:
     """The residuals of a condition (n, k), of waves of these sizes and so many half waves."""
     for surrogate in system.surrogates:
-        surrogate.net.turns = turns
+        surrogate.net.turns, surrogate.net.skew = turns, skew
         surrogate.net.sizes = [sizes[n] / scale for n, scale in zip(surrogate.ansatz, surrogate.scales, strict=True)]
     with np.errstate(all="ignore"):
         return system.residuals(index, batch)[0].detach().numpy()

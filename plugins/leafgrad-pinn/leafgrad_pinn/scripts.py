@@ -36,7 +36,8 @@ class Script:
         title: the first line of the script's docstring.
         path: of the script.
         given: what the script defines: ``solve``, and ``SLICES`` for the picture, ``TARGETS = {"full": error, "quick":
-            error}`` (or such for each case) and ``TRUTH``, the unknowns' true values, if it has them.
+            error}`` (or such for each case), ``measure``, which gives numbers by name of a solution, such as a drag,
+            and ``TRUTH``, the true values of these, or of the unknowns, if it has them.
         case: further arguments of ``solve``.
     """
 
@@ -57,16 +58,23 @@ class Script:
         found: float | None = targets.get(self.name, targets).get("quick" if quick else "full")
         return found
 
-    def error(self, run: Run) -> float:
-        """The largest relative error of a run: of the unknowns where there are any, else of the fields, in L2."""
+    def numbers(self, solution: Solution, run: Run) -> dict[str, float]:
+        """What a run found: the unknowns, and what is measured of its fields."""
+        measure = self.given.get("measure")
+        return {**run.unknowns, **(measure(solution.of(run)) if measure else {})}
+
+    def error(self, solution: Solution, run: Run) -> float:
+        """The largest relative error of a run: of numbers where their truth is known, else of the fields, in L2."""
         if truth := self.given.get("TRUTH"):
-            return max(abs(run.unknowns[name] / value - 1) for name, value in truth.items())
+            found = self.numbers(solution, run)
+            return max(abs(found[name] / value - 1) for name, value in truth.items())
         return max(error["l2"] for error in run.errors.values())
 
     def deviation(self, solution: Solution) -> float | None:
         """The largest relative standard error of the unknowns, the median over seeds; None if J^T J gives none."""
         truth = self.given.get("TRUTH", {})
-        errors = [solution.unknowns.deviations[name] / abs(value) for name, value in truth.items()]
+        known = solution.unknowns.deviations if solution.unknowns else {}
+        errors = [known.get(name, math.nan) / abs(value) for name, value in truth.items()]
         return max(errors) if errors and all(map(math.isfinite, errors)) else None
 
     def report(self, solution: Solution) -> list[str]:
@@ -75,9 +83,14 @@ class Script:
         guesses = ", ".join(f"{name} {error:.1e}" for name, error in solution.run.estimated.items())
         lines.append(f"estimated without a reference: {guesses or f'nothing ({solution.run.unestimated})'}")
         truth = self.given.get("TRUTH", {})
-        for name, value in solution.unknowns.items():
-            off = statistics.median(abs(r.unknowns[name] / truth[name] - 1) for r in solution.runs) if truth else None
-            lines.append(f"{name} = {value:.6g}" + (f", off by {off:.1e} of {truth[name]:.6g}" if truth else ""))
+        found = [self.numbers(solution, run) for run in solution.runs]
+        for name in found[0]:
+            values = [numbers[name] for numbers in found]
+            line = f"{name} = {statistics.median(values):.6g}"
+            if name in truth:
+                off = statistics.median(abs(value / truth[name] - 1) for value in values)
+                line += f", off by {off:.1e} of {truth[name]:.6g}"
+            lines.append(line)
         left = ", ".join(f"{name} {share:.1e}" for name, share in solution.run.relative.items())
         lines.append(f"residuals, relative to their terms: {left}")
         ends = [(run.seed, [*run.reasons, *([run.doubts] if run.doubts else [])]) for run in solution.runs]

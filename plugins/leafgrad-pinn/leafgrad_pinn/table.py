@@ -67,7 +67,7 @@ class Table:
             solution = script.solve(Options(quick, options))
         reference = solution.reference
         row = {
-            "errors": [script.error(run) for run in solution.runs],
+            "errors": [script.error(solution, run) for run in solution.runs],
             "estimate": max(solution.run.estimated.values(), default=None),
             "processor seconds": spent.processor / seeds,
             "elapsed seconds": spent.elapsed / seeds,

@@ -234,8 +234,8 @@ def test_a_script_says_how_far_unknowns_are_off(tmp_path, capsys):
 
 def test_a_table_shows_the_standard_error_of_numbers(tmp_path):
     noisy = INVERSE.replace("np.exp(-2 * t)}", "np.exp(-2 * t) + 0.01 * np.cos(40 * t)}")
-    (tmp_path / "few.py").write_text(noisy)  # points, fewer than parameters
-    (tmp_path / "rate.py").write_text(noisy.replace("n=30", "n=90"))
+    (tmp_path / "few.py").write_text(noisy.replace("np.linspace(0, 1, 20)", "np.linspace(0, 1, 2)"))  # as many as found
+    (tmp_path / "rate.py").write_text(noisy)
     out = tmp_path / "pinn.md"
     assert main(["--folder", str(tmp_path), "table", "rate", "few", "--out", str(out)]) == 0
     rows = json.loads(out.with_suffix(".json").read_text())
@@ -248,11 +248,11 @@ def test_a_table_shows_the_standard_error_of_numbers(tmp_path):
 def test_all_examples_are_found_and_have_targets():
     scripts, failed = find(EXAMPLES)
     assert not failed
-    assert len(scripts) == 27
+    assert len(scripts) == 28
     for script in scripts.values():
         assert script.target(quick=False) is not None, script.name
         assert script.title, script.name
-        assert len(script.path.read_text().splitlines()) <= 60, script.name
+        assert len(script.path.read_text().splitlines()) <= 70, script.name
 
 
 @pytest.mark.parametrize(("name", "quick"), [("euler_beam", 1e-9), ("convection", 1e-3)])
@@ -282,3 +282,22 @@ def test_other_recipes_begin(name, monkeypatch):
         monkeypatch.setattr(leafgrad_pinn, stage, lambda _, kind=kind, steps=steps, **given: kind(steps, **given))
     script = find(EXAMPLES)[0][name]
     assert 0 < script.error(script.solve(Options(True, {})).run) < 100
+
+
+MEASURED = """
+TRUTH = {"area": 1 / 6, "peak": 0.5}
+
+def measure(solution):
+    return {"area": solution.integral(lambda u: u), "peak": float(solution(0.5)), "other": 3.0}
+"""
+
+
+def test_numbers_that_are_measured_have_errors(tmp_path, capsys):
+    (tmp_path / "bent.py").write_text(SCRIPT + MEASURED)
+    assert main(["--folder", str(tmp_path), "run", "bent", "--seeds", "2", "--out", str(tmp_path / "out")]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"area = 0\.16\d+, off by .* of 0\.166667", out)
+    assert "of 0.5" in out
+    assert "other = 3\n" in out
+    assert main(["--folder", str(tmp_path), "table", "bent", "--out", str(tmp_path / "table.md")]) == 0
+    assert re.search(r"\| bent \| [45]\.\de-01", capsys.readouterr().out)  # the peak is 1/4

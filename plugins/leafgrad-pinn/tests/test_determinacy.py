@@ -79,3 +79,47 @@ def test_it_is_said_before_the_first_step(capsys):
     u = pinn.Field("u", X, NET)
     pinn.Problem(u, [inside(lambda u: u.xx + 1), pinn.Neumann(0, n=2)]).solve(pinn.Adam(1))
     assert "not determined: at least 1 direction is free: u + constant" in capsys.readouterr().err
+
+
+def told(fields, *conditions):
+    return undetermined(pinn.Problem(fields, list(conditions)))
+
+
+def test_equations_that_a_plane_wave_satisfies_have_fields():
+    strip = pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 1)
+    u = pinn.Field("u", strip, pinn.MLP(3, 1))
+    wave = pinn.Interior(lambda u: u.tt - u.xx, n=20), pinn.Dirichlet(0, n=8)
+    assert told(u, *wave, pinn.Initial(lambda x: lg.sin(math.pi * x), rate=0, n=8)) == []
+    line = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(3, 1))
+    assert told(line, pinn.Interior(lambda u: u.xx + math.pi**2 * u, n=20), pinn.Dirichlet(1, "x_min", n=2)) == []
+
+
+def test_a_periodic_coordinate_has_no_multiple():
+    ring = pinn.Interval("x", 0, 1, periodic=True)
+    u = pinn.Field("u", ring, pinn.MLP(3, 1, embed=pinn.Periodic(x=2)))
+    (line,) = told(u, pinn.Interior(lambda u, x: u.xx + lg.sin(2 * math.pi * x), n=20))
+    assert "at least 1 direction is free: u + constant is" in line
+
+
+def test_edges_of_which_nothing_is_said():
+    strip = pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 1)
+    u = pinn.Field("u", strip, pinn.MLP(3, 1))
+    heat, start = pinn.Interior(lambda u: u.t - u.xx, n=20), pinn.Initial(lambda x: lg.sin(math.pi * x), n=8)
+    left, right = pinn.Dirichlet(0, "x_min", n=8), pinn.Neumann(0, "x_max", n=8)
+    assert told(u, heat, start, left) == ["u: no condition on x_max, but second derivatives across"]
+    assert told(u, heat, start, left, right) == []
+    assert told(u, pinn.Interior(lambda u: u.t + u.x, n=20), start, left) == []  # what flows out is free to
+    hard = pinn.Field("u", strip, pinn.MLP(3, 1), boundary=pinn.Hard(0, on="x_max"))
+    assert told(hard, heat, start, left) == []
+    s = pinn.Field("s", pinn.Box(x=(0, 1), y=(0, 1)), pinn.MLP(3, 1))
+    v = pinn.Derivative("v", s, "x")
+    walls = pinn.Dirichlet(0, "x_min y_min y_max", field="s", n=8)
+    inside = pinn.Interior(lambda s: s.lap + 1, n=20)
+    (line,) = told([s, v], inside, walls)
+    assert line == "s: no condition on x_max, but second derivatives across"
+    assert told([s, v], inside, walls, pinn.Dirichlet(0, "x_max", field="v", n=8)) == []
+    psi = pinn.ComplexField("psi", strip, net=pinn.MLP(3, 1))
+    conditions = [pinn.Interior(lambda psi: 1j * psi.t + psi.xx, n=20), pinn.Dirichlet(0, "x_min", n=8),
+                  pinn.Initial(0, n=8)]  # fmt: skip
+    assert len(told(psi, *conditions)) == 2
+    assert told(psi, *conditions, pinn.Boundary(lambda psi: psi.x, "x_max", n=8)) == []

@@ -170,3 +170,17 @@ def test_a_pressure_is_sized_by_the_flow_and_not_by_friction_at_an_outlet():
     ]  # fmt: skip
     sizes = {field.name: field.scale for field in pinn.Problem([u, v, p], conditions).fields}
     assert 0.02 < sizes["p"] < 0.5  # u squared, as Bernoulli has it
+
+
+@pytest.mark.parametrize("factor", [0.98, 1.0, 1.001])
+def test_a_wave_equation_is_sized_although_plane_waves_satisfy_it(factor):
+    """Its speed takes a wave through the domain in the time that there is, or nearly."""
+    sizes = []
+    for length, size in ((1.0, 1.0), (1e6, 1e-9)):
+        strip = pinn.Interval("x", 0, length) * pinn.Time("t", 0, 1)
+        u = pinn.Field("u", strip, net=pinn.MLP(4, 1))
+        start = pinn.Initial(lambda x, a=size, b=length: a * lg.sin(np.pi * x / b), rate=0, n=16)
+        wave = pinn.Interior(lambda u, c=factor * length: u.tt - c**2 * u.xx, n=64)
+        sizes.append(pinn.Problem(u, [wave, start, pinn.Dirichlet(0, n=8)]).sizes[0][0] / size)
+    assert sizes[1] == pytest.approx(sizes[0], rel=1e-6)
+    assert sizes[0] > 0.1
