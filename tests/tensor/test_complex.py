@@ -56,6 +56,8 @@ EXPRESSIONS = """
     t.linalg.householder_product(z, w[0]) | t.orgqr(z[:, :2], w[0, :2]) | t.ormqr(z[:, :2], w[0, :2], w)
     t.ormqr(z, w[0], w, left=False) | t.ormqr(z, w[0], w, transpose=True) | t.ormqr(z, w[0], w[:2], False, True)
     z.sum_to_size(1, 3) | z.sum_to_size(3) | t.norm(z, "nuc") | t.combinations(z[0], 2)
+    t.linalg.ldl_factor(z.detach())[0] | t.linalg.ldl_factor(z.detach(), hermitian=True)[1]
+    t.linalg.ldl_solve(*t.linalg.ldl_factor(z.detach()), w.detach()) | t.linalg.ldl_factor_ex(z.detach() * 0).info
     t.linalg.matrix_rank(t.stack([z, w]), rtol=z[0, :2].abs())
     t.linalg.pinv(z, rtol=t.tensor(0.1)) | t.geqrf(z.detach())[0]
     t.linalg.lu_solve(*t.linalg.lu_factor(z), w) | t.func.vmap(t.linalg.lu_factor)(t.stack([z, w]))[0]
@@ -209,6 +211,27 @@ def test_what_factorisations_refuse():
         leafgrad.ormqr(z, z[0], z.new_ones(3, 1))
     with pytest.raises(RuntimeError, match=r"size \{\[3\]\} is not expandable to size \{\[2, 2\]\}"):
         z.sum_to_size(3)
+
+
+@pytest.mark.parametrize("hermitian", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 5, 8])
+def test_indefinite_matrices(n, hermitian):
+    rng = np.random.default_rng(n)
+    a = rng.standard_normal((3, n, n)) + 1j * rng.standard_normal((3, n, n))
+    a += a.swapaxes(-1, -2).conj() if hermitian else a.swapaxes(-1, -2)
+    a[1, range(n), range(n)] = 0  # blocks of two by two
+    b = leafgrad.tensor(rng.standard_normal((3, n, 2)) + 0j)
+    if n > 1:
+        factors = leafgrad.linalg.ldl_factor(leafgrad.tensor(np.tril(a)), hermitian=hermitian)
+        assert (factors.pivots[1] < 0).any()
+        x = leafgrad.linalg.ldl_solve(*factors, b, hermitian=hermitian)
+        np.testing.assert_allclose(a @ x.numpy(), b.numpy(), atol=1e-10)
+    with pytest.raises(leafgrad.linalg.LinAlgError, match=r"\(Batch element 2\): D\[1,1\] is zero"):
+        leafgrad.linalg.ldl_factor(leafgrad.tensor(np.stack([np.eye(n), np.eye(n), np.zeros((n, n))])))
+    info = leafgrad.linalg.ldl_factor_ex(leafgrad.tensor(np.diag([1.0] * (n - 1) + [0.0]))).info
+    assert info == n
+    with pytest.raises(RuntimeError, match=r"linalg\.ldl_solve: B: expected"):
+        leafgrad.linalg.ldl_solve(leafgrad.eye(n), leafgrad.ones(n, dtype=leafgrad.int32), leafgrad.ones(n + 1, 1))
 
 
 def test_a_batch_with_a_matrix_without_factors():
