@@ -38,13 +38,22 @@ def ldl_factor_ex(
 
 @public(name="linalg.ldl_factor", out="cast")
 def ldl_factor(A: Tensor, *, hermitian: bool = False) -> return_types.linalg_ldl_factor:
-    """``ldl_factor_ex`` without info. LinAlgError: an element of D is 0."""
+    """``ldl_factor_ex`` without info. LinAlgError: an element of D is 0.
+
+    Args:
+        A, hermitian: as there.
+    """
     return return_types.linalg_ldl_factor(*ldl_factor_ex(A, hermitian=hermitian, check_errors=True)[:2])
 
 
 @public(name="linalg.ldl_solve", out="cast")
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
     """X with A X = B, from what ``ldl_factor(A, hermitian=hermitian)`` returns. (..., n, k) -> (..., n, k)
+
+    Args:
+        LD, pivots: what was returned.
+        B: (..., n, k).
+        hermitian: as it was there.
 
     Raises:
         RuntimeError: shapes or dtypes do not fit.
