@@ -202,6 +202,27 @@ class lu_unpack(linalg_lu):
     """Of ``lu_unpack``."""
 
 
+class linalg_ldl_factor(NamedTuple):
+    """L and D in one matrix, and with which row each row was exchanged."""
+
+    LD: Tensor
+    pivots: Tensor
+
+    def __repr__(self) -> str:
+        return _shown(self)
+
+
+class linalg_ldl_factor_ex(NamedTuple):
+    """The same, and the number of the first element of D that is 0."""
+
+    LD: Tensor
+    pivots: Tensor
+    info: Tensor
+
+    def __repr__(self) -> str:
+        return _shown(self)
+
+
 class linalg_lu_factor(NamedTuple):
     """L below and U on and above the diagonal of one matrix, and with which row each row was exchanged, from 1."""
 

@@ -7,7 +7,7 @@ import scipy.linalg
 from op_table import Row, uniform
 
 from leafgrad.errors import LinAlgError
-from leafgrad.ops import linalg, lu, matmul, matrix_exp
+from leafgrad.ops import ldl, linalg, lu, matmul, matrix_exp
 from leafgrad.ops.elementwise import abs as magnitude
 
 WIDE = ("float64", "float32")
@@ -90,6 +90,33 @@ def np_first_bad_minor(x):
         minors = [np.linalg.det(full[at][:k, :k].astype("float64")) for k in range(1, x.shape[-1] + 1)]
         found[at] = next((k for k, minor in enumerate(minors, 1) if minor < 1e-9), 0)
     return found
+
+
+def np_ldl(x, hermitian):
+    """Of real matrices, with LAPACK."""
+    factors = [scipy.linalg.lapack.dsytrf(m, lower=1) for m in x.reshape(-1, *x.shape[-2:])]
+    packed, pivots, info = (np.array([f[i] for f in factors]) for i in range(3))
+    made = np.tril(packed).reshape(x.shape).astype(x.dtype), pivots.reshape(x.shape[:-1]).astype("int32")
+    return *made, info.reshape(x.shape[:-2]).astype("int32")
+
+
+def indefinite(rng, dtype):
+    x = uniform(rng, dtype, (2, 5, 5))
+    x[0, range(5), range(5)] = 0
+    return [((x + x.swapaxes(1, 2),), {"hermitian": False}), ((x[1],), {"hermitian": True})]
+
+
+def factored(rng, dtype):
+    ((x,), _), _ = indefinite(rng, dtype)
+    packed, pivots, _ = np_ldl(x, False)
+    b = uniform(rng, dtype, (2, 5, 3))
+    return [((packed, pivots, b), {"hermitian": False}), ((packed[0], pivots[0], b), {"hermitian": False})]
+
+
+def np_ldl_solve(x, pivots, b, hermitian):
+    x, pivots = np.broadcast_to(x, (len(b), *x.shape[-2:])), np.broadcast_to(pivots, (len(b), x.shape[-1]))
+    found = [scipy.linalg.lapack.dsytrs(*each, lower=1)[0] for each in zip(x, pivots, b, strict=True)]
+    return np.array(found).astype(b.dtype)
 
 
 def np_svd(x, full=False):
@@ -263,5 +290,7 @@ ROWS = [
     Row(lu.lu, np_lu, samples=matrices([(3, 3)], [(2, 2, 2)], [(2, 4)], [(2, 4, 2)]), order=2, dtypes=WIDE),
     Row(lu.exchanges, np_exchanges, samples=permutations, order=0, dtypes=WIDE),
     Row(lu.first_bad_minor, np_first_bad_minor, samples=symmetric, order=0, dtypes=WIDE),
+    Row(ldl.ldl, np_ldl, samples=indefinite, order=0, dtypes=WIDE),
+    Row(ldl.ldl_solve, np_ldl_solve, samples=factored, order=0, dtypes=("float64",)),
     Row(matrix_exp.matrix_exp, np_exp, samples=matrices([(3, 3)], [(2, 2, 2)], [(0, 0)]), order=2, dtypes=WIDE),
 ]

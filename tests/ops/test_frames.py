@@ -28,7 +28,7 @@ MORE = {
 }
 # The same of ops: those with several results are recorded by what all of them share.
 SEVERAL = {
-    **dict.fromkeys(("eigh", "runs", "unique", "attention"), 11),
+    **dict.fromkeys(("eigh", "ldl", "reflected", "runs", "unique", "attention"), 11),
     **dict.fromkeys(("svd", "gru", "lstm"), 12),
     "lu": 22,
     "qr": 22,

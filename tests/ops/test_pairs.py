@@ -1,5 +1,7 @@
 """What ops compute of pairs of real numbers is what they compute of complex ones."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -102,6 +104,11 @@ def test_powers_and_choices():
         compare(ew.lerp, [x, y, w], 1e-12)
     compare(select.where, [x.real > 0, x, y], 0)
     compare(select.where, [x.real > 0, x, 2.0], 0)
+
+
+@pytest.mark.parametrize("op", pairs.RULES, ids=lambda op: op.name)
+def test_rules_take_what_their_ops_take(op):
+    inspect.signature(pairs.RULES[op]).bind(*op.signature.arguments, **op.signature.parameters)
 
 
 def test_every_op_of_two_parts_maps_real_numbers_to_real_ones():

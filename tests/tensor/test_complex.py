@@ -56,6 +56,8 @@ EXPRESSIONS = """
     t.linalg.householder_product(z, w[0]) | t.orgqr(z[:, :2], w[0, :2]) | t.ormqr(z[:, :2], w[0, :2], w)
     t.ormqr(z, w[0], w, left=False) | t.ormqr(z, w[0], w, transpose=True) | t.ormqr(z, w[0], w[:2], False, True)
     z.sum_to_size(1, 3) | z.sum_to_size(3) | t.norm(z, "nuc") | t.combinations(z[0], 2)
+    t.linalg.ldl_factor(z.detach())[0] | t.linalg.ldl_factor(z.detach(), hermitian=True)[1]
+    t.linalg.ldl_solve(*t.linalg.ldl_factor(z.detach()), w.detach()) | t.linalg.ldl_factor_ex(z.detach() * 0).info
     t.linalg.matrix_rank(t.stack([z, w]), rtol=z[0, :2].abs())
     t.linalg.pinv(z, rtol=t.tensor(0.1)) | t.geqrf(z.detach())[0]
     t.linalg.lu_solve(*t.linalg.lu_factor(z), w) | t.func.vmap(t.linalg.lu_factor)(t.stack([z, w]))[0]

@@ -1,8 +1,8 @@
 """Complex arithmetic as arithmetic of pairs of real numbers, for generated code, which has real numbers alone.
 
 A rule ``op.lower("pairs", rule)`` is called as the op is, with a Pair for each complex array or number, and returns a
-Pair, something real, or several; None if it leaves these arguments to the op. Ops with the trait "linear" or
-"bilinear" need no rule.
+Pair, something real, or several; None if it leaves these arguments to the op. Ops of this package with the trait
+"linear" or "bilinear" need no rule; those of others may have ``by_parts`` or ``product`` for one.
 """
 
 from __future__ import annotations
@@ -101,12 +101,13 @@ def beside(x: Pair) -> Any:
 
 
 def rule_of(op: Op) -> Rule | None:
-    """How an op computes pairs; None if only it knows."""
+    """How an op computes pairs; None if only it knows.
+
+    Of other ops than these, traits do not say whether they make real numbers of real ones.
+    """
     rule = op.lowering.get("pairs")
-    if rule is None and "linear" in op.traits:
-        return _parts(op)
-    if rule is None and "bilinear" in op.traits:
-        return _bilinear(op)
+    if rule is None and (op.forward.__module__ or "").startswith("leafgrad.ops."):
+        return _parts(op) if "linear" in op.traits else _bilinear(op) if "bilinear" in op.traits else None
     return rule
 
 
@@ -305,6 +306,19 @@ def _linear(x: Any, weight: Any, bias: Any = None) -> Pair:
     return made if bias is None else made + bias
 
 
+def _convolved(op: Op) -> Rule:
+    """A convolution or its transpose, with a bias for each channel."""
+
+    def rule(x: Any, weight: Any, bias: Any = None, **params: Any) -> Pair:
+        made = product(op, x, weight, params)
+        if bias is None:
+            return made
+        column = {"shape": (re(bias).shape[0], *(1 for _ in made.re.shape[2:]))}
+        return made + by_parts(shape.reshape, (_pair(bias),), column)
+
+    return rule
+
+
 def _pair(x: Any) -> Pair:
     return x if isinstance(x, Pair) else Pair(x)
 
@@ -330,8 +344,8 @@ RULES: dict[Op, Rule] = {
     compare.ne: _both(compare.ne, compare.logical_or),
     convert.new_full: _filled,
     convert.to_dtype: _converted,
-    convolution.convolution: _bilinear(convolution.convolution),
-    convolution.convolution_input: _bilinear(convolution.convolution_input),
+    convolution.convolution: _convolved(convolution.convolution),
+    convolution.convolution_input: _convolved(convolution.convolution_input),
     convolution.convolution_weight: _bilinear(convolution.convolution_weight),
     create.full: _full,
     cumulative.shift: _padded(cumulative.shift, "fill"),

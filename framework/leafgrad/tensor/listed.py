@@ -42,6 +42,9 @@ FUNCTIONS: Final = {
     "leafgrad.tensor.histograms": """
         bincount histc histogram
     """,
+    "leafgrad.tensor.indefinite": """
+        linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve
+    """,
     "leafgrad.tensor.interop": """
         from_dlpack frombuffer
     """,

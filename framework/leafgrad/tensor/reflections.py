@@ -39,6 +39,10 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
 
     (..., m, n), (..., k) -> (..., m, n), k <= n <= m
 
+    Args:
+        A: each reflection, 1 - tau v v^H, has a column, with v below the diagonal; above 1 it is 0.
+        tau: of each reflection.
+
     Raises:
         RuntimeError: shapes or dtypes do not fit.
     """
@@ -55,7 +59,11 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
 
 @public(out="cast")
 def orgqr(input: Tensor, tau: Tensor) -> Tensor:
-    """The same as ``linalg.householder_product``, under LAPACK's name. (..., m, n), (..., k) -> (..., m, n)"""
+    """The same as ``linalg.householder_product``, under LAPACK's name. (..., m, n), (..., k) -> (..., m, n)
+
+    Args:
+        input, tau: as there A and tau.
+    """
     return householder_product(input, tau)
 
 
@@ -64,6 +72,9 @@ def geqrf(input: Tensor) -> return_types.geqrf:
     """R on and above the diagonal, and reflections below it and in tau, whose product is Q. It has no gradient.
 
     (..., m, n) -> (..., m, n), (..., min(m, n))
+
+    Args:
+        input: (..., m, n).
     """
     check_matrices(input, "geqrf", "input")
     return return_types.geqrf(*reflected(input))
@@ -76,6 +87,7 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
     Args:
         input, tau: as of ``geqrf``, (..., m, k) and (..., k).
         other: (..., m, n), or (..., n, m) if not ``left``.
+        left: whether Q stands on the left of ``other``.
         transpose: Q^H instead of Q.
 
     Raises:

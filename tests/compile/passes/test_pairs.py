@@ -46,7 +46,8 @@ PROGRAMS = {
     "choices": lambda z, x: (leafgrad.where(x > 0, z, 0), z.masked_fill(x > 0, 1), z == z.mT, leafgrad.isnan(z).any()),
     "indices": lambda z, x: (z[leafgrad.tensor([2, 0])], z.gather(1, leafgrad.tensor([[0, 1]] * 4))),
     "real results": lambda z, x: (z.abs() ** 2).sum(),
-    "windows": lambda z, x: nn.functional.conv1d(z[None], z[:, :3].reshape(1, 4, 3), padding=1),
+    "windows": lambda z, x: nn.functional.conv1d(z[None], z[:, :3].reshape(1, 4, 3), z[0, :1], padding=1),
+    "transposed windows": lambda z, x: nn.functional.conv_transpose1d(z[None], z[:, :3].reshape(4, 1, 3), z[0, :1]),
 }
 
 
@@ -66,6 +67,15 @@ def test_derivatives():
 def test_ops_without_a_rule_are_given_complex_numbers():
     left = complexes(ran(lambda z, x: leafgrad.linalg.inv(leafgrad.exp(z)) * z, Z, X))
     assert left == ["join", "inv", "real", "imag"]
+
+
+def test_the_traits_of_plugins_say_nothing_of_parts():
+    """A linear op may make complex numbers of real ones, or conjugate."""
+    turned = leafgrad.op("linear", "complex", name="turned")(lambda xp, x: xp.fft.fft(x.conj()))
+    turned.shape(lambda x: x.shape)
+    assert complexes(ran(lambda z, x: turned(z) + z, Z, X)) == ["join", "turned", "real", "imag"]
+    fft = pytest.importorskip("leafgrad_fft")
+    assert "fft_complex" in complexes(ran(lambda z, x: fft.fft(z * 2) + z, Z, X))
 
 
 def test_an_op_that_makes_complex_numbers_of_real_ones_is_left():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from testing.plants.entered import ONE, TWO, plant, squared
 
 from leafgrad import op
+from leafgrad.ops.pairs import Pair
 
 
 @plant("complex", ONE)
@@ -63,3 +64,17 @@ def a_shape_rule_that_knows_real_numbers():
 @plant("complex", ONE)
 def an_exception_of_complex_numbers_in_a_rule():
     return squared("elementwise", "holomorphic").vjp(x=lambda g, x: g * (2 * x if x.dtype.kind == "f" else x.nothing))
+
+
+@plant("complex", ONE)
+def a_rule_for_pairs_without_a_sign():
+    made = squared("elementwise", "holomorphic").vjp(x=lambda g, x: g * 2 * x)
+    made.lower("pairs", lambda x: Pair(x.re * x.re + x.im * x.im, 2 * x.re * x.im))
+    return made
+
+
+@plant("complex", ONE)
+def a_rule_for_pairs_that_fails():
+    made = squared("elementwise", "holomorphic").vjp(x=lambda g, x: g * 2 * x)
+    made.lower("pairs", lambda x: Pair(x.real * x.real, x.imag))
+    return made

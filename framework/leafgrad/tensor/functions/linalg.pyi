@@ -16,6 +16,7 @@ from leafgrad.tensor.decompositions import (
     svd as svd,
     svdvals as svdvals,
 )
+from leafgrad.tensor.indefinite import ldl_factor as ldl_factor, ldl_factor_ex as ldl_factor_ex, ldl_solve as ldl_solve
 from leafgrad.tensor.linalg import (
     det as det,
     inv as inv,

@@ -38,10 +38,11 @@ Check = Callable[[Subject], None]
 
 
 def with_complex(subject: Subject) -> None:
-    """What holds for real numbers holds for complex ones, by their parts: values, derivatives, vmap and programs."""
+    """What holds for real numbers holds for complex ones: values, derivatives, vmap, programs, and a rule for pairs."""
     if not subject.complex:
         raise Skip("the op takes no complex numbers beside real ones")
     for parts in subject.complex:
+        pairs.follow_rule(subject, parts)
         for name in OF_PAIRS:
             found = outcome(name, CHECKS[name], parts, parts.words)
             if found.outcome == "failed":

@@ -16,6 +16,8 @@ from leafgrad.ops.complex import join, view_as_real
 from leafgrad.ops.conjugate import is_complex
 from leafgrad.ops.convert import clone
 from leafgrad.ops.op import Op
+from leafgrad.ops.pairs import Pair, rule_of
+from leafgrad.ops.traits import normalized
 from leafgrad.testing.conformance.subject import Sample, Samples, Subject, outputs, tensor
 
 Function = Callable[..., Any]
@@ -122,3 +124,42 @@ def each(results: Any, function: Function) -> Any:
     if isinstance(results, (tuple, list)):
         return tuple([each(r, function) for r in results])
     return function(results) if is_complex(results) else results
+
+
+def follow_rule(subject: Subject, parts: Subject) -> None:
+    """A Fault unless the op's rule for pairs, where it has one, computes what the op does."""
+    op = subject.op
+    rule = rule_of(op) if isinstance(op, Op) else None
+    for sample in parts.samples if rule is not None else ():
+        args = tuple(parts.paired(sample.args))
+        params = op.signature.bind(sample.params)
+        if op.dims is not None:
+            params = normalized(op, args, params)
+        want = outputs(op(*args, **params))
+        assert rule is not None
+        by, remedy = "by its rule for pairs", 'mend the rule of lower("pairs", ...), or the forward'
+        try:
+            found = rule(*map(as_pairs, args), **params)
+        except Exception as error:  # the rule's own, of any kind
+            got = f"{type(error).__name__}: {error}"
+            raise subject.fault(sample, "what the op gives", got, remedy, by) from error
+        for got, right in zip(found if isinstance(found, tuple) else (found,), want, strict=True):
+            if got is None:
+                continue  # the rule leaves these arguments to the op
+            made, wanted = (np.stack([z.real, z.imag], -1) for z in (as_numbers(got, right), right))
+            limit = max(subject.rtol, 1e-9) * max(1.0, float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0)))
+            subject.compare(sample, made, wanted, limit, remedy, by)
+
+
+def as_pairs(value: Any) -> Any:
+    return Pair(value.real, value.imag) if is_complex(value) else value
+
+
+def as_numbers(made: Any, like: Any) -> Any:
+    """An array like another, of what a rule made: parts that are numbers, or None for zero, fill it."""
+    out = np.zeros_like(like)
+    if not isinstance(made, Pair):
+        out[...] = made
+        return out
+    out.real[...], out.imag[...] = made.re, made.im or 0 if not hasattr(made.im, "dtype") else made.im
+    return out
