@@ -104,7 +104,9 @@ class Call:
         self.symbolic = SymbolicValues(traced, guards, inputs, written) if follows else None
         self.replaced = [] if followed is None else [w._replace(number=None, before=None) for w in followed.replaced]
         self.gather = self.gathering([traced.graph.inputs[v] for v in inputs], inputs)
-        self.act = self.acting()
+        rest = self.effects[len(self.new_leaves) :]
+        parts = [[p for p in rest if isinstance(p[0], SetData) is new] for new in (False, True)]  # memory that is left
+        self.acts = [self.acting(part) for part in parts if part]  # is written first
         self.edges, self.nodes = self.nodes_of(traced.targets), self.nodes_of(traced.leaves)
 
     def gathering(
@@ -131,7 +133,7 @@ class Call:
         names = [self.guards.name_of(source, self.tensors) for source in sources]
         return self.guards.function("leaves", [f"return ({''.join(f'{self.guards.node_of(t)}, ' for t in names)})"])
 
-    def acting(self) -> Callable[[Leaves, Sequence[Any]], None]:
+    def acting(self, effects: Sequence[tuple[Effect, int | None]]) -> Callable[[Leaves, Sequence[Any]], None]:
         """The function of leaves and the program's arrays that does to tensors what the function did.
 
         It may be called twice. That leaves require grad comes before it, since nodes come between.
@@ -139,7 +141,7 @@ class Call:
         lines: list[str] = []
         targets: list[str] = []
         grads: list[str] = []
-        for effect, k in self.effects[len(self.new_leaves) :]:
+        for effect, k in effects:
             t = self.guards.name_of(effect.source, self.tensors)
             if isinstance(effect, Write):
                 host = effect.value is not None and effect.value.place == ("cpu", 0)
@@ -160,7 +162,7 @@ class Call:
             lines = [f"made = iter({self.guards.name(dispatch.aliases)}([{', '.join(grads)}]))", *lines]
         if targets:
             lines += [f"{self.guards.name(written)}({', '.join(targets)})"]
-        return self.guards.function("leaves, arrays", lines or ["pass"])
+        return self.guards.function("leaves, arrays", lines)
 
     def same_as(self, other: Call) -> bool:
         """Whether a second recording gave the same program, results and effects."""
@@ -235,12 +237,10 @@ class Call:
                 result, tensors = result
                 steps[count:] = [w.step(t) for w, t in zip(self.replaced, tensors, strict=True)]
 
-        steps: list[Callable[[], Any]] = [drawn.clear]
-        for effect in self.new_leaves:
-            steps.append(self.tensor(effect.source, leaves).requires_grad_)
+        steps = [drawn.clear, *[self.tensor(e.source, leaves).requires_grad_ for e in self.new_leaves]]
         if self.backward is not None:
             steps.append(make_node)
-        steps.append(partial(self.act, leaves, arrays))
+        steps += [partial(act, leaves, arrays) for act in self.acts]
         if symbolic is not None:
             for w, text in symbolic.written:
                 steps.append(partial(w.put, numbers[text]))
