@@ -107,6 +107,7 @@ class Call:
         rest = self.effects[len(self.new_leaves) :]
         parts = [[p for p in rest if isinstance(p[0], SetData) is new] for new in (False, True)]  # memory that is left
         self.acts = [self.acting(part) for part in parts if part]  # is written first
+        self.pure = not (self.effects or self.replaced or written or self.backward)
         self.edges, self.nodes = self.nodes_of(traced.targets), self.nodes_of(traced.leaves)
 
     def gathering(
@@ -198,8 +199,8 @@ class Call:
 
         Args:
             checks: whether the program is compared with one that is run op by op.
-            drawn: what numbers among the leaves were drawn from, with the states before; what the program draws from is
-                added. Whoever finds something there after an error restores it, since nothing is done.
+            drawn: generators and their states before the leaves were drawn; those of the program are added. What is
+                there after an error is to be restored, since nothing is done.
         """
         self.hits += 1
         symbolic = self.symbolic
@@ -218,12 +219,15 @@ class Call:
             restore(drawn[known:])
             raise
         early = {source: self.tensor(source, leaves) for source in self.early} if self.early else {}
+        if self.pure:
+            result = self.result(self.tensors_of(arrays, leaves, None), early, numbers, leaves)
+            drawn.clear()
+            return result
         if modes.DERIVATIVES.get():
-            for effect, _ in self.effects:
-                if isinstance(effect, Write):
-                    inplace.check_captured(self.tensor(effect.source, leaves), "copy")
+            for e in [e for e, _ in self.effects if isinstance(e, Write)]:
+                inplace.check_captured(self.tensor(e.source, leaves), "copy")
         node: Node | None = None
-        result: Any = None
+        late: list[Callable[[], Any]] = []  # apart from the steps, so that nothing refers to itself
 
         def make_node() -> None:
             nonlocal node
@@ -235,18 +239,15 @@ class Call:
             result = self.result(self.tensors_of(arrays, leaves, node), early, numbers, leaves)
             if self.replaced:
                 result, tensors = result
-                steps[count:] = [w.step(t) for w, t in zip(self.replaced, tensors, strict=True)]
+                late[:] = [w.step(t) for w, t in zip(self.replaced, tensors, strict=True)]
 
-        steps = [drawn.clear, *[self.tensor(e.source, leaves).requires_grad_ for e in self.new_leaves]]
+        steps = [*[drawn.clear] * bool(drawn), *[self.tensor(e.source, leaves).requires_grad_ for e in self.new_leaves]]
         if self.backward is not None:
             steps.append(make_node)
         steps += [partial(act, leaves, arrays) for act in self.acts]
         if symbolic is not None:
-            for w, text in symbolic.written:
-                steps.append(partial(w.put, numbers[text]))
-        steps.append(give)
-        count = len(steps)
-        complete(steps)
+            steps += [partial(w.put, numbers[text]) for w, text in symbolic.written]
+        complete([*steps, give, partial(complete, late)] if self.replaced else [*steps, give])
         return result
 
     def tensors_of(self, arrays: Sequence[Any], leaves: Leaves, node: Node | None) -> list[Any]:
@@ -260,9 +261,8 @@ class Call:
             self.backward.attach(node, [made[i] for i in self.differentiable])
         for i, refused in self.refused.items():
             refused.attach(made[i], self.nodes(leaves))
-        if self.guards.flags & modes.INFERENCE:
-            for t in made:
-                t._writes = dispatch.INFERENCE_VERSION
+        for t in made if self.guards.flags & modes.INFERENCE else ():
+            t._writes = dispatch.INFERENCE_VERSION
         return made
 
     def result(self, made: Sequence[Any], early: dict[Any, Any], numbers: dict[str, Any], leaves: Leaves) -> Any:
