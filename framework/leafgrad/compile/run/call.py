@@ -12,6 +12,7 @@ from leafgrad.compile.guard.conditions import Miss
 from leafgrad.compile.guard.guards import Guards
 from leafgrad.compile.ir import memory
 from leafgrad.compile.ir.draws import States, restore
+from leafgrad.compile.ir.effects import complete
 from leafgrad.compile.ir.graph import (
     Argument,
     Captured,
@@ -27,7 +28,6 @@ from leafgrad.compile.ir.graph import (
     Write,
 )
 from leafgrad.compile.record.course import as_input
-from leafgrad.compile.record.effects import complete
 from leafgrad.compile.record.guide import Guide, same, same_program
 from leafgrad.compile.record.trace import Slot, Traced
 from leafgrad.compile.run.backward import Backward, Refused, Saved
