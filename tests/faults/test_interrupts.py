@@ -117,7 +117,7 @@ class Kept:
         random.seed(3)
         self.net = nn.Sequential(nn.Linear(4, 5), nn.BatchNorm1d(5), nn.Tanh(), nn.Dropout(0.3), nn.Linear(5, 1))
         self.adam = lg.optim.Adam(self.net.parameters(), lr=0.01)
-        self.x, history, count, hidden = lg.randn(8, 4), [], 0, lg.zeros(8, 5)
+        self.x, history, count, hidden, mean = lg.randn(8, 4), [], 0, lg.zeros(8, 5), lg.zeros(1)
         net, adam = self.net, self.adam
 
         @lg.compile
@@ -128,10 +128,12 @@ class Kept:
             loss = (net(x) + hidden.mean() + lg.rand(8, 1)).square().mean()
             loss.backward()
             adam.step()
+            mean.mul_(0.9)
+            mean.data = mean + loss.detach()
             history.append(loss.item())
             count += 1
 
-        self.step, self.outside = step, lambda: (history, count, hidden)
+        self.step, self.outside = step, lambda: (history, count, hidden, mean)
 
     def state(self):
         parts = [*self.outside(), self.net.state_dict(), self.adam.state_dict(), lg.get_rng_state(), random.getstate()]

@@ -9,7 +9,7 @@ import pytest
 
 import leafgrad
 from leafgrad import nn, optim
-from leafgrad.compile.record.effects import complete
+from leafgrad.compile.ir.effects import complete
 from leafgrad.compile.record.lazy import LazyRecorder
 
 OWN = random.Random(0)  # whose choices are not followed

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Protocol
 
 from leafgrad.backends.contract import Generator
+from leafgrad.compile.ir.effects import complete
 from leafgrad.compile.ir.graph import Graph
 
 
@@ -32,9 +34,9 @@ def states(drawing: Sequence[Stateful]) -> States:
 
 
 def restore(before: States) -> None:
-    """Give generators the states that they had."""
-    for generator, state in before:
-        generator.set_state(state)
+    """Give generators the states that they had, all of them, whatever the handler of a signal raises meanwhile."""
+    if before:
+        complete([partial(generator.set_state, state) for generator, state in before])
 
 
 @contextmanager

@@ -17,9 +17,9 @@ from typing import Any, ClassVar
 from leafgrad import modes
 from leafgrad.backends.place import place
 from leafgrad.compile.ir import memory
+from leafgrad.compile.ir.effects import complete
 from leafgrad.compile.ir.graph import Argument, Captured, Equation, Line, Raw, Value, user_line
 from leafgrad.compile.ir.replay import run_equation
-from leafgrad.compile.record.effects import complete
 from leafgrad.compile.record.forwards import keeps_state
 from leafgrad.compile.record.guide import KEPT, Guide, Programs
 from leafgrad.compile.record.outside import Outside

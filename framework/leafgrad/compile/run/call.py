@@ -11,6 +11,7 @@ from leafgrad.batching.pytree import unflatten
 from leafgrad.compile.guard.conditions import Miss
 from leafgrad.compile.guard.guards import Guards
 from leafgrad.compile.ir.draws import States, restore
+from leafgrad.compile.ir.effects import complete
 from leafgrad.compile.ir.graph import (
     Argument,
     Captured,
@@ -26,7 +27,6 @@ from leafgrad.compile.ir.graph import (
     Write,
 )
 from leafgrad.compile.record.course import as_input
-from leafgrad.compile.record.effects import complete
 from leafgrad.compile.record.guide import Guide, same, same_program
 from leafgrad.compile.record.trace import Slot, Traced
 from leafgrad.compile.run.backward import Backward, Refused, Saved
@@ -103,7 +103,10 @@ class Call:
         self.symbolic = SymbolicValues(traced, guards, inputs, written) if follows else None
         self.replaced = [] if followed is None else [w._replace(number=None, before=None) for w in followed.replaced]
         self.gather = self.gathering([traced.graph.inputs[v] for v in inputs], inputs)
-        self.act = self.acting()
+        rest = self.effects[len(self.new_leaves) :]
+        parts = [[p for p in rest if isinstance(p[0], SetData) is new] for new in (False, True)]  # memory that is left
+        self.acts = [self.acting(part) for part in parts if part]  # is written first
+        self.pure = not (self.effects or self.replaced or written or self.backward)
         self.edges, self.nodes = self.nodes_of(traced.targets), self.nodes_of(traced.leaves)
 
     def gathering(
@@ -130,7 +133,7 @@ class Call:
         names = [self.guards.name_of(source, self.tensors) for source in sources]
         return self.guards.function("leaves", [f"return ({''.join(f'{self.guards.node_of(t)}, ' for t in names)})"])
 
-    def acting(self) -> Callable[[Leaves, Sequence[Any]], None]:
+    def acting(self, effects: Sequence[tuple[Effect, int | None]]) -> Callable[[Leaves, Sequence[Any]], None]:
         """The function of leaves and the program's arrays that does to tensors what the function did.
 
         It may be called twice. That leaves require grad comes before it, since nodes come between.
@@ -139,7 +142,7 @@ class Call:
         targets: list[str] = []
         grads: list[str] = []
         pairs: list[str] = []  # of arrays on other devices, and what is written there
-        for effect, k in self.effects[len(self.new_leaves) :]:
+        for effect, k in effects:
             t = self.guards.name_of(effect.source, self.tensors)
             if isinstance(effect, Write):
                 host = effect.value is not None and effect.value.place == ("cpu", 0)
@@ -161,7 +164,7 @@ class Call:
             lines += [f"{self.guards.name(self.runner.deliver)}([{', '.join(pairs)}])"]
         if targets:
             lines += [f"{self.guards.name(written)}({', '.join(targets)})"]
-        return self.guards.function("leaves, arrays", lines or ["pass"])
+        return self.guards.function("leaves, arrays", lines)
 
     def same_as(self, other: Call) -> bool:
         """Whether a second recording gave the same program, results and effects."""
@@ -197,8 +200,8 @@ class Call:
 
         Args:
             checks: whether the program is compared with one that is run op by op.
-            drawn: what numbers among the leaves were drawn from, with the states before; what the program draws from is
-                added. Whoever finds something there after an error restores it, since nothing is done.
+            drawn: generators and their states before the leaves were drawn; those of the program are added. What is
+                there after an error is to be restored, since nothing is done.
         """
         self.hits += 1
         symbolic = self.symbolic
@@ -217,12 +220,15 @@ class Call:
             restore(drawn[known:])
             raise
         early = {source: self.tensor(source, leaves) for source in self.early} if self.early else {}
+        if self.pure:
+            result = self.result(self.tensors_of(arrays, leaves, None), early, numbers, leaves)
+            drawn.clear()
+            return result
         if modes.DERIVATIVES.get():
-            for effect, _ in self.effects:
-                if isinstance(effect, Write):
-                    inplace.check_captured(self.tensor(effect.source, leaves), "copy")
+            for e in [e for e, _ in self.effects if isinstance(e, Write)]:
+                inplace.check_captured(self.tensor(e.source, leaves), "copy")
         node: Node | None = None
-        result: Any = None
+        late: list[Callable[[], Any]] = []  # apart from the steps, so that nothing refers to itself
 
         def make_node() -> None:
             nonlocal node
@@ -234,20 +240,15 @@ class Call:
             result = self.result(self.tensors_of(arrays, leaves, node), early, numbers, leaves)
             if self.replaced:
                 result, tensors = result
-                steps[count:] = [w.step(t) for w, t in zip(self.replaced, tensors, strict=True)]
+                late[:] = [w.step(t) for w, t in zip(self.replaced, tensors, strict=True)]
 
-        steps: list[Callable[[], Any]] = [drawn.clear]
-        for effect in self.new_leaves:
-            steps.append(self.tensor(effect.source, leaves).requires_grad_)
+        steps = [*[drawn.clear] * bool(drawn), *[self.tensor(e.source, leaves).requires_grad_ for e in self.new_leaves]]
         if self.backward is not None:
             steps.append(make_node)
-        steps.append(partial(self.act, leaves, arrays))
+        steps += [partial(act, leaves, arrays) for act in self.acts]
         if symbolic is not None:
-            for w, text in symbolic.written:
-                steps.append(partial(w.put, numbers[text]))
-        steps.append(give)
-        count = len(steps)
-        complete(steps)
+            steps += [partial(w.put, numbers[text]) for w, text in symbolic.written]
+        complete([*steps, give, partial(complete, late)] if self.replaced else [*steps, give])
         return result
 
     def tensors_of(self, arrays: Sequence[Any], leaves: Leaves, node: Node | None) -> list[Any]:
@@ -261,9 +262,8 @@ class Call:
             self.backward.attach(node, [made[i] for i in self.differentiable])
         for i, refused in self.refused.items():
             refused.attach(made[i], self.nodes(leaves))
-        if self.guards.flags & modes.INFERENCE:
-            for t in made:
-                t._writes = dispatch.INFERENCE_VERSION
+        for t in made if self.guards.flags & modes.INFERENCE else ():
+            t._writes = dispatch.INFERENCE_VERSION
         return made
 
     def result(self, made: Sequence[Any], early: dict[Any, Any], numbers: dict[str, Any], leaves: Leaves) -> Any:

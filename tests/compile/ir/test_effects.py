@@ -7,7 +7,7 @@ from small_trainings import step_of
 
 import leafgrad
 from leafgrad import nn, optim
-from leafgrad.compile.record.effects import complete
+from leafgrad.compile.ir.effects import complete
 from leafgrad.nn import functional as F
 from leafgrad.ops.node import Version
 
