@@ -10,6 +10,7 @@ import textwrap
 
 import pytest
 
+from leafgrad import distributed
 from leafgrad.distributed import launcher
 
 
@@ -57,3 +58,11 @@ def ranks(tmp_path, mpi):
         return done
 
     return run
+
+
+@pytest.fixture
+def alone():
+    """This process is a group."""
+    distributed.init_process_group()
+    yield
+    distributed.destroy_process_group()

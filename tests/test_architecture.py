@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
@@ -129,21 +130,27 @@ def modules(root: Path) -> dict[str, Path]:
 NOT_RUN = ("TYPE_CHECKING", "typing.TYPE_CHECKING", "_typing.TYPE_CHECKING")
 
 
-def imported(path: Path) -> Iterator[tuple[int, str, str]]:
+def imported(path: Path) -> list[tuple[int, str, str]]:
     """(line, module, name or "") of each import in a file that runs: not those under `if TYPE_CHECKING`."""
-    todo: list[ast.AST] = [parsed(path.read_text(encoding="utf-8"))]
+    return imported_by(path.read_text(encoding="utf-8"))
+
+
+@cache
+def imported_by(text: str) -> list[tuple[int, str, str]]:
+    found, todo = [], [parsed(text)]
     while todo:
         node = todo.pop()
         if isinstance(node, ast.If) and ast.unparse(node.test) in NOT_RUN:
             todo += node.orelse
             continue
-        todo += ast.iter_child_nodes(node)
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield node.lineno, alias.name, ""
+            found += [(node.lineno, alias.name, "") for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                yield node.lineno, "." * node.level + (node.module or ""), alias.name
+            module = "." * node.level + (node.module or "")
+            found += [(node.lineno, module, alias.name) for alias in node.names]
+        elif not isinstance(node, ast.expr):  # within which nothing is imported
+            todo += ast.iter_child_nodes(node)
+    return found
 
 
 def framework_imports(root: Path) -> list[Import]:

@@ -24,7 +24,7 @@ LATER = (
     "leafgrad.plugins.manager leafgrad.compile.run.compiled leafgrad.linalg leafgrad.special leafgrad.return_types "
     "leafgrad.utils importlib.metadata json dataclasses threading numpy.random"
 ).split()
-EARLY = {f"leafgrad.tensor.{name}" for name in "creation data joining random shapes".split()}
+EARLY = {f"leafgrad.tensor.{name}" for name in "creation data random".split()}
 
 
 def printed(program):

@@ -233,13 +233,6 @@ def test_a_rank_that_ends_all_gives_the_status_whatever_mpiexec_says(code, statu
     assert launcher.run_ranks([sys.executable, str(script)], 2) == status
 
 
-@pytest.fixture
-def alone():
-    dist.init_process_group()
-    yield
-    dist.destroy_process_group()
-
-
 def test_a_process_alone_is_a_group(alone):
     x = lg.tensor([1.0, 2.0], requires_grad=True)
     assert (dist.get_rank(), dist.get_world_size(), dist.get_backend()) == (0, 1, "mpi")

@@ -14,8 +14,8 @@ from leafgrad.autograd import api
 from leafgrad.batching.vmap import vmap
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.complex import view_as_complex, view_as_real
+from leafgrad.ops.shape import stack
 from leafgrad.tensor.inplace import write
-from leafgrad.tensor.joining import stack
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
@@ -358,7 +358,7 @@ class Check:
         for j, out in enumerate(differentiable(self.func(*self.point))):
             rows = [like(out, random(out)), like(out, 1 - random(out))]
             alone = [self.gradients([out], [row]) for row in rows]
-            both = self.gradients([out], [stack(rows)], batched=True)
+            both = self.gradients([out], [stack(*rows, dim=0)], batched=True)
             for n, i in enumerate(self.tracked):
                 if not all(self.close(alone[k][n], both[n][k]) for k in range(2)):
                     raise GradcheckError(

@@ -59,7 +59,8 @@ SHARED = {
     "has_aux": "whether ``func`` returns a pair, the second of which is passed on.",
     "validate_args": "whether arguments and values are checked; None: as ``set_default_validate_args`` says.",
 }
-SHARED_NAMES = {name for names in SHARED for name in names.split(", ")}
+NAMED = {names: frozenset(names.split(", ")) for names in SHARED}
+SHARED_NAMES = frozenset().union(*NAMED.values())
 DOCUMENTED = (types.FunctionType, property, type)
 
 
@@ -136,9 +137,7 @@ def with_shared(value: Any, doc: str | None, own_words: Mapping[str, str]) -> st
     if "dtype" not in takes:
         takes.discard("device")  # it is no factory, which alone has them both
     told = {name for names in own_words for name in names.split(", ")}
-    shared = {
-        n: text for n, text in SHARED.items() if takes.issuperset(n.split(", ")) and told.isdisjoint(n.split(", "))
-    }
+    shared = {n: text for n, text in SHARED.items() if takes >= NAMED[n] and told.isdisjoint(NAMED[n])}
     shared = {**own_words, **shared}
     if not shared:
         return doc

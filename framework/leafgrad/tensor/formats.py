@@ -11,19 +11,24 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from leafgrad import dtypes, modes
-from leafgrad.ops import dispatch
+from leafgrad.ops import dispatch, shape as ops
 from leafgrad.ops.convert import contiguous as in_order
 from leafgrad.ops.geometry import memory_order
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.public import public
-from leafgrad.tensor.shapes import layout, permuted
 from leafgrad.tensor.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 RANKS = {dtypes.channels_last: 4, dtypes.channels_last_3d: 5}
 PLAIN = (None, dtypes.contiguous_format, dtypes.preserve_format)
+_permute = ops.permute.function
+
+
+def layout(input: Tensor) -> Any:
+    """The raw data of a tensor, or in a trace an array with its strides."""
+    return modes.TRACER.get().layout(input) if modes.get() & modes.TRACE else input._data
 
 
 def checked(memory_format: Any, function: str) -> Any:
@@ -90,7 +95,7 @@ def laid_out(input: Tensor, memory_format: Any, function: str) -> Tensor:
     if ordered is None:
         return in_order(input)
     back = tuple(sorted(range(len(ordered)), key=ordered.__getitem__))
-    return permuted(in_order(permuted(input, ordered)), back)
+    return _permute(in_order(_permute(input, dims=ordered)), dims=back)
 
 
 def follow(out: Tensor, order: tuple[int, ...] | None) -> Tensor:

@@ -7,13 +7,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from leafgrad import dtypes, modes
+from leafgrad import dtypes
 from leafgrad.ops import shape as ops
 from leafgrad.ops.abstract import broadcast_shape
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor import arguments
 from leafgrad.tensor.bits import as_dtype
+from leafgrad.tensor.formats import layout
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.public import public
 from leafgrad.tensor.size import Size
@@ -67,11 +68,6 @@ def stride(input: Tensor, dim: int | None = None) -> Any:
     else:
         steps = tuple(s // data.itemsize for s in data.strides)
     return steps if dim is None else steps[arguments.one_dim(input, dim, "stride")]
-
-
-def layout(input: Tensor) -> Any:
-    """The raw data of a tensor, or in a trace an array with its strides."""
-    return modes.TRACER.get().layout(input) if modes.get() & modes.TRACE else input._data
 
 
 # ---- reshape ------------------------------------------------------------------------------------------------------

@@ -13,9 +13,10 @@ from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.strided import strided
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import DType, beside, empty
+from leafgrad.tensor.formats import layout
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.public import public
-from leafgrad.tensor.shapes import layout, permuted
+from leafgrad.tensor.shapes import permuted
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import is_own_leaf
 

@@ -125,7 +125,7 @@ STAGES = {
     "LBFGS": [pinn.LBFGS(800, points=pinn.Fresh(every=75))],
     "SSBroyden": [pinn.SSBroyden(80, weights=pinn.RBA(), hold=15)],
     "GaussNewton": [pinn.GaussNewton(50, tolerance=0)],
-    "conjugate gradients": [pinn.LevenbergMarquardt(40, tolerance=0, solver="cg", weights=pinn.SelfAdaptive())],
+    "conjugate gradients": [pinn.LevenbergMarquardt(20, tolerance=0, solver="cg", weights=pinn.SelfAdaptive())],
 }
 
 

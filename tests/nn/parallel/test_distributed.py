@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+import leafgrad as lg
+from leafgrad import nn
+from leafgrad.nn.parallel import DistributedDataParallel
+
 SETTING = """
     def layers(norm=False):
         middle = [nn.BatchNorm1d(6)] if norm else []
@@ -200,10 +204,13 @@ def test_gradients_of_mean_gradients(ranks, executor):
 def test_models_that_differ(ranks):
     told = ranks("DistributedDataParallel(nn.Linear(2 + rank, 3 - rank, bias=False))", status=1).stderr
     assert "rank 1: DistributedDataParallel(weight: float32 (2, 3) trained)" in told
-    code = "DistributedDataParallel(lg.compile(nn.Linear(2, 1)))"
-    assert "module: expected a Module, got a CompiledObject" in ranks(code, status=1).stderr
-    code = "DistributedDataParallel(nn.ReLU())"
-    assert "module: expected parameters that require a gradient, got none" in ranks(code, status=1).stderr
+
+
+def test_what_is_no_model_of_parameters(alone):
+    with pytest.raises(TypeError, match="module: expected a Module, got a CompiledObject"):
+        DistributedDataParallel(lg.compile(nn.Linear(2, 1)))
+    with pytest.raises(RuntimeError, match="module: expected parameters that require a gradient, got none"):
+        DistributedDataParallel(nn.ReLU())
 
 
 def test_on_a_device(ranks):

@@ -277,12 +277,17 @@ def names_of(subject: Subject) -> list[str]:
 
 
 def chunked(subject: Subject, orders: int = 2) -> list[tuple[Sample, Function, list[Any]]]:
-    """The op and its derivatives on a long batch, where it has a batching rule."""
-    found = []
+    """The op and its derivatives on a long batch, where it has a batching rule.
+
+    Of an elementwise op, one for samples of the same dimensions: its rows are alike, whatever its parameters are.
+    """
+    found, seen = [], set()
     for group in batches(subject, ROWS):
         sample, places = group[0], group[0].arrays
-        if not any(sample.args[i].size for i in places):
+        dimensions = tuple([np.ndim(a) for a in sample.args])
+        if not any(sample.args[i].size for i in places) or ("elementwise" in subject.traits and dimensions in seen):
             continue
+        seen.add(dimensions)
         dims = tuple(0 if i in places else None for i in range(len(sample.args)))
         whole = [tensor(np.stack([s.args[i] for s in group]), "cpu") for i in places]
         function = of_arrays(sample, mapped(subject, sample, dims))
