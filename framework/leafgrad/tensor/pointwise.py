@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, overload
 
 from leafgrad import dtypes
 from leafgrad.ops import (
@@ -320,6 +320,10 @@ def clamp_max(input: Tensor, max: Any) -> Tensor:
     return clamp(input, None, max)
 
 
+@overload
+def where(condition: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: Tensor, input: Any, other: Any) -> Tensor: ...
 @public(only="leafgrad", out="exact")
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """``input`` where ``condition`` holds, else ``other``. All broadcast.
