@@ -339,8 +339,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         raise TypeError("where(): expected where(condition) or where(condition, input, other), got two arguments")
     if input is None:
         return condition.nonzero(as_tuple=True)
-    if not isinstance(condition, Tensor):
-        expect_tensor(condition, "condition", "where")
+    expect_tensor(condition, "condition", "where")
     if dtypes.of(condition._data) is not dtypes.bool_:
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}; "
@@ -437,9 +436,7 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
 @public(out="cast", inplace=True)
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """``input * 2**other``. (...), (...) -> (...), floating"""
-    expect_tensor(input, "input", "ldexp")
-    power = 2.0 ** expect_tensor(other, "other", "ldexp")
-    return input * power
+    return expect_tensor(input, "input", "ldexp") * 2.0 ** expect_tensor(other, "other", "ldexp")
 
 
 # ---- in-place operators of Python ----------------------------------------------------------------------------------
