@@ -4,7 +4,7 @@ from typing import Any, reveal_type
 
 import leafgrad
 from leafgrad import Tensor, nn
-from leafgrad.utils.data import DataLoader, Dataset, TensorDataset
+from leafgrad.utils.data import DataLoader, Dataset, TensorDataset, random_split
 
 x = leafgrad.randn(3, 4)
 
@@ -112,3 +112,18 @@ x.sofmax(0)  # error
 leafgrad.explain(3)  # error
 
 nothing: Any = None
+
+
+class Pairs(Dataset[tuple[Tensor, int]]):
+    """Samples and their numbers."""
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        return leafgrad.ones(2), index
+
+
+for parameter in net.parameters():
+    parameter -= 0.1  # stays a Parameter
+    parameter *= leafgrad.ones(1)
+reveal_type(leafgrad.where(leafgrad.ones(2) > 0, 1.0, 0.0))  # Tensor
+reveal_type(leafgrad.where(leafgrad.ones(2) > 0))  # tuple[Tensor, ...]
+reveal_type(random_split(Pairs(), [2, 1]))  # list[Subset[tuple[Tensor, int]]]

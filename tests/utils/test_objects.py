@@ -202,6 +202,7 @@ def test_what_makes_objects_must_be_a_trusted_class():
         [row(new=linear, arguments=3)],
         [row(new=linear, state=3)],
         [row(new={"name": "leafgrad.float32"})],
+        [["tuple", ["x"]], row(call={"name": "leafgrad.nn.UninitializedParameter"}, arguments={"row": 0}, state=3)],
         [row()],
     ):
         with pytest.raises(ValueError, match="its structure has"):

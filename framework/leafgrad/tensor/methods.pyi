@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, overload
+from typing import Any, Self, overload
 
 from leafgrad import return_types
 from leafgrad.autograd.edge import GradientEdge
@@ -78,17 +78,17 @@ class Methods:
         """A view for ints, slices, None and the ellipsis, a copy as soon as tensors, lists or masks choose elements."""
     def __gt__(self, other: Any) -> Tensor:
         """Whether x is above y. (...), (...) -> (...) bool"""
-    def __iadd__(self, other: Any) -> Tensor:
+    def __iadd__(self, other: Any) -> Self:
         """``add`` in place; returns the tensor."""
-    def __iand__(self, other: Any) -> Tensor:
+    def __iand__(self, other: Any) -> Self:
         """``bitwise_and`` in place; returns the tensor."""
-    def __ifloordiv__(self, other: Any) -> Tensor:
+    def __ifloordiv__(self, other: Any) -> Self:
         """``floor_divide`` in place; returns the tensor."""
-    def __ilshift__(self, other: Any) -> Tensor:
+    def __ilshift__(self, other: Any) -> Self:
         """``bitwise_left_shift`` in place; returns the tensor."""
-    def __imod__(self, other: Any) -> Tensor:
+    def __imod__(self, other: Any) -> Self:
         """``remainder`` in place; returns the tensor."""
-    def __imul__(self, other: Any) -> Tensor:
+    def __imul__(self, other: Any) -> Self:
         """``mul`` in place; returns the tensor."""
     def __index__(self) -> builtins.int:
         """The only element of an integer tensor, as an index."""
@@ -96,19 +96,19 @@ class Methods:
         """The only element as an int."""
     def __invert__(self) -> Tensor:
         """All bits of x turned round; logical not for bools. (...) -> (...)"""
-    def __ior__(self, other: Any) -> Tensor:
+    def __ior__(self, other: Any) -> Self:
         """``bitwise_or`` in place; returns the tensor."""
-    def __ipow__(self, other: Any) -> Tensor:
+    def __ipow__(self, other: Any) -> Self:
         """``pow`` in place; returns the tensor."""
-    def __irshift__(self, other: Any) -> Tensor:
+    def __irshift__(self, other: Any) -> Self:
         """``bitwise_right_shift`` in place; returns the tensor."""
-    def __isub__(self, other: Any) -> Tensor:
+    def __isub__(self, other: Any) -> Self:
         """``sub`` in place; returns the tensor."""
     def __iter__(self) -> Iterator[Tensor]:
         """The slices along the first dimension."""
-    def __itruediv__(self, other: Any) -> Tensor:
+    def __itruediv__(self, other: Any) -> Self:
         """``div`` in place; returns the tensor."""
-    def __ixor__(self, other: Any) -> Tensor:
+    def __ixor__(self, other: Any) -> Self:
         """``bitwise_xor`` in place; returns the tensor."""
     def __le__(self, other: Any) -> Tensor:
         """Whether x is y or below. (...), (...) -> (...) bool"""
@@ -1400,7 +1400,10 @@ class Methods:
         """``self.view(other.shape)``"""
     def vsplit(self, indices_or_sections: Any) -> builtins.tuple[Tensor, ...]:
         """Split along dimension 0."""
-    def where(self, condition: Any, other: Any) -> Any: ...
+    @overload
+    def where(self) -> builtins.tuple[Tensor, ...]: ...
+    @overload
+    def where(self, input: Any, other: Any) -> Tensor: ...
     def xlogy(self, other: Any) -> Tensor:
         """``input * log(other)``, and 0 where ``input`` is 0 unless ``other`` is nan. (...), (...) -> (...)"""
     def xlogy_(self, other: Any) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, overload
 
 from leafgrad import dtypes
 from leafgrad.ops import (
@@ -320,6 +320,10 @@ def clamp_max(input: Tensor, max: Any) -> Tensor:
     return clamp(input, None, max)
 
 
+@overload
+def where(condition: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: Tensor, input: Any, other: Any) -> Tensor: ...
 @public(only="leafgrad", out="exact")
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """``input`` where ``condition`` holds, else ``other``. All broadcast.
@@ -335,8 +339,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         raise TypeError("where(): expected where(condition) or where(condition, input, other), got two arguments")
     if input is None:
         return condition.nonzero(as_tuple=True)
-    if not isinstance(condition, Tensor):
-        expect_tensor(condition, "condition", "where")
+    expect_tensor(condition, "condition", "where")
     if dtypes.of(condition._data) is not dtypes.bool_:
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}; "
@@ -433,9 +436,7 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
 @public(out="cast", inplace=True)
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """``input * 2**other``. (...), (...) -> (...), floating"""
-    expect_tensor(input, "input", "ldexp")
-    power = 2.0 ** expect_tensor(other, "other", "ldexp")
-    return input * power
+    return expect_tensor(input, "input", "ldexp") * 2.0 ** expect_tensor(other, "other", "ldexp")
 
 
 # ---- in-place operators of Python ----------------------------------------------------------------------------------

@@ -159,7 +159,10 @@ def definition(name: str, function: Callable[..., Any], imports: Imports, doc: s
     bare = shown.__module__ in UNTYPED  # an op itself, or an operator made of one
     if name in ("__eq__", "__ne__"):  # what object has gives a bool
         result = "Any"
-    elif bare or declared or shown is not function or name in INPLACE:
+    elif name in INPLACE:
+        imports["typing"].add("Self")
+        result = "Self"
+    elif bare or declared or shown is not function:
         imports["leafgrad.tensor.tensor"].add("Tensor")
         result = "Tensor"
     else:

@@ -55,7 +55,7 @@ def made(parts: dict[Any, Any]) -> Any:
         obj = kind(*arguments) if "call" in parts else kind.__new__(kind, *arguments)
         if state is not None:
             restore(obj, state)
-    except (TypeError, AttributeError) as error:
+    except (TypeError, AttributeError, RuntimeError, LookupError, ImportError) as error:
         raise ValueError(f"its structure has no {kind.__name__}: {error}") from error
     return obj
 

@@ -174,7 +174,7 @@ def _of_format(other: Any, file: Any, name: Any, map_location: Any, named: Named
         return tensors if text is None else structure.unpack(json.loads(text), tensors, Bounds(len(text)), named)
     except trust.UntrustedError as error:
         raise RuntimeError(f"load: {name}: {error}") from error
-    except (ValueError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise RuntimeError(f"load: {name}: expected a whole file of its format, but {error}") from error
 
 
@@ -203,7 +203,7 @@ def _loaded(file: Any, name: Any, map_location: Any, named: Named) -> Any:
         return structure.unpack(json.loads(text), tensors, Bounds(len(text)), named)
     except trust.UntrustedError as error:
         raise RuntimeError(f"load: {name}: {error}") from error
-    except (ValueError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise RuntimeError(f"{expected} it cannot be read: {error}") from error
 
 

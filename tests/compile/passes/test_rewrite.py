@@ -110,3 +110,12 @@ def test_a_constant_in_float32_is_not_rounded_twice():
     x = array(5, dtype="float32")
     graph = program(lambda x: x * trigonometric.sin(full(x, 0.1)), x)
     assert names(apply(fold_constants, graph, (x,), ulps=0)) == ["mul"]
+
+
+def test_a_rule_whose_op_does_not_tell_what_it_makes_leaves_the_equation():
+    """The sum over k of a[k] b[n, k] would be a product of matrices, which does not tell its shape for integers."""
+    a, b = leafgrad.tensor([3, 4, 5]), leafgrad.tensor([[1, 2, 3], [4, 5, 6]])
+    for x, y in ((a, b), (a.double(), b.double())):
+        step = leafgrad.compile(lambda x, y: (x * y).sum(-1))
+        assert step(x, y).tolist() == [26, 62]
+        assert step(x, y).dtype is x.dtype

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from leafgrad.compile.ir.graph import Equation, Graph, Line, Operand, Value
-from leafgrad.compile.ir.shapes import foretell, result_shape
+from leafgrad.compile.ir.shapes import Unknown, foretell, result_shape
 from leafgrad.errors import CompileError
 from leafgrad.forks import cached_property
 from leafgrad.ops import elementwise
@@ -138,7 +138,11 @@ class Rewriter:
         if chain is None:
             chain = self.chains[op] = (*self.rules.get(op, ()), *self.general)
         for rule in chain:
-            found = rule(self, equation)
+            depth = self.depth
+            try:
+                found = rule(self, equation)
+            except Unknown:  # an op of the rule does not tell what it would make of these, as matmul of integers
+                found, self.depth = None, depth
             if found is not None:
                 values = found if isinstance(found, tuple) else (found,)
                 check_same(equation, values)

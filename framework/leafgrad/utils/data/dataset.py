@@ -184,7 +184,7 @@ class Subset(Dataset[T]):
     dataset: Dataset[T]
     indices: Sequence[int]
 
-    def __init__(self, dataset: Dataset[Any], indices: Sequence[int]) -> None:
+    def __init__(self, dataset: Dataset[T], indices: Sequence[int]) -> None:
         self.dataset = dataset
         self.indices = indices
 

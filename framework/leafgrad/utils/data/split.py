@@ -5,17 +5,19 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from leafgrad.tensor.random import Generator, default_generator, randperm
-from leafgrad.utils.data.dataset import Subset
+from leafgrad.utils.data.dataset import Dataset, Subset
 
 __all__ = ["random_split"]
 
+T = TypeVar("T")
+
 
 def random_split(
-    dataset: Any, lengths: Sequence[int | float], generator: Generator | None = default_generator
-) -> list[Subset[Any]]:
+    dataset: Dataset[T], lengths: Sequence[int | float], generator: Generator | None = default_generator
+) -> list[Subset[T]]:
     """Subsets of a dataset that have no sample in common, drawn at random.
 
     Args:
@@ -27,7 +29,8 @@ def random_split(
     Raises:
         ValueError: the lengths do not sum to the length of the dataset, or the fractions not to 1.
     """
-    count = len(dataset)
+    sized: Any = dataset
+    count = len(sized)
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1 + 1e-9:
         lengths = _whole(lengths, count)
     if sum(lengths) != count:
