@@ -115,7 +115,7 @@ MISTAKES = {
     "shapes, later": (lambda: compiled(lambda t, u: t @ u, x, x, others=(x, x.T)), "(4x3 and 4x3)"),
     "in_features, compiled": (lambda: train(net(), x), "expected a last dimension of 10"),
     "classes, later": (lambda: compiled(F.nll_loss, x, leafgrad.tensor([0, 1, 5, 2]),
-                                        others=(x, leafgrad.tensor([0, 1, 1, 2]))), "index 5 is out of bounds"),
+                                        others=(x, leafgrad.tensor([0, 1, 1, 2]))), "Target 5 is out of bounds"),
     "a user's, compiled": (lambda: compiled(lambda t: int("a"), x), "invalid literal for int()"),
     "compiled in compiled": (lambda: compiled(lambda t: compiled(lambda u: u @ u, t), x), "(4x3 and 4x3)"),
     "in vmap": (lambda: leafgrad.vmap(lambda row: row @ leafgrad.ones(5))(x), "(4x3 and 5)"),

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
+
+import leafgrad
+from leafgrad.testing import fake
 
 
 def leaf(t, *values):
@@ -244,3 +249,29 @@ def test_hooks_stay_with_the_value_that_they_were_put_on(t):
     b.mul_(3)
     b.backward()
     assert seen == [3.0]
+
+
+WRITES = {
+    "add_": lambda x, y: x.add_(y),
+    "mul_": lambda x, y: x.mul_(2),
+    "zero_": lambda x, y: x.zero_(),
+    "copy_": lambda x, y: x.copy_(y),
+    "item": lambda x, y: x.__setitem__(0, 5.0),
+    "slice": lambda x, y: x.__setitem__(slice(0, 2), y[:2]),
+    "masked_fill_": lambda x, y: x.masked_fill_(x > 0, 0.0),
+    "out": lambda x, y: leafgrad.add(x, y, out=x),
+    "gradients": lambda x, y: [(x.requires_grad_() * y).sum().backward() for _ in range(2)],
+    "deepcopy": lambda x, y: copy.deepcopy(x).add_(y),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_is_done_on_the_tensors_own_device(name):
+    fake.register()
+    here, there = [[leafgrad.tensor([1.0, -2.0]).to(device) for _ in range(2)] for device in ("cpu", "fake:1")]
+    WRITES[name](*here)
+    WRITES[name](*there)
+    assert str(there[0].device) == "fake:1"
+    assert there[0].tolist() == here[0].tolist()
+    if here[0].grad is not None:
+        assert there[0].grad.tolist() == here[0].grad.tolist()

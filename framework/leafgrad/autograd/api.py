@@ -92,7 +92,7 @@ def deliver(found: dict[GraphNode, Any], taken: set[int], recorded: bool) -> Non
         if plain and owner is not None and type(g) is type(owner._data):  # as mostly
             if type(leaf) is not Leaf or (owner._history if owner._view is None else owner._node) is leaf:
                 leaf.grad, leaf.passes = (out := new(Tensor)), 1
-                g = g if id(g) not in taken and g.base is None else g.copy()
+                g = g if id(g) not in taken and g.base is None else dispatch.copied(g)
                 out._data = g = dispatch.as_leaf(g, owner._data)
                 taken.add(id(g))
                 out._history = out._leaf = out._writes = out._view = None
@@ -153,7 +153,7 @@ def put(leaf: Leaf, before: Any, g: Any, taken: set[int], recorded: bool) -> Non
     else:
         g = dispatch.array(g)
         if shared or g.base is not None:
-            g = g.copy()
+            g = dispatch.copied(g)
         owner = leaf.owner()
         g = g if owner is None else dispatch.as_leaf(g, owner._data)
     taken.add(id(g))

@@ -170,7 +170,7 @@ class Function:
         pulled = run_backward(cls, node, grads, needed)
         if modes.get() & modes.TRACE:
             return [(edge, modes.TRACER.get().lift(t)) for edge, t in pulled]
-        return [(edge, t._data if cls.fresh else t._data.copy()) for edge, t in pulled]
+        return [(edge, t._data if cls.fresh else dispatch.copied(t._data)) for edge, t in pulled]
 
     @classmethod
     def pull_recorded(

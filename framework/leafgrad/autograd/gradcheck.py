@@ -11,7 +11,6 @@ from typing import Any
 
 from leafgrad import backends, dtypes
 from leafgrad.autograd import api
-from leafgrad.batching.vmap import vmap
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.complex import view_as_complex, view_as_real
 from leafgrad.ops.shape import stack
@@ -368,6 +367,8 @@ class Check:
 
     def batched_directions(self) -> None:
         """Derivatives along two directions in each input, at once and one by one."""
+        from leafgrad.batching.vmap import vmap  # which few programs need
+
         for i in self.tracked:
             x = self.point[i]
             for j, out in enumerate(differentiable(self.func(*self.point))):

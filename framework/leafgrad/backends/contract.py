@@ -123,6 +123,8 @@ class Backend(ABC):
     """The class of the backend's arrays."""
     scalars: ClassVar[tuple[type, ...]] = ()
     """Classes of scalar objects of the library of which ``xp.asarray`` makes arrays as `wrap` does."""
+    one_device: ClassVar[bool] = False
+    """Whether there is but one device, so that none has to be made the current one."""
     has_bfloat16: ClassVar[bool] = False
     """Whether there are arrays of bfloat16."""
     deferred: ClassVar[bool] = False

@@ -145,6 +145,7 @@ class NumpyBackend(Backend):
     xp = np
     array_type = np.ndarray
     scalars = np.number, np.bool_
+    one_device = True
     has_bfloat16 = True
 
     def drawing(self) -> dict[type, GeneratorClass]:

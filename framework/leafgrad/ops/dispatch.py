@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from leafgrad import backends, dtypes, modes
@@ -12,6 +13,7 @@ from leafgrad.ops.geometry import inverse, memory_order
 from leafgrad.ops.node import Epoch, Node, Output, SymbolBase, TensorBase, Version, transparent
 
 BACKENDS = backends.BACKENDS
+NO_SCOPE: AbstractContextManager[Any] = nullcontext()
 TENSOR: type[TensorBase] = TensorBase
 _view: Callable[..., Any]
 _detach: Callable[..., Any]
@@ -145,6 +147,24 @@ def expose(data: Any) -> None:
         EXPOSED[key] = weakref.ref(owner, lambda _: EXPOSED.pop(key, None))
 
 
+def on_device_of(data: Any) -> AbstractContextManager[Any]:
+    """Within it, the device of a raw array is the current one."""
+    backend = BACKENDS.get(type(data)) or backends.backend_of(data)
+    return NO_SCOPE if backend.one_device else backend.device_scope(backend.device_index(data))
+
+
+def overwrite(data: Any, values: Any) -> None:
+    """Write into a raw array."""
+    with on_device_of(data):
+        data[...] = values
+
+
+def copied(data: Any, order: str = "C") -> Any:
+    """A raw array in memory of its own."""
+    with on_device_of(data):
+        return data.copy(order)
+
+
 def memory_of(data: Any) -> Any:
     """The array whose memory a raw array shows: itself, or what it is a view of."""
     while hasattr(data.base, "base"):  # what has none is memory of another library
@@ -166,7 +186,7 @@ def array(g: Any) -> Any:
 
 def separate(data: Any) -> Any:
     """A copy of a raw array; a Symbol stands for a value and needs none."""
-    return data if isinstance(data, SymbolBase) else data.copy()
+    return data if isinstance(data, SymbolBase) else copied(data)
 
 
 def inside(tensor: Any) -> Any:
@@ -268,16 +288,17 @@ def wrap(op: Any, kind: type, result: Any) -> Any:
 def in_order(result: Any) -> Any:
     """Arrays that lie in memory in the order of their dimensions; symbols as they are."""
     if type(result) is tuple:
-        return tuple([r if isinstance(r, SymbolBase) or r.flags.c_contiguous else r.copy() for r in result])
+        return tuple([r if isinstance(r, SymbolBase) or r.flags.c_contiguous else copied(r) for r in result])
     if isinstance(result, SymbolBase) or result.flags.c_contiguous:
         return result
-    return result.copy()
+    return copied(result)
 
 
 def ordered(data: Any, order: tuple[int, ...]) -> Any:
     """``data`` with its dimensions in memory in this order, outermost first, and without gaps."""
-    moved = data.transpose(order)
-    return data if moved.flags.c_contiguous else moved.copy().transpose(inverse(order))
+    with on_device_of(data):
+        moved = data.transpose(order)
+        return data if moved.flags.c_contiguous else moved.copy().transpose(inverse(order))
 
 
 def as_operands(result: Any, operands: Sequence[Any]) -> Any:

@@ -64,7 +64,7 @@ def copied(data: Any, dtype: DType, device: Any) -> Tensor:
     array = source.asarray(values, target.name, origin[1])
     if place != origin:
         array = backends.by_device_type(place[0]).from_host(source.to_host(array), place[1])
-    out: Tensor = dispatch.alias(array.copy() if given and place == origin else array)
+    out: Tensor = dispatch.alias(dispatch.copied(array) if given and place == origin else array)
     if flags & modes.INFERENCE:
         out._writes = dispatch.INFERENCE_VERSION
     return out

@@ -55,7 +55,7 @@ def update(x: T, function: Any, *others: Any, **params: Any) -> T:
     if flags <= GRAD and not (flags and (x._node is not None or any(_requires(o) for o in others))):
         return write(x, function(x, *others, **params))
     # A rule may read the old value, so it must not be the memory that is about to be written.
-    old = dispatch.alias(x._data if flags & TRACE else x._data.copy(), x._node)
+    old = dispatch.alias(x._data if flags & TRACE else dispatch.copied(x._data), x._node)
     if flags & TRACE:
         old._data = TRACER.get().lift(x)
     write(x, function(old, *others, **params))
@@ -68,6 +68,7 @@ def add_parts(tensors: Sequence[Any], flat: Any) -> None:
     kind, dtype = type(data), data.dtype
     if (
         modes.get()
+        or not dispatch.BACKENDS[kind].one_device
         or any(type(a) is not kind or a.dtype is not dtype or (a.base is not None and overlaps(a)) for a in arrays)
         or any(x._writes is dispatch.INFERENCE_VERSION for x in tensors)
         or modes.DERIVATIVES.get()
@@ -105,7 +106,7 @@ def _plain(x: Any, name: str, y: Any, flags: int) -> bool:
     own = x._view is None and a.base is None and x._writes is not dispatch.INFERENCE_VERSION
     if not own or modes.DERIVATIVES.get():
         check(x, name)
-    return True
+    return dispatch.BACKENDS[type(a)].one_device
 
 
 def version(x: Any) -> Version:
@@ -207,7 +208,7 @@ def write(x: T, new: Any) -> T:
     if flags & TRACE:
         _write_symbol(x, TRACER.get().lift(new))
     else:
-        x._data[...] = new._data
+        dispatch.overwrite(x._data, new._data)
     if x._writes is not dispatch.INFERENCE_VERSION:
         version(x).bump()
     if flags & GRAD and (before is not None or new._node is not None):

@@ -388,7 +388,8 @@ class Tensor(Operators, Methods, TensorBase):
                 "detach() it first"
             )
         tracing = modes.get() & modes.TRACE
-        out: Tensor = dispatch.alias(clone(self.detach())._data if tracing else self._data.copy("K"), kind=type(self))
+        data = clone(self.detach())._data if tracing else dispatch.copied(self._data, "K")
+        out: Tensor = dispatch.alias(data, kind=type(self))
         out.__dict__.update(self.__dict__)
         memo[id(self)] = out
         leaf = dispatch.inside(self)._leaf

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from leafgrad import backends
-from leafgrad.compile.ir import memory
 from leafgrad.compile.ir.graph import Graph, Value
 from leafgrad.compile.ir.replay import ReplayProgram, run_equation
 from leafgrad.compile.run.executor import Program
 from leafgrad.errors import CompileError
+from leafgrad.ops import dispatch
 from leafgrad_cuda.device import Device, Emulated
 from leafgrad_cuda.gpu import Gpu
 from leafgrad_cuda.launches import Capture, OpRun
@@ -125,7 +125,7 @@ class CudaProgram:
         with backend.device_scope(self.place[1]):
             if self.delivery is None or not all(alike(backend, self.place[1], a, v) for a, v in pairs):
                 for a, values in pairs:
-                    memory.overwrite(a, values)
+                    dispatch.overwrite(a, values)
                 return
             slots: list[Any] = [None] * len(plan.slots)
             for (source, target), (a, values) in zip(plan.targets, pairs, strict=True):

@@ -262,8 +262,7 @@ def test_a_target_out_of_range_is_the_error_of_eager():
         f(x, bad)
     with pytest.raises(IndexError) as ours:
         c(x, bad)
-    assert "out of bounds" in str(eager.value)
-    assert "index 3 is out of bounds" in str(ours.value)
+    assert str(ours.value) == str(eager.value)
     assert c(x, good).item() == pytest.approx(f(x, good).item(), rel=1e-5)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import backends
-from leafgrad.ops.dispatch import memory_of
+from leafgrad.ops.dispatch import copied, memory_of
 from leafgrad.tensor.inplace import overlaps
 
 
@@ -16,20 +16,6 @@ def overlap(a: Any, b: Any) -> bool:
     if memory_of(a) is not memory_of(b):
         return False
     return bool(backends.backend_of(a).xp.may_share_memory(a, b))
-
-
-def copied(a: Any) -> Any:
-    """The same in memory of its own, on the array's own device, whichever is the current one."""
-    backend = backends.backend_of(a)
-    with backend.device_scope(backend.device_index(a)):
-        return a.copy()
-
-
-def overwrite(a: Any, values: Any) -> None:
-    """Write into an array, on its own device, whichever is the current one."""
-    backend = backends.backend_of(a)
-    with backend.device_scope(backend.device_index(a)):
-        a[...] = values
 
 
 def separate(arrays: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:

@@ -314,7 +314,7 @@ class LazyRecorder(Settler):
         """Put what was computed into the memory of a tensor from outside, or make it that memory."""
         array = found[value] if value in found else self.waiting[value]
         if o.before is None:
-            memory.overwrite(o.tensor._data, array)
+            dispatch.overwrite(o.tensor._data, array)
         else:
             o.tensor._data = array
         o.count()

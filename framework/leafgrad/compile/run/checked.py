@@ -13,11 +13,10 @@ from leafgrad import backends
 from leafgrad.backends.place import place
 from leafgrad.compile.ir.draws import States, generators, restore, rewound, states
 from leafgrad.compile.ir.graph import Graph
-from leafgrad.compile.ir.memory import copied
 from leafgrad.compile.ir.replay import ReplayProgram
 from leafgrad.compile.ir.rounding import Moved, close, distance, on_host
 from leafgrad.errors import CompileError
-from leafgrad.ops.dispatch import memory_of
+from leafgrad.ops.dispatch import copied, memory_of
 from leafgrad.tensor.inplace import overlaps
 
 

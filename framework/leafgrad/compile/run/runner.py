@@ -9,10 +9,9 @@ from typing import Any
 from leafgrad.compile.ir.draws import States, generators, restore, rewound, states
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.locks import Lock
-from leafgrad.compile.ir.memory import overwrite
 from leafgrad.compile.run import executor
 from leafgrad.compile.run.checked import Kinds, Mismatch, asked, check_kinds, check_run, expected
-from leafgrad.ops.dispatch import memory_of
+from leafgrad.ops.dispatch import memory_of, overwrite
 
 COMPARED = 2**26  # elements of all values: a first run of more is not compared with replay, for memory and time
 
