@@ -20,7 +20,7 @@ SIZE = 3
 DYNAMIC = {"argwhere", "runs", "unique"}
 
 # These have no batching rule and run sample by sample, which is said once for each.
-LOOPS = {"binomial", "rnn", "rnn_gates", "gru", "gru_gates", "lstm", "lstm_gates"}
+LOOPS = {"binomial", "ldl_solve", "rnn", "rnn_gates", "gru", "gru_gates", "lstm", "lstm_gates"}
 
 
 def name(row):

@@ -300,7 +300,7 @@ ERRORS = [
     (lambda x: linalg.eigvals(x(2, 2) * math.inf), linalg.LinAlgError, "infinite numbers or nan"),
     (lambda x: linalg.lstsq(x(2, 2), x(3, 2)), RuntimeError, "as many rows"),
     (lambda x: linalg.lstsq(x(2, 2), x(2, 2), driver="x"), RuntimeError, "expected one of gels, gelsy, gelsd, gelss"),
-    (lambda x: linalg.pinv(x(2, 2), atol="x"), TypeError, "atol: expected a number or None, got str"),
+    (lambda x: linalg.pinv(x(2, 2), atol="x"), TypeError, "atol: expected a number, a tensor of one or None, got str"),
     (lambda x: linalg.tensorinv(x(2, 3), 1), RuntimeError, "but got 3 != 2"),
     (lambda x: linalg.tensorinv(x(2, 2), 0), RuntimeError, "strictly positive integer for 'ind', got 0"),
     (lambda x: linalg.tensorsolve(x(2, 3), x(2)), RuntimeError, "Expected A to satisfy the requirement"),

@@ -36,7 +36,7 @@ GIVEN = [
     (X.expand(2, 3, 3), X.expand(2, 3, 3)), (X.expand(2, 3, 3),) * 3, ((X, X),), (X, ATS, X), (X, (AT,), ROW),
     (3, 3), (3,), (0, 1, 9), ((3, 3), 0.5), (5, (3, 3)), (3, 3, (3, 3)), (0.0, 1.0, (3, 3)), (X, lambda v: v + 1),
     (X, X, lambda v, w: v * w), (X, X, X, lambda a, b, c: a + b * c), (leafgrad.eye(4).reshape(4, 2, 2),),
-    (leafgrad.eye(4).reshape(2, 2, 4), X.new_ones(2, 2)), (X, SPD, PIVOTS), (SPD, PIVOTS, X),
+    (leafgrad.eye(4).reshape(2, 2, 4), X.new_ones(2, 2)), (X, SPD, PIVOTS), (SPD, PIVOTS, X), (X, ROW, SPD),
 ]  # fmt: skip
 KEYWORDS = {"linalg.solve_triangular": {"upper": True}}
 # What only changes how a tensor sees memory, or says something about it: what is not written has no target.

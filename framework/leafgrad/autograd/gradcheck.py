@@ -374,7 +374,7 @@ class Check:
             for j, out in enumerate(differentiable(self.func(*self.point))):
                 directions = [like(x, random(x)), like(x, 1 - random(x))]
                 alone = [pushed(out, x, direction) for direction in directions]
-                both = vmap(lambda u, out=out, x=x: pushed(out, x, u))(stack(directions))
+                both = vmap(lambda u, out=out, x=x: pushed(out, x, u))(stack(*directions, dim=0))
                 if not all(self.close(host(alone[k]), host(both[k])) for k in range(2)):
                     raise GradcheckError(
                         f"For output {j} and input {i}: derivatives along several directions, by vmap of forward mode, "

@@ -149,8 +149,8 @@ def expose(data: Any) -> None:
 
 def on_device_of(data: Any) -> AbstractContextManager[Any]:
     """Within it, the device of a raw array is the current one."""
-    backend = BACKENDS.get(type(data)) or backends.backend_of(data)
-    return NO_SCOPE if backend.one_device else backend.device_scope(backend.device_index(data))
+    backend = BACKENDS.get(type(data))
+    return NO_SCOPE if backend is None or backend.one_device else backend.device_scope(backend.device_index(data))
 
 
 def overwrite(data: Any, values: Any) -> None:
@@ -159,10 +159,10 @@ def overwrite(data: Any, values: Any) -> None:
         data[...] = values
 
 
-def copied(data: Any, order: str = "C") -> Any:
+def copied(data: Any) -> Any:
     """A raw array in memory of its own."""
     with on_device_of(data):
-        return data.copy(order)
+        return data.copy()
 
 
 def memory_of(data: Any) -> Any:

@@ -339,8 +339,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         raise TypeError("where(): expected where(condition) or where(condition, input, other), got two arguments")
     if input is None:
         return condition.nonzero(as_tuple=True)
-    expect_tensor(condition, "condition", "where")
-    if dtypes.of(condition._data) is not dtypes.bool_:
+    if expect_tensor(condition, "condition", "where")._data.dtype.kind != "b":
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}; "
             "compare it, e.g. condition != 0"

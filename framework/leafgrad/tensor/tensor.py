@@ -388,7 +388,8 @@ class Tensor(Operators, Methods, TensorBase):
                 "detach() it first"
             )
         tracing = modes.get() & modes.TRACE
-        data = clone(self.detach())._data if tracing else dispatch.copied(self._data, "K")
+        with dispatch.on_device_of(self._data):
+            data = clone(self.detach())._data if tracing else self._data.copy("K")
         out: Tensor = dispatch.alias(data, kind=type(self))
         out.__dict__.update(self.__dict__)
         memo[id(self)] = out

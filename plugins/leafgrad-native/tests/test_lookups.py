@@ -266,7 +266,7 @@ def test_an_embedding_takes_no_index_from_the_end(wrong):
     table, words = numbers((6, 2), leafgrad.float64), indices((130,), 6, 0)
     c = check(nn.functional.embedding, words, table)
     words[7] = wrong
-    with pytest.raises(IndexError, match="out of bounds"):
+    with pytest.raises(IndexError, match="out of range in self"):
         c(words, table)
 
 
@@ -283,7 +283,7 @@ def test_nothing_is_written_by_a_step_that_fails():
     for _ in range(3):
         c(leafgrad.tensor([1, -1, 4]))
     before = table.detach().numpy().copy()
-    with pytest.raises(IndexError, match="index 6 is out of bounds"):
+    with pytest.raises(IndexError, match=r"index 6 (is )?out of"):
         c(leafgrad.tensor([1, 6, 4]))
     np.testing.assert_array_equal(table.detach().numpy(), before)
 

@@ -38,7 +38,7 @@ def varied(subject: Subject, sample: Sample, k: int) -> Sample:
     rolled = scaled.mapped(others, lambda a: np.roll(a, k))
     try:
         subject.run(rolled)
-    except RuntimeError:
+    except (RuntimeError, IndexError):
         return scaled
     return rolled
 

@@ -43,10 +43,8 @@ def declines(subject: Subject, executor: str, error: CompileError) -> None:
 
 
 def shapes(subject: Subject) -> None:
-    """The shapes and dtypes that a trace states are those that the op gives.
-
-    One trace has all calls, since each takes its time; where it fails, each call has its own, which tells which it is.
-    """
+    """The shapes and dtypes that a trace states are those that the op gives."""
+    # One trace has all calls, since each takes its time; where it fails, each call has its own, to tell which it is.
     made = [*subject.samples, *broadcast_samples(subject), *shorter(subject)]
     calls = [
         sample.of(dtype) if dtype else sample
@@ -282,6 +280,8 @@ def chunked(subject: Subject, orders: int = 2) -> list[tuple[Sample, Function, l
     Of an elementwise op, one for samples of the same dimensions: its rows are alike, whatever its parameters are.
     """
     found, seen = [], set()
+    if isinstance(subject.op, Op) and subject.op.batching is None:
+        return []
     for group in batches(subject, ROWS):
         sample, places = group[0], group[0].arrays
         dimensions = tuple([np.ndim(a) for a in sample.args])
@@ -291,8 +291,6 @@ def chunked(subject: Subject, orders: int = 2) -> list[tuple[Sample, Function, l
         dims = tuple(0 if i in places else None for i in range(len(sample.args)))
         whole = [tensor(np.stack([s.args[i] for s in group]), "cpu") for i in places]
         function = of_arrays(sample, mapped(subject, sample, dims))
-        if isinstance(subject.op, Op) and subject.op.batching is None:
-            return []
         smooth = [places.index(i) for i in subject.differentiable(sample)] if subject.orders else []
         for k in smooth:
             whole[k].requires_grad_()
