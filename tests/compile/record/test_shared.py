@@ -104,3 +104,25 @@ def test_a_leaf_whose_data_was_set_counts_it():
             y.backward()
     assert w.is_leaf
     assert w.tolist() == [8.0] * 3
+
+
+def test_arguments_get_other_memory_whether_they_are_views_or_not():
+    def step(x):
+        x.data = x * 2
+        return x.sum()
+
+    compiled = lg.compile(step)
+    kinds = [
+        lambda b: b.clone(),
+        lambda b: b[1:3],
+        lambda b: b.detach()[1:3],
+        lambda b: b[1:3].clone().requires_grad_(),
+    ]
+    for make in [kinds[0]] * 4 + kinds * 2:
+        (a, ours), (b, theirs) = ((base, make(base)) for base in (lg.arange(4.0), lg.arange(4.0)))
+        assert compiled(ours).item() == step(theirs).item()
+        with lg.no_grad():
+            a.add_(10)
+            b.add_(10)
+        assert ours.tolist() == theirs.tolist()
+        assert ours._base is theirs._base is None

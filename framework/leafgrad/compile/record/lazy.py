@@ -25,7 +25,7 @@ from leafgrad.compile.record.guide import KEPT, Guide, Programs
 from leafgrad.compile.record.outside import Outside
 from leafgrad.compile.record.recorder import is_exposed
 from leafgrad.compile.record.settle import Settler
-from leafgrad.compile.record.shared import Shared, can_share, hand_over, heir_of, owner
+from leafgrad.compile.record.shared import Shared, can_share, hand_over, heir_of, owner, set_memory
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.watch import is_ours, unwatched
 from leafgrad.errors import CompileError, TraceError
@@ -172,7 +172,7 @@ class LazyRecorder(Settler):
         """Which tensor gets the memory of which by ``tensor.data = value``: what stands for it, if that can wait."""
         inner = self.inside(tensor)
         found = self.inner.get(id(inner))
-        known = found is None or (inner._view is None and isinstance(found.source, (Argument, Captured)))
+        known = found is None or (found.tensor._view is None and isinstance(found.source, (Argument, Captured)))
         if known and not self.wary and can_share(inner, value) and self.makes(value._data.value):
             self.take_away(inner)
             self.sharing.add(inner, value)
@@ -316,7 +316,7 @@ class LazyRecorder(Settler):
         if o.before is None:
             dispatch.overwrite(o.tensor._data, array)
         else:
-            o.tensor._data = array
+            set_memory(o.tensor, array)
         o.count()
 
     def run_up_to_error(self) -> None:

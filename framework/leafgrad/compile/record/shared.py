@@ -67,6 +67,12 @@ def can_share(inner: Any, value: Any) -> bool:
     )
 
 
+def set_memory(tensor: Any, data: Any) -> None:
+    """Make a raw array the memory of a tensor from outside, which is no view any more."""
+    tensor._history, tensor._view = tensor._node, None
+    tensor._data = data
+
+
 def heir_of(inner: Any) -> Any:
     """What has the memory of a tensor that is about to get another."""
     heir = dispatch.alias(inner._data, inner._history)

@@ -28,6 +28,7 @@ from leafgrad.compile.ir.graph import (
 )
 from leafgrad.compile.record.course import as_input
 from leafgrad.compile.record.guide import Guide, same, same_program
+from leafgrad.compile.record.shared import set_memory
 from leafgrad.compile.record.trace import Slot, Traced
 from leafgrad.compile.run.backward import Backward, Refused, Saved
 from leafgrad.compile.run.followed import Followed
@@ -151,7 +152,7 @@ class Call:
                 pairs += [] if host else [f"(d{k}, arrays[{k}])"]
                 targets += [f"t{k}"]
             elif isinstance(effect, SetData):
-                lines += [f"t{k} = {t}", f"t{k}._data = arrays[{k}]"]
+                lines += [f"t{k} = {t}", f"{self.guards.name(set_memory)}(t{k}, arrays[{k}])"]
                 targets += [f"t{k}"]
             elif k is None:
                 lines += [f"if {t}._leaf is not None: {t}._leaf.grad, {t}._leaf.passes = None, 0"]
