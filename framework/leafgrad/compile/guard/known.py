@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import sys
 import types
@@ -48,6 +49,8 @@ def file_of(kind: type | types.ModuleType) -> str:
 
     A module that was made, such as those that stand in for PyTorch's, belongs where its class does.
     """
+    if isinstance(kind, type) and kind.__module__ == "builtins" and vars(builtins).get(kind.__name__) is not kind:
+        return "<stdin>" if kind.__flags__ & HEAP else "<frozen >"  # made by exec in a namespace without a name
     module = kind if isinstance(kind, types.ModuleType) else sys.modules.get(kind.__module__)
     of_its_own = module is not None and type(module) is not types.ModuleType and not hasattr(module, "__file__")
     if of_its_own and sys.modules.get(type(module).__module__) is not module:  # it may take that one's place

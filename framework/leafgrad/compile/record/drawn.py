@@ -1,4 +1,4 @@
-"""Numbers that Python code draws, as by ``random.random()`` or ``rng.normal()``: a program's are drawn before it.
+"""Numbers that Python code draws, as by ``random.random()`` or ``np.random.rand()``: a program's are drawn before it.
 
 A call is first recorded to see what it draws; later calls draw that in advance, and their numbers are arguments.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import random
-import weakref
 from typing import Any, NamedTuple
 
 from leafgrad.backends import by_device_type
@@ -56,9 +55,10 @@ class Source:
 
 
 def source_of_draws(value: Any) -> Source | None:
-    """The generator that a value is, or draws from as one of its methods, such as ``random.random``; else None."""
-    if type(value) in kinds():
-        return Source(value)
+    """The generator that a function draws from as one of its methods, such as ``random.random``; else None.
+
+    Nothing stands for a generator itself: code in C that is given it would read it as one.
+    """
     generator = getattr(value, "__self__", None) if callable(value) else None
     kind = kinds().get(type(generator))
     return Source(generator) if kind is not None and value.__name__ in kind.names else None
@@ -105,7 +105,6 @@ class Draws:
     def __init__(self, numbers: Numbers, expected: list[tuple[Draw, Any, str]] | None) -> None:
         self.numbers, self.expected = numbers, expected
         self.made: list[Draw] = []
-        self.methods: list[weakref.ref[Drawer]] = []  # of generators, as the call sees them
         self.strange = self.moved = False
 
     def draw(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -140,7 +139,7 @@ class Draws:
 
 
 class Drawer:
-    """Stands for a generator, or for a function that draws from one, while a call is recorded."""
+    """Stands for a function that draws, while a call is recorded."""
 
     def __init__(self, real: Any, drawn: Draws) -> None:
         self.real, self.drawn = real, drawn
@@ -151,12 +150,4 @@ class Drawer:
         return self.drawn.draw(self.real, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        value, kind = getattr(self.real, name), kinds().get(type(self.real))
-        if kind is None or self.drawn.numbers.apart:
-            return value
-        if name in kind.names:
-            method = Drawer(value, self.drawn)
-            self.drawn.methods.append(weakref.ref(method))
-            return method
-        self.drawn.strange = True  # it may set the state, or draw many
-        return value
+        return getattr(self.real, name)

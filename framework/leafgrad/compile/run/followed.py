@@ -222,10 +222,6 @@ class Followed:
         for spot, drawer in self.drawers:
             if self.give_up(drawer, spot.before):
                 self.lost = KEEPS_DRAWER
-        for method in [ref() for ref in (() if self.drawing is None else self.drawing.methods)]:
-            if method is not None:
-                self.replace([method], {id(method): method.real}, {id(self), id(vars(self))})
-                self.lost = KEEPS_DRAWER
 
     def check_containers(self) -> None:
         """A list or dict of tensors that is left in a place must be a new one, and nowhere else."""
