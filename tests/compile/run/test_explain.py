@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pathlib
+import subprocess
+import sys
 
 import leafgrad
+from leafgrad import nn
 
 
 def test_a_closed_step_is_summed_up_and_its_guards_are_at_hand():
@@ -36,6 +39,35 @@ def test_causes_come_in_the_order_of_their_number():
         "  kind changed 2 times: keep it out of the function, or pass it as a tensor",
     ]
     assert lines[4] == "  x was float32 (2,) on cpu and became float32 (3,) on cpu"
+
+
+def test_a_method_that_changes_is_named_with_its_line(monkeypatch):
+    net = nn.Linear(2, 2)
+    step = leafgrad.compile(lambda x: net(x))
+    for _ in range(3):
+        step(leafgrad.ones(1, 2))
+    monkeypatch.setattr(nn.Linear, "forward", lambda self, x: 2 * x)
+    assert step(leafgrad.ones(1, 2)).tolist() == [[2, 2]]
+    line = str(step.explain()).splitlines()[1]
+    assert line.startswith("  methods of Linear was ")
+    assert "forward at linear.py:" in line
+    assert "<lambda> at test_explain.py:" in line
+
+
+def test_plugins_that_load_with_the_first_recording_cost_no_second_one():
+    code = """
+import leafgrad
+from leafgrad import nn, plugins
+y = leafgrad.tensor([0, 1])
+step = leafgrad.compile(lambda x: nn.functional.cross_entropy(x, y), executor="numpy")
+for i in range(5):
+    step(leafgrad.ones(2, 3))
+    if i == 2:
+        plugins.load()  # leafgrad-fft brings methods of tensors
+assert hasattr(leafgrad.ones(3), "stft")
+assert step.explain().summary.endswith("1 program, traced again 0 times"), step.explain().summary
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=100)
 
 
 def test_an_open_step_says_why_in_its_first_line():

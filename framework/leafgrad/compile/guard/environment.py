@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 import types
 from collections.abc import Sequence
 from contextlib import suppress
@@ -142,6 +143,11 @@ class Body(tuple[Any, ...]):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Body) and self[0] == other[0] and all(map(operator.is_, self[1:], other[1:]))
+
+    def __str__(self) -> str:
+        codes = [value.__code__ for value in self[1:] if isinstance(value, types.FunctionType)]
+        lines = [f"{c.co_name} at {os.path.basename(c.co_filename)}:{c.co_firstlineno}" for c in codes]
+        return ", ".join([f"{self[0]} attributes", *lines])
 
     __hash__ = tuple.__hash__
 

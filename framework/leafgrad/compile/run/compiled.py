@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Generic, cast
 
-from leafgrad import modes
+from leafgrad import modes, plugins
 from leafgrad.batching.vmap import P, R
 from leafgrad.compile.ir.draws import restore, states
 from leafgrad.compile.ir.graph import Graph
@@ -171,6 +171,7 @@ class Compiled(Generic[P, R]):
 
     def _attempt(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Record a call, and close it if guards can stand for its Python."""
+        plugins.load()  # they may bring methods, and guards compare classes
         following = self._following
         paths = following.names(self.function, args, kwargs)
         settled = [call for call in self._calls if not call.first]
