@@ -1,9 +1,10 @@
-"""When complex results are the same but for rounding."""
+"""When results are the same but for rounding."""
 
 import numpy as np
 import pytest
 
-from leafgrad.compile.ir.rounding import close, nudged
+import leafgrad
+from leafgrad.compile.ir.rounding import Moved, close, nudged
 
 INF, NAN = np.inf, np.nan
 
@@ -28,7 +29,39 @@ def test_complex_numbers_that_are_not_finite():
 @pytest.mark.parametrize("dtype", ["complex64", "complex128", "float32"])
 def test_nudged_numbers_are_near(dtype):
     a = np.array([[1 + 2j, 300 - 1j], [0, 5j]]).astype(dtype) if dtype[0] == "c" else np.ones((2, 2), dtype)
-    moved = nudged(a, np.random.default_rng(0))
+    moved = nudged(a, 0)
     assert (moved.dtype, moved.shape) == (a.dtype, a.shape)
     assert close(moved, a)
     assert (moved != a).any()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex128"])
+def test_equal_numbers_move_alike_and_those_that_were_given_stay(dtype):
+    a = np.array([[0.3, 0.7], [0.7, 0.3]], dtype)
+    moved = nudged(a, 3)
+    assert moved[0, 0] == moved[1, 1] != a[0, 0]
+    assert moved[0, 1] == moved[1, 0]
+    assert (nudged(moved[:1], 3, [moved.ravel().view(moved.real.dtype)]) == moved[:1]).all()
+    assert nudged(np.array(0.7, dtype), 3) == moved[0, 1]
+    assert (nudged(a, 4) != moved).any()
+
+
+def test_a_gradient_that_cancels_behind_a_maximum_is_explained():
+    """Whose rule asks which elements are the maximum: moved apart, none would be, and 0 / 0 explains nothing."""
+
+    def step(x):
+        x = x.detach().requires_grad_()
+        centered = x - x.mean(0)
+        (centered.amax(1) ** 2).sum().backward()
+        return x.grad.sum(0)
+
+    run = leafgrad.compile(step, executor="numpy")
+    x = leafgrad.randn(200, 5, dtype=leafgrad.float64)
+    for _ in range(3):
+        run(x)
+    runner = run._last.runner
+    (right,), (value,) = runner.program([x.numpy()]), runner.graph.results
+    moved = Moved(runner.graph, [x.numpy()])
+    assert abs(right).max() < 1e-10
+    assert moved.explain(value, right + 1e-15, right)
+    assert not moved.explain(value, right + 1e-10, right)

@@ -18,7 +18,7 @@ from leafgrad.compile.ir.replay import run_equation, steps
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 NEAR = {"float32": 1e-4, "float64": 1e-10}  # of the largest element: so near, nothing more is asked
 DIGITS = 4  # by so many units in the last place are values moved
-BLOCKS = 8  # of the elements of an array, that move together
+MANTISSA = {"float16": 10, "float32": 23, "float64": 52}  # bits
 RUNS = 8  # with other random digits
 MORE = 32  # times as far as those runs are from each other, results may differ
 
@@ -84,36 +84,51 @@ class Moved:
 
 
 def unsure(graph: Graph, inputs: Sequence[Any], seed: int) -> dict[Value, Any]:
-    """The results of a graph, each value that it reads or makes moved by some units in the last place."""
+    """The results of a graph, each value that it reads or makes moved by some units in the last place.
+
+    Equal numbers move alike, and what an op takes from its inputs unchanged, as a maximum is, does not move again: what
+    is equal without rounding stays equal.
+    """
     xp = backends.by_device_type("cpu").xp
-    rng = xp.random.default_rng(seed)
-    at = {v: nudged(a, rng) for v, a in zip(graph.inputs, inputs, strict=True)}
+    at = {v: nudged(a, seed) for v, a in zip(graph.inputs, inputs, strict=True)}
     with xp.errstate(all="ignore"):
         for equation, dead in steps(graph):
             made = run_equation(equation, at)
+            given = [on_host(at[v]).ravel() for v in equation.values]
             for v, array in zip(equation.outputs, made if equation.several else (made,), strict=True):
-                at[v] = nudged(array, rng)
+                at[v] = nudged(array, seed, given)
             for v in dead:
                 del at[v]
     return {v: at[v] for v in graph.ends}
 
 
-def nudged(array: Any, rng: Any) -> Any:
-    """The array with numbers moved by some units in the last place, each and in blocks; integers stay.
+def nudged(array: Any, seed: int, given: Sequence[Any] = ()) -> Any:
+    """The array with numbers, but for those that are ``given``, moved by some units in the last place; integers stay.
 
-    A sum rounds its partial sums, which may be larger than all that it is made of, and than itself: as blocks move.
+    Each moves, and those of about one size together: a sum rounds its partial sums, which may be larger than all that
+    it is made of, and than itself.
     """
     host, kind = on_host(array), array.dtype
     if host.dtype.name not in FLOATS:
         return array
     xp, (device, index) = backends.by_device_type("cpu").xp, place(array)
     eps = 2.0**-7 if kind.name == "bfloat16" else float(xp.finfo(host.dtype).eps)
-    each, together = (rng.uniform(-DIGITS, DIGITS, n) for n in (host.size, BLOCKS))
-    noise = each + together[xp.arange(host.size) * BLOCKS // max(1, host.size)]
+    bits = xp.ascontiguousarray(host).ravel().view(f"u{host.dtype.itemsize}").astype("uint64")
+    noise = DIGITS * (scattered(bits, 2 * seed) + scattered(bits >> MANTISSA[host.dtype.name], 2 * seed + 1))
+    for other in given:
+        noise[xp.isin(host.ravel(), other)] = 0
     with xp.errstate(all="ignore"):
         moved = host * (1 + noise.reshape(host.shape) * eps)
     moved = xp.asarray(moved, host.dtype).view(kind)[..., 0] if kind.kind == "c" else xp.asarray(moved, kind)
     return backends.by_device_type(device).from_host(moved, index)
+
+
+def scattered(bits: Any, seed: int) -> Any:
+    """For each number one between -1 and 1 that nothing but it and the seed decides (splitmix64)."""
+    z = bits + (seed + 1) * 0x9E3779B97F4A7C15 % 2**64
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9
+    z = (z ^ z >> 27) * 0x94D049BB133111EB
+    return (z ^ z >> 31) * 2.0**-63 - 1
 
 
 def compared(array: Any) -> Any:
