@@ -40,7 +40,7 @@ def reduce(w: Writer, reduce: Reduce) -> None:
         for k in inner:
             w.loop(f"i{k}", x.shape[k])
         lane = w.row(x, [int(x.strides[k] or 0) for k in inner], [f"i{k}" for k in inner])
-        w.add(f"{call}({lane}, {w.row(out, [], [])}, n);")
+        w.add(f"{call}(call, {lane}, {w.row(out, [], [])}, n);")
         w.close(len(inner))
         return
     cut = w.cut([x.shape[k] for k in outer])

@@ -8,6 +8,7 @@ from leafgrad.lowering.expressions import C_TYPES
 from leafgrad.lowering.kernels import LOOK
 from leafgrad_native.target import vector_bytes
 
+LONGEST = 1024  # points of a chunk
 LONG = 16 * LOOK  # multiplications of a function from which on it looks for signals itself
 ROWS = 6  # outputs in registers, times LG_PB vectors
 

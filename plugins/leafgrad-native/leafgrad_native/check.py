@@ -18,7 +18,6 @@ from leafgrad.compile.ir.replay import run_equation
 from leafgrad.lowering.folder import RefusedFolder
 from leafgrad.lowering.stages import CPhase
 from leafgrad_native import pool
-from leafgrad_native.cache import Library
 
 if TYPE_CHECKING:
     from leafgrad.compile.numpy.executor import NumpyProgram
@@ -50,7 +49,7 @@ class Checked:
         self.state = ""
         self.drawn = {e.out: e for e in phase.equations if e in program.plan.draws}
         self.agreed = not phase.equations
-        self.pending = not self.agreed and program.checked and wanted(program.library)
+        self.pending = not self.agreed and program.checked and wanted(program)
         self.reference: NumpyProgram | None = None  # what runs instead of a refused phase
         self.spare: NumpyProgram | None = None  # what runs at calls that C stopped, as for an angle that is too large
 
@@ -264,7 +263,10 @@ def edge_of(equation: Equation, program: type[NativeProgram]) -> str | None:
     return None
 
 
-def wanted(library: Library) -> bool:
-    """Whether to compare: the first time only, always if ``LEAFGRAD_NATIVE_CHECK`` is 1, never if it is 0."""
+def wanted(program: NativeProgram) -> bool:
+    """Whether to compare: the first time only, always if ``LEAFGRAD_NATIVE_CHECK`` is 1, never if it is 0.
+
+    Code that serves several lengths of batches is compared at each.
+    """
     setting = os.environ.get("LEAFGRAD_NATIVE_CHECK")
-    return setting == "1" or (setting != "0" and not library.passed)
+    return setting == "1" or (setting != "0" and (program.shared or not program.library.passed))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from leafgrad.lowering.expressions import C_TYPES
 from leafgrad.lowering.forms import Form
 from leafgrad.lowering.strides import collapsed
-from leafgrad_native.blocks import accumulated, added, blocks, each, lanes, padding, short, tree, vector
+from leafgrad_native.blocks import LONGEST, accumulated, added, blocks, each, lanes, padding, short, tree, vector
 from leafgrad_native.target import registers
 
 # Of the vectors' length, up to which a sum over points is better computed with a side along the vector; measured.
@@ -43,21 +43,16 @@ class Contraction:
         return padding(self.j, self.kind) <= WASTE[self.kind] and self.k >= SIDE
 
     @property
-    def name(self) -> str:
-        lead = "".join(f"_by{n}_{x}_{y}" for n, x, y in self.lead)
-        return f"gather_{self.k}x{self.j}_{short(self.kind)}_{self.chunk}_{self.xk}_{self.yj}_{self.sk}_{self.sj}{lead}"
-
-    @property
     def points(self) -> int:
         """At most as many products are summed for each k and j."""
-        return self.chunk * math.prod(n for n, _, _ in self.lead)
+        return LONGEST * math.prod(n for n, _, _ in self.lead)
 
-    def text(self) -> list[str]:
+    def text(self, name: str) -> list[str]:
         t = C_TYPES[self.kind]
         return [
             f"// s[k, j] += sum over n points of x[k, p] y[p, j] for {self.k} k and {self.j} j"
             + "".join(f", {n} times" for n, _, _ in self.lead),
-            f"LG_FUNCTION int {self.name}",
+            f"LG_FUNCTION int {name}",
             f"(lg_call *call, {t} *restrict x, {t} *restrict y, {t} *restrict s, long n) {{",
             *(self.along_sides() if self.wide else self.along_points()),
             "    (void)call;",
@@ -143,7 +138,7 @@ class Contraction:
         for height, count in blocks(self.k):
             rows = range(height)
             lines += [
-                *each("k", first, first + height * count, height, height * columns * self.chunk, work),
+                *each("k", first, first + height * count, height, height * columns * LONGEST, work),
                 f"    for (long j = 0; j < {columns}; j += {wide * size}) {{",
                 f"        {v} {', '.join(f'a{r}[{wide}] = {{{{0}}}}' for r in rows)};",
                 "        for (long p = 0; p < n; p++) {",

@@ -23,6 +23,7 @@ from leafgrad.lowering.kernels import (
     work,
 )
 from leafgrad_native import along, draws, lookups, multiply, scans, sliding, windows
+from leafgrad_native.blocks import LONGEST
 from leafgrad_native.writer import Writer
 
 SHARED = 1 << 17  # operations of a kernel on whole arrays from which on threads share it; half of it for each at least
@@ -39,10 +40,9 @@ def write(w: Writer, kernel: Kernel) -> None:
         w.names[form.root] = known[address][0]
     if isinstance(kernel, Draw):
         known[f"call->keys + {w.key(kernel.maker)}"] = "key", "uint64_t"
-    operations = work(kernel, w.chunk)
+    known["call"] = "call", "lg_call"
+    operations = work(kernel, LONGEST if w.chunk else 0)
     looks = operations > LOOK or isinstance(kernel, Product)
-    if looks:
-        known["call"] = "call", "lg_call"
     w.sharing, w.rounds = not w.chunk and operations >= SHARED, None
     if isinstance(kernel, Product) and not w.sharing:
         w.open(inside=operations)

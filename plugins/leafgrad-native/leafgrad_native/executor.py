@@ -22,6 +22,7 @@ from leafgrad.lowering.stages import CPhase, OpPhase
 from leafgrad_native import arrays, blas, build, pool
 from leafgrad_native.check import Checked, with_numpy
 from leafgrad_native.compiler import CompilationFailed
+from leafgrad_native.lengths import is_size
 from leafgrad_native.patterns import pattern
 from leafgrad_native.program import Plan
 from leafgrad_native.target import core_cache
@@ -39,6 +40,8 @@ class Call(ctypes.Structure):
         ("scratch", ctypes.c_void_p),
         ("sums", ctypes.c_void_p),
         ("keys", ctypes.c_void_p),
+        ("sizes", ctypes.c_void_p),
+        ("reals", ctypes.c_void_p),
         ("sgemm", ctypes.c_void_p),
         ("dgemm", ctypes.c_void_p),
         ("pool", ctypes.c_void_p),
@@ -61,6 +64,7 @@ class NativeProgram:
         plan: phases and where arrays lie.
         seconds: time spent in each phase, over all calls but the first, which is checked.
         calls: how many there were.
+        shared: whether the library serves other lengths of batches as well.
     """
 
     def __init__(self, graph: Graph, checked: bool = True) -> None:
@@ -68,7 +72,8 @@ class NativeProgram:
         self.graph = graph = in_reals(graph)
         self.checked = checked
         self.plan = plan = Plan(graph, blas=blas.found is not None, cache=core_cache() * 3 // 4)
-        self.library = build.library(plan.code(), blas.long)
+        text, numbers = plan.code()
+        self.library = build.library(text, blas.long)
         self.calls = 0
         self.arena = arrays.aligned(plan.arena)
         self.sums = arrays.aligned(plan.sums)
@@ -76,12 +81,17 @@ class NativeProgram:
         self.slots: list[Any] = [None] * len(plan.slots)
         self.table = (ctypes.c_void_p * max(1, len(plan.slots)))()
         self.random = [e for e in graph.equations if "random" in e.op.traits]
+        self.sizes = (ctypes.c_long * (len(numbers) + 1))(*(int(n.rstrip("L")) if is_size(n) else 0 for n in numbers))
+        self.reals = (ctypes.c_double * (len(numbers) + 1))(*(0 if is_size(n) else float(n) for n in numbers))
+        self.shared = bool(numbers)
         self.keys = (ctypes.c_uint64 * max(1, len(plan.draws)))()
         self.call = Call(
             arrays=ctypes.addressof(self.table),
             arena=self.arena.ctypes.data,
             sums=self.sums.ctypes.data,
             keys=ctypes.addressof(self.keys),
+            sizes=ctypes.addressof(self.sizes),
+            reals=ctypes.addressof(self.reals),
             sgemm=blas.address("sgemm"),
             dgemm=blas.address("dgemm"),
             pool=pool.address("lg_run"),

@@ -72,7 +72,7 @@ def chunked(
         w.loop("j", cols)
         call = w.products.points(kind, w.chunk, k, int(sx[-1] or 0), int(sy[-2] or 0))
         left, right = base(x, sx, [("i", int(sx[-2] or 0))]), base(y, sy, [("j", int(sy[-1] or 0))])
-        w.add(f"{call}({left}, {right}, {base(out, so, [('i', int(so[-2] or 0)), ('j', int(so[-1] or 0))])}, m);")
+        w.add(f"{call}(call, {left}, {right}, {base(out, so, [('i', int(so[-2] or 0)), ('j', int(so[-1] or 0))])}, m);")
         w.close(2)
     elif x.axis is not None:  # each point has rows, and shares the matrix on the right
         step = () if sx[-2] is None else (("i", int(sx[-2])),)

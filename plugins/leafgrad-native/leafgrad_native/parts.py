@@ -7,24 +7,23 @@ another compiler makes. Without it the text is a whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 PARTS = 4
+END = "\n\0\n"  # of a function
 CALLS = 0.3  # of a compiler's time for as much text of loops is what it takes for calls
 _HEAD = re.compile(r"^LG_FUNCTION [^{]*(?= \{)", re.MULTILINE)
 
 
-def divided(functions: Sequence[Sequence[str]], rest: Sequence[str]) -> list[str]:
-    """The text of functions, each given as its lines, and of what calls them.
+def in_parts(text: str) -> str:
+    """Functions, and at the end what calls them, with ``END`` between each.
 
     Functions that begin with ``LG_FUNCTION`` are in one part each, of about the same work; others are in all of them.
     """
-    texts = ["\n".join(lines) for lines in functions]
+    *texts, last = text.split(END)
     heads = [_HEAD.search(text) for text in texts]
     everywhere = [text for text, head in zip(texts, heads, strict=True) if head is None]
     single = [text for text, head in zip(texts, heads, strict=True) if head is not None]
     declared = [f"{head[0]};" for head in heads if head is not None]
-    last = "\n".join(rest)
     most = (sum(map(len, single)) + len(last) * CALLS) / PARTS
     found: list[list[str]] = [[] for _ in range(PARTS)]
     length = 0
@@ -33,7 +32,7 @@ def divided(functions: Sequence[Sequence[str]], rest: Sequence[str]) -> list[str
         length += len(text)
     found[-1].append(last)
     guarded = [line for k, group in enumerate(found) for line in (f"#if LG_PARTS & {1 << k}", *group, "#endif", "")]
-    return [*everywhere, *declared, "", *guarded]
+    return "\n".join([*everywhere, *declared, "", *guarded])
 
 
 def shares(count: int) -> list[int]:

@@ -8,10 +8,11 @@ of whole arrays go to the BLAS that NumPy carries, where it has one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from leafgrad.lowering.expressions import C_TYPES
 from leafgrad.lowering.forms import Form
-from leafgrad_native.blocks import accumulated, blocks, each, lanes, short, tree, turned, vector
+from leafgrad_native.blocks import LONGEST, accumulated, blocks, each, lanes, short, tree, turned, vector
 from leafgrad_native.contractions import contraction, emptied, whole_vectors
 from leafgrad_native.packed import packed, units
 from leafgrad_native.target import registers, vector_bytes
@@ -31,14 +32,22 @@ class Products:
     def __init__(self, blas: bool) -> None:
         self.blas = blas
         self.functions: dict[str, list[str]] = {}
+        self.named: dict[tuple[Any, ...], str] = {}
+
+    def function(self, stem: str, key: tuple[Any, ...], text: Callable[[str], list[str]]) -> str:
+        """The name of the function of a stem with this key, whose text follows from its name."""
+        if (stem, *key) not in self.named:
+            name = self.named[stem, *key] = f"{stem}{len(self.named)}"
+            self.functions[name] = text(name)
+        return self.named[stem, *key]
 
     # ---- in chunks --------------------------------------------------------------------------------------------
 
     def weights(self, kind: str, chunk: int, k: int, j: int, xk: int, oj: int, wk: int, wj: int) -> str:
         """``o[j, p] = sum over k of x[k, p] * w[k, j]``. Strides of x and o count lanes, those of w elements."""
-        name = f"times_{k}x{j}_{short(kind)}_{chunk}_{xk}_{oj}_{wk}_{wj}"
-        if name not in self.functions:
-            t, v = C_TYPES[kind], vector(kind)
+        t, v = C_TYPES[kind], vector(kind)
+
+        def text(name: str) -> list[str]:
             lines = [
                 f"// o[j, p] = sum over k of x[k, p] w[k, j] for {k} k and {j} j",
                 f"LG_FUNCTION int {name}(lg_call *call, const {t} *restrict x, const {t} *restrict w, "
@@ -49,8 +58,9 @@ class Products:
             for size, count in blocks(j):
                 lines += self.block(kind, v, chunk, k, start, size, count, xk, oj, wk, wj)
                 start += size * count
-            self.functions[name] = [*lines, "    }", "    (void)call;", "    return 0;", "}"]
-        return name
+            return [*lines, "    }", "    (void)call;", "    return 0;", "}"]
+
+        return self.function("times", (kind, chunk, k, j, xk, oj, wk, wj), text)
 
     def block(
         self, kind: str, v: str, chunk: int, k: int, start: int, size: int, count: int,
@@ -62,7 +72,7 @@ class Products:
         t = C_TYPES[kind]
         points = (4 if registers() > 16 else 2) * lanes(kind)
         return [
-            *each("j", start, end, size, k * points * size, chunk * k * end),
+            *each("j", start, end, size, k * points * size, LONGEST * k * end),
             f"            {v} {', '.join(f'a{r}[LG_PB]' for r in rows)};",
             "            LG_UNROLL for (int q = 0; q < LG_PB; q++) {"
             + " ".join(f"a{r}[q] = ({v}){{0}};" for r in rows) + " }",
@@ -82,39 +92,38 @@ class Products:
 
     def points(self, kind: str, chunk: int, k: int, xk: int, yk: int) -> str:
         """``o[p] = sum over k of x[k, p] * y[k, p]``."""
-        name = f"dot_{k}_{short(kind)}_{chunk}_{xk}_{yk}"
         t, v = C_TYPES[kind], vector(kind)
-        self.functions[name] = [
-            f"// o[p] = sum over {k} k of x[k, p] y[k, p]",
-            f"static void {name}(const {t} *restrict x, const {t} *restrict y, {t} *restrict o, long m) {{",
+        head = f"(lg_call *call, const {t} *restrict x, const {t} *restrict y, {t} *restrict o, long m) {{"
+        lines = [
             f"    for (long p = 0; p < m; p += LG_VL({t})) {{",
             f"        {v} s = {{0}};",
             f"        for (long k = 0; k < {k}; k++)",
             f"            s += *(const {v} *)(x + k * {xk * chunk}L + p) * *(const {v} *)(y + k * {yk * chunk}L + p);",
             f"        *({v} *)(o + p) = s;",
             "    }",
+            "    (void)call;",
             "}",
         ]
-        return name
+        about = f"// o[p] = sum over {k} k of x[k, p] y[k, p]"
+        return self.function("dot", (kind, chunk, k, xk, yk), lambda name: [about, f"static void {name}{head}", *lines])
 
     def sums(self, chunk: int, a: Form, b: Form, out: Form, row: Callable[..., str]) -> str:
         """A call that adds the sum of ``a[..., k] * b[..., j]`` over points and leading dimensions to ``out[k, j]``."""
         found, exchanged = contraction(a, b, out, chunk)
-        if found.name not in self.functions:
-            if found.wide:
-                self.turn(found.kind)
-            self.functions[found.name] = found.text()
+        if found.wide:
+            self.turn(found.kind)
+        name = self.function("gather", (found,), found.text)
         x, y, s = (row(form, [], []) for form in (*((b, a) if exchanged else (a, b)), out))
-        return f"if ((code = {found.name}(call, {x}, {y}, {s}, n))) return code;"
+        return f"if ((code = {name}(call, {x}, {y}, {s}, n))) return code;"
 
     def totals(self, kind: str, chunk: int, count: int, xs: int, ss: int) -> str:
         """``s[k] += sum over points of x[k, p]`` for ``count`` lanes, as many together as a vector has elements."""
-        name = f"totals_{count}_{short(kind)}_{chunk}_{xs}_{ss}"
-        if name not in self.functions:
-            t, v, size = C_TYPES[kind], vector(kind), lanes(kind)
+        t, v, size = C_TYPES[kind], vector(kind), lanes(kind)
+
+        def text(name: str) -> list[str]:
             lines = [
                 f"// s[k] += sum over n points of x[k, p] for {count} k",
-                f"LG_FUNCTION void {name}({t} *restrict x, {t} *restrict s, long n) {{",
+                f"LG_FUNCTION void {name}(lg_call *call, {t} *restrict x, {t} *restrict s, long n) {{",
                 *whole_vectors(t),
                 *emptied("x", count, xs * chunk),
             ]
@@ -130,8 +139,9 @@ class Products:
                     *(f"      s[{k * ss}] += t[{k - first}];" for k in some),
                     "    }",
                 ]
-            self.functions[name] = [*lines, "}"]
-        return name
+            return [*lines, "    (void)call;", "}"]
+
+        return self.function("totals", (kind, chunk, count, xs, ss), text)
 
     def turn(self, kind: str) -> str:
         """The function that transposes square blocks."""
@@ -164,11 +174,10 @@ class Products:
         if n < vector_bytes() // 8 and m > n:  # the longer side along the vector
             m, n, pa, pb = n, m, pb, pa
             (am, ak), (bk, bn), (om, on) = (bn, bk), (ak, am), (on, om)
-        name = f"product_{m}x{k}x{n}_{short(kind)}_{am}_{ak}_{bk}_{bn}_{om}_{on}".replace("-", "r")
-        if name not in self.functions:
-            if bk == 1 != bn:
-                self.turn(kind)
-            self.functions[name] = packed(name, kind, (m, k, n), (am, ak), (bk, bn), (om, on))
+        if bk == 1 != bn:
+            self.turn(kind)
+        key = kind, (m, k, n), (am, ak), (bk, bn), (om, on)
+        name = self.function("multiply", key, lambda name: packed(name, *key))
         first, last = ends(units(m, n, kind))
         return f"if ((code = {name}(call, {pa}, {pb}, {po}, {first}, {last}))) return code;"
 

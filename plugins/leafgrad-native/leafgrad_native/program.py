@@ -16,13 +16,14 @@ from leafgrad.lowering.kernels import LOOK, roots, work
 from leafgrad.lowering.product_patterns import MatrixProduct
 from leafgrad.lowering.stages import CPhase, OpPhase, Segment, Stages
 from leafgrad_native import emit
-from leafgrad_native.parts import divided
+from leafgrad_native.blocks import LONGEST
+from leafgrad_native.lengths import served
+from leafgrad_native.parts import END, in_parts
 from leafgrad_native.patterns import pattern
 from leafgrad_native.products import Products
 from leafgrad_native.writer import Functions, Note, Writer
 
 QUANTUM = 64  # a chunk's length is a multiple of it: four vectors of float32
-LONGEST = 1024
 MOST_PARTS = 64  # stretches of the batch with sums of their own; threads take them as they come
 SUMS_BYTES = 4 << 20  # what the accumulators of all parts may take
 
@@ -153,19 +154,22 @@ class Plan(Stages):
             entries += ["    return 0;", "}", ""]
         return [*bodies, *entries]
 
-    def code(self) -> str:
-        """The C of all phases, without the headers that it includes.
+    def code(self) -> tuple[str, list[str]]:
+        """The C of all phases, without the headers that it includes, and the numbers that a call must hold for it.
 
         It is the same wherever the same is computed: nothing in it depends on names, lines of source, or addresses.
         """
-        return self.divided([line for line in self.lines if not isinstance(line, Note)])
+        text, numbers = served(self.graph, self.joined([line for line in self.lines if not isinstance(line, Note)]))
+        return in_parts(text), numbers
 
     def source(self) -> str:
         """The code with comments that tell which equation, from which line of Python, each part computes."""
-        return self.divided([self.described(line) if isinstance(line, Note) else line for line in self.lines])
+        return in_parts(self.joined([self.described(x) if isinstance(x, Note) else x for x in self.lines]))
 
-    def divided(self, lines: Sequence[str]) -> str:
-        return "\n".join(divided([*self.products.functions.values(), *self.functions.texts], lines))
+    def joined(self, lines: Sequence[str]) -> str:
+        """All functions, and what calls them."""
+        functions = [*self.products.functions.values(), *self.functions.texts, lines]
+        return END.join("\n".join(text) for text in functions)
 
     def described(self, note: Note) -> str:
         """An equation as a comment of one line: nothing in it may end the comment or go on after it."""
@@ -196,7 +200,7 @@ class Plan(Stages):
         since = 0
         for kernel in segment.kernels:
             emit.write(writer, kernel)
-            since += work(kernel, segment.chunk)
+            since += work(kernel, LONGEST if segment.chunk else 0)  # the same for chunks of any length
             if since >= LOOK:
                 writer.look()
                 since = 0

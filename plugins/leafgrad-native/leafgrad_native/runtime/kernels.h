@@ -129,6 +129,8 @@ typedef struct {
     char *scratch;
     char *sums;
     uint64_t *keys; /* of random numbers */
+    const long *sizes;   /* whole numbers of a text that serves batches of any length, */
+    const double *reals; /* and its other numbers */
     lg_sgemm *sgemm;
     lg_dgemm *dgemm;
     lg_pool *pool;

@@ -1,0 +1,115 @@
+"""One library for batches of any length.
+
+The C of a step at two lengths is the same text but for some numbers: ends of loops, where arrays lie, what a sum is
+divided by for its mean. At the first length they stand in the text, where the compiler makes the most of them. From the
+second on those that differ are read from the call, as ``call->sizes[3]`` or ``call->reals[0]``, and lengths that differ
+in no other number need no compiler.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from threading import Lock
+
+from leafgrad import forks
+from leafgrad.compile.ir.graph import Argument, Graph
+from leafgrad.compile.schedule.schedule import batches
+
+KEPT = 256  # steps whose numbers are remembered
+_WORD = re.compile(r"[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.])*")
+_SIZE = re.compile(r"\d{1,18}L?")
+_REAL = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_FIXED = re.compile(r"^ *#.*|\[\d+\] = \{+0\}+", re.MULTILINE)  # where C wants a number
+
+
+class Known:
+    """What is known of the numbers of a step's text.
+
+    Attributes:
+        first: all of them as the text has them, at the first length.
+        slots: of those that were others at another length, by position, which number of the call each is. Those that
+            have been equal at each length are one.
+    """
+
+    def __init__(self, first: list[str]) -> None:
+        self.first = first
+        self.slots: dict[int, int] = {}
+
+    def read(self, numbers: list[str]) -> list[str]:
+        """The numbers that the call holds at a length with these in its text."""
+        found: dict[tuple[int | None, str, str], int] = {}
+        slots: dict[int, int] = {}
+        for i, (old, new) in enumerate(zip(self.first, numbers, strict=True)):
+            if old != new or i in self.slots:
+                slots[i] = found.setdefault((self.slots.get(i), old, new), len(found))
+        self.slots = slots
+        return [new for _, _, new in found]
+
+
+_known: OrderedDict[bytes, Known] = OrderedDict()
+_lock = forks.guard(Lock())
+
+
+def served(graph: Graph, text: str) -> tuple[str, list[str]]:
+    """The text of a step for its length alone, or for any length; then with the numbers that its call holds."""
+    pieces, numbers = cut(text)
+    key = hashlib.sha256(repr((facts(graph), pieces)).encode()).digest()
+    with _lock:
+        known = _known.setdefault(key, Known(numbers))
+        _known.move_to_end(key)
+        while len(_known) > KEPT:
+            _known.popitem(last=False)
+        if known.first == numbers:
+            return text, []
+        held, slots = known.read(numbers), known.slots
+    return joined(pieces, numbers, slots), held
+
+
+def facts(graph: Graph) -> list[object]:
+    """What makes two texts those of one step: lines of source, and shapes, but for the lengths of batches."""
+    varying = {v for v in batches(graph) if isinstance(graph.inputs[v], Argument)}
+    lines = [(e.line.file, e.line.number) for e in graph.equations]
+    return [lines, *((v in varying, v.shape[v in varying :], v.dtype) for v in graph.inputs)]
+
+
+def is_size(number: str) -> bool:
+    """Whether it is a whole number of C."""
+    return _SIZE.fullmatch(number) is not None
+
+
+def cut(text: str) -> tuple[list[str], list[str]]:
+    """The numbers of a text that may be variables, and the pieces around them, one more, which tell a size by ``L``."""
+    pieces: list[str] = []
+    numbers: list[str] = []
+    end = 0
+    for start, stop in spans(text):
+        number = text[start:stop]
+        pieces.append(text[end:start] + "L" * is_size(number))
+        numbers.append(number)
+        end = stop
+    return [*pieces, text[end:]], numbers
+
+
+def spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where these numbers stand."""
+    fixed = [match.span() for match in _FIXED.finditer(text)][::-1]
+    for word in _WORD.finditer(text):
+        if not word[0][0].isdigit() or not (is_size(word[0]) or _REAL.fullmatch(word[0])):
+            continue
+        while fixed and fixed[-1][1] <= word.start():
+            fixed.pop()
+        if not (fixed and fixed[-1][0] <= word.start()):
+            yield word.span()
+
+
+def joined(pieces: Sequence[str], numbers: Sequence[str], slots: dict[int, int]) -> str:
+    """The text with numbers of the call in place of those that have a slot."""
+    parts: list[str] = []
+    for i, (piece, number) in enumerate(zip(pieces[:-1], numbers, strict=True)):
+        table = "sizes" if is_size(number) else "reals"
+        shown = f"call->{table}[{slots[i]}]" if i in slots else number
+        parts += [piece.removesuffix("L") if table == "sizes" else piece, shown]
+    return "".join([*parts, pieces[-1]])

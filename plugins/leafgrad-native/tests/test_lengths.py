@@ -1,0 +1,98 @@
+"""One library serves batches of any length."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import leafgrad
+from leafgrad import nn
+from leafgrad.nn import functional as F
+from leafgrad_native.lengths import Known, cut, joined
+
+
+def steps(net):
+    adam = leafgrad.optim.Adam(net.parameters())
+
+    def step(x, y):
+        adam.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        adam.step()
+        return loss
+
+    return step
+
+
+def network(*sizes):
+    leafgrad.manual_seed(0)
+    layers = [m for a, b in pairwise(sizes) for m in (nn.Linear(a, b), nn.Tanh())]
+    return nn.Sequential(*layers[:-1])
+
+
+def libraries(compiled):
+    return {call.runner.program.library.entry for call in compiled._calls}
+
+
+def test_a_training_step_of_many_lengths_has_few_libraries(monkeypatch):
+    monkeypatch.setenv("LEAFGRAD_NATIVE_CHECK", "0")  # which would put NumPy's numbers in the place of wrong ones
+    step, compiled = steps(network(4, 20, 3)), leafgrad.compile(steps(network(4, 20, 3)), executor="native")
+    lengths = [64, 64, 64, 100, 65, 333, 1000, 2500]  # two of which are many chunks, one of them in many parts
+    for n in lengths:
+        x, y = leafgrad.randn(n, 4), leafgrad.randint(0, 3, (n,))
+        np.testing.assert_allclose(compiled(x, y).item(), step(x, y).item(), rtol=1e-5)
+    programs = [call.runner.program for call in compiled._calls]
+    assert len(programs) == len(set(lengths))
+    assert sum(program.shared for program in programs) == len(programs) - 1
+    assert len(libraries(compiled)) <= 3  # one for the first, one for the second, one where a batch has several parts
+
+
+def test_what_is_divided_by_the_length_is_right_at_each():
+    step = leafgrad.compile(lambda x: ((x.sin() - x.sin().mean(0)) ** 2).mean() / len(x), executor="native")
+    for n in (128, 128, 200, 300, 1024):
+        x = leafgrad.randn(n, 3, dtype=leafgrad.float64)
+        step(x)
+        right = ((x.sin() - x.sin().mean(0)) ** 2).mean() / n
+        np.testing.assert_allclose(step(x).item(), right.item(), rtol=1e-12)
+    assert any(call.runner.program.shared for call in step._calls)
+
+
+def test_networks_of_other_widths_share_nothing():
+    found = set()
+    for width in (20, 24, 28):
+        compiled = leafgrad.compile(steps(network(4, width, 3)), executor="native")
+        for _ in range(3):
+            compiled(leafgrad.randn(64, 4), leafgrad.randint(0, 3, (64,)))
+        assert not any(call.runner.program.shared for call in compiled._calls)
+        found |= libraries(compiled)
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize("text", ["", "x", "7", "a1 = b[64] * 12L - 1e-05 + 2.5e+3; // 3\n#if 4\nq = 0x10 + 1.0f;"])
+def test_a_text_that_is_cut_is_put_together_again(text):
+    assert joined(*cut(text), {}) == text
+
+
+def test_names_lengths_of_arrays_with_values_and_what_the_preprocessor_reads_keep_their_numbers():
+    assert cut("lg_vf32 a0[4] = {{0}}, a1[4] = {{0}};\nfloat t[64] = {0};")[1] == []
+    pieces, numbers = cut("r1 = x0[64] * 12L + 1e-05 + 0.5;\n#if LG_PARTS & 4\n")
+    assert numbers == ["64", "12L", "1e-05", "0.5"]
+    assert joined(pieces, numbers, {0: 1, 1: 1, 2: 0}) == (
+        "r1 = x0[call->sizes[1]] * call->sizes[1] + call->reals[0] + 0.5;\n#if LG_PARTS & 4\n"
+    )
+
+
+def test_sizes_and_other_numbers_are_never_taken_for_each_other():
+    assert cut("x[64] + 1")[0] != cut("x[64.0] + 1")[0]
+
+
+def test_numbers_that_are_equal_at_each_length_are_one():
+    known = Known(["64", "64", "3", "64"])
+    assert known.read(["96", "96", "3", "64"]) == ["96"]
+    assert known.slots == {0: 0, 1: 0}
+    assert known.read(["10", "20", "3", "64"]) == ["10", "20"]
+    assert known.slots == {0: 0, 1: 1}
+    assert known.read(["5", "5", "3", "64"]) == ["5", "5"]  # once apart, always
+    assert known.slots == {0: 0, 1: 1}
