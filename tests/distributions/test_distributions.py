@@ -442,6 +442,8 @@ def test_checks_can_be_left_out():
 
 def test_constraints_by_themselves():
     c = d.constraints
+    for shape in ((2, 3), (1, 3), (3, 1)):
+        assert c.symmetric.check(leafgrad.ones(4, *shape)).tolist() == [False] * 4
     assert c.lower_cholesky.check(leafgrad.eye(2)).item()
     assert c.one_hot.check(leafgrad.eye(3)).all().item()
     assert c.positive_definite.check(leafgrad.stack([leafgrad.eye(2), -leafgrad.eye(2)])).tolist() == [True, False]
