@@ -1,12 +1,13 @@
 """Plant faults in copies of the source, one at a time, and count those that the tests find: how good the tests are.
 
-``python tests/mutants.py [--count 200] [--seed 0] [--room compile] [--timeout 300] [--missed FILE] [PYTEST OPTIONS]``
+``python tests/mutants.py [--count 200] [--seed 0] [--room compile] [--rounds 3] [--missed FILE] [PYTEST OPTIONS]``
 
 They are drawn from all rooms: another operator, comparison, constant or order of arguments, a statement left out, a
-condition turned round. Each is met by the tests of its file (see ``mirror``), then those of its room, then the op
-table, until one fails, which is printed. Some faults change nothing that anybody could see, and some only how fast
-something is: none of these can be found, so compare shares of the same seed. Those that were missed are printed, and
-kept in ``--missed`` for another run with other options, say ``-m slow``.
+condition turned round. Each is met in rounds, until a test fails, which is printed: by the tests of its file (see
+``mirror``), which find most within seconds, then by those of its folders, then by those of its room and the op tables.
+Some faults change nothing that anybody could see, and some only how fast something is: none of these can be found, so
+compare shares of the same seed. Those that were missed are printed, and kept in ``--missed`` for another run with other
+options, say ``-m slow``, or with more rounds.
 """
 
 from __future__ import annotations
@@ -14,16 +15,20 @@ from __future__ import annotations
 import argparse
 import ast
 import collections
+import contextlib
 import copy
 import json
 import math
 import os
+import queue
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,6 +46,8 @@ MATHEMATICS = {"ops", "tensor", "autograd", "batching", "func", "backends", "com
 """The rooms whose faults show in the op table."""
 LAST = "test_scenarios.py", "test_op_table.py"
 """What takes long comes after all else."""
+NOTHING_COLLECTED = 5
+"""The exit status of pytest where all tests are deselected."""
 
 
 class Fault(NamedTuple):
@@ -123,40 +130,59 @@ def planted(fault: Fault) -> tuple[str, str]:
     return ast.unparse(tree), f"{before.splitlines()[0][:70]}  ->  {after.splitlines()[0][:70]}"
 
 
-def relevant(file: str) -> list[str]:
-    """The test files for a source file, nearest first: its own, those beside them, its room's, then the op table."""
+def rounds(file: str) -> list[list[str]]:
+    """The test files for a source file: its own, those beside these and it, then its room's and the op tables."""
     path = Path(file).relative_to(PACKAGE)
     room = path.parts[0].removesuffix(".py")
-    own = mirror.files_for(Path(file))
-    around = [ROOT / "tests" / path.parent, *(ROOT / found.parent for found in own), ROOT / "tests" / room]
-    beside = [found for folder in around if folder != ROOT / "tests" for found in sorted(folder.rglob("test_*.py"))]
-    nearest = [str(found) for found in [*own, *(found.relative_to(ROOT) for found in beside)]]
-    found = [name for name in nearest if not name.endswith(LAST)]
-    found += OP_TABLE if room in MATHEMATICS else []
-    found += [name for name in nearest if name.endswith(LAST)]
-    return list(dict.fromkeys(found))
+    own = [str(found) for found in mirror.files_for(Path(file))]
+    folders = dict.fromkeys([ROOT / "tests" / path.parent, *((ROOT / found).parent for found in own)])
+    beside = [found for folder in folders if folder != ROOT / "tests" for found in sorted(folder.glob("test_*.py"))]
+    rest = sorted((ROOT / "tests" / room).rglob("test_*.py"))
+    far = [*(str(found.relative_to(ROOT)) for found in rest), *(OP_TABLE if room in MATHEMATICS else [])]
+    near = [str(found.relative_to(ROOT)) for found in beside]
+    far += [name for name in near if name.endswith(LAST)]
+    near = [name for name in near if name not in own and not name.endswith(LAST)]
+    far = sorted({*far} - {*own, *near}, key=lambda name: name.endswith(LAST))
+    return [files for files in (own, near, far) if files]
 
 
-def met(fault: Fault, tree: Path, timeout: float, options: list[str]) -> tuple[str, str]:
+def met(fault: Fault, tree: Path, given: argparse.Namespace, options: list[str]) -> tuple[str, str]:
     """What became of the tests, and the one that failed.
 
-    "failed", "passed", "broken" where they cannot even be collected, or "endless".
+    "failed", "passed", "broken" where they cannot even be collected, or "endless" where one does not end.
     """
-    source, _ = planted(fault)
     target = tree / fault.file
-    target.write_text(source, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *options, *relevant(fault.file)]
+    target.write_text(planted(fault)[0], encoding="utf-8")
     settings = {"PYTHONPATH": str(tree / "framework"), "PYTHONPYCACHEPREFIX": str(tree / "bytecode")}
     environment = {**os.environ, **settings, "OPENBLAS_NUM_THREADS": "1"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     try:
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=timeout)
-    except subprocess.TimeoutExpired:
-        return "endless", ""
+        for files in rounds(fault.file)[: given.rounds]:
+            command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *options, *files]
+            status, said = watched(command, environment, given.timeout)
+            failed = [line.split()[1] for line in said.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+            if status not in (0, NOTHING_COLLECTED):
+                return {None: "endless", 1: "failed"}.get(status, "broken"), "".join(failed[:1])
     finally:
         shutil.copyfile(ROOT / fault.file, target)
-    failed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-    return {0: "passed", 1: "failed"}.get(done.returncode, "broken"), "".join(failed[:1])
+    return "passed", ""
+
+
+def watched(command: list[str], environment: dict[str, str], timeout: float) -> tuple[int | None, str]:
+    """Exit status and output of a process, which is ended, without a status, when it says nothing for so long."""
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=said, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        size = -1
+        while (status := process.poll()) is None and size < (size := os.fstat(said.fileno()).st_size):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout)
+        if status is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        said.seek(0)
+        return status, said.read()
 
 
 def main() -> None:
@@ -165,7 +191,9 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=200, help="how many (200)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--room", action="append", help="of these rooms alone")
-    parser.add_argument("--timeout", type=float, default=300, help="seconds for the tests of one")
+    parser.add_argument("--rounds", type=int, default=3, help="1: the tests of its file alone; 2: of its folders too")
+    parser.add_argument("--timeout", type=float, default=120, help="a test that takes so many seconds has no end")
+    parser.add_argument("--jobs", type=int, default=1, help="how many at a time")
     parser.add_argument("--missed", type=Path, help="keep those that were missed in this file, or begin with them")
     given, options = parser.parse_known_args()
     if given.missed and given.missed.exists():
@@ -174,11 +202,20 @@ def main() -> None:
         faults = drawn(given.room or rooms, given.count, given.seed)
     outcomes: collections.Counter[tuple[str, str]] = collections.Counter()
     missed = []
-    with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder)
-        shutil.copytree(ROOT / PACKAGE, tree / PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
-        for fault in faults:
-            outcome, test = met(fault, tree, given.timeout, options)
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.jobs) as pool:
+        trees: queue.SimpleQueue[Path] = queue.SimpleQueue()
+        for tree in (Path(folder, str(i)) for i in range(given.jobs)):
+            shutil.copytree(ROOT / PACKAGE, tree / PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
+            trees.put(tree)
+
+        def tried(fault: Fault) -> tuple[str, str]:
+            tree = trees.get()
+            try:
+                return met(fault, tree, given, options)
+            finally:
+                trees.put(tree)
+
+        for fault, (outcome, test) in zip(faults, pool.map(tried, faults), strict=True):
             room = Path(fault.file).relative_to(PACKAGE).parts[0].removesuffix(".py")
             outcomes[room, outcome] += 1
             if outcome == "passed":

@@ -224,6 +224,25 @@ def test_nested_vmaps_run_the_rule_once(t):
     assert calls == [3, 2]
 
 
+@pytest.mark.parametrize("out_dims", [0, (0, 0)])
+def test_a_vmap_rule_names_the_batch_of_several_outputs_once_or_each(t, out_dims):
+    class Both(t.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x + 1, x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            return (x + 1, x * 2), out_dims
+
+    more, twice = t.func.vmap(Both.apply)(t.arange(3.0))
+    assert (more.tolist(), twice.tolist()) == ([1, 2, 3], [0, 2, 4])
+
+
 def test_gradients_through_a_vmap_rule(t):
     class Double(t.autograd.Function):
         @staticmethod

@@ -77,9 +77,10 @@ def test_gradgradcheck_finds_a_backward_that_is_not_differentiable(t):
         t.autograd.gradgradcheck(Cut.apply, x)
 
 
-def test_gradcheck_finds_an_output_that_should_require_grad(t):
+@pytest.mark.parametrize("fast", [False, True])
+def test_gradcheck_finds_an_output_that_should_require_grad(t, fast):
     with pytest.raises(RuntimeError, match=r"expected to be zero|mismatch"):
-        t.autograd.gradcheck(lambda x: x.detach() * 2, leaf(t, 1.0))
+        t.autograd.gradcheck(lambda x: x.detach() * 2, leaf(t, 1.0), fast_mode=fast)
 
 
 def test_gradcheck_leaves_the_inputs_as_they_were(t):

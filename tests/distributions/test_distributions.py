@@ -325,6 +325,18 @@ def test_divergences_where_one_has_no_mass():
     assert d.kl_divergence(d.Categorical(half), d.Categorical(one)).item() == math.inf
 
 
+def test_divergences_of_transformed_distributions_are_those_of_their_bases():
+    bent = [d.transforms.ExpTransform(), d.transforms.AffineTransform(1.0, 2.0)]
+    a, b = d.Normal(t([0.0, 1.0]), t([1.0, 2.0])), d.Normal(t([0.5, -1.0]), t([1.5, 1.0]))
+    p, q = d.TransformedDistribution(a, bent), d.TransformedDistribution(b, bent)
+    assert d.kl_divergence(p, q).tolist() == d.kl_divergence(a, b).tolist()
+    whole = [d.TransformedDistribution(d.Independent(x, 1), bent) for x in (a, b)]
+    assert d.kl_divergence(*whole).item() == pytest.approx(d.kl_divergence(a, b).sum().item())
+    for other in (d.TransformedDistribution(b, bent[:1]), whole[1]):
+        with pytest.raises(NotImplementedError):
+            d.kl_divergence(p, other)
+
+
 def test_the_formula_of_the_nearest_types_is_taken():
     class Special(d.Normal):
         pass
@@ -442,6 +454,8 @@ def test_checks_can_be_left_out():
 
 def test_constraints_by_themselves():
     c = d.constraints
+    for shape in ((2, 3), (1, 3), (3, 1)):
+        assert c.symmetric.check(leafgrad.ones(4, *shape)).tolist() == [False] * 4
     assert c.lower_cholesky.check(leafgrad.eye(2)).item()
     assert c.one_hot.check(leafgrad.eye(3)).all().item()
     assert c.positive_definite.check(leafgrad.stack([leafgrad.eye(2), -leafgrad.eye(2)])).tolist() == [True, False]

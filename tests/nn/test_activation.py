@@ -80,6 +80,7 @@ def test_activations_along_a_dimension(device):
     assert close(nn.LogSoftmax(0)(x).exp(), nn.Softmax(0)(x))
     assert close(nn.Softmin(1)(x), nn.Softmax(1)(-x))
     assert close(nn.GLU()(x), x[:, :2] * x[:, 2:].sigmoid())
+    assert close(nn.GLU()(x[:, None]), (x[:, :2] * x[:, 2:].sigmoid())[:, None])
     assert F.softmax(x, 1, dtype=lg.float64).dtype is lg.float64
     with pytest.warns(UserWarning, match="Implicit dimension choice for softmax has been deprecated"):
         assert close(nn.Softmax()(x), nn.Softmax(1)(x))

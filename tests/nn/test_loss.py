@@ -113,6 +113,22 @@ def test_cross_entropy_by_hand(device):
     assert one.item() == pytest.approx(first, rel=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(5, 100), (100, 5), (80, 100), (2, 70, 3), (100,)])
+@pytest.mark.parametrize("ignored", [False, True])
+def test_gradients_of_cross_entropy_for_many_classes_and_many_rows(device, shape, ignored):
+    x = lg.randn(shape, device=device, dtype=lg.float64, requires_grad=True)
+    dim = min(1, x.ndim - 1)
+    target = lg.randint(0, shape[dim], shape[:dim] + shape[dim + 1 :], device=device)
+    if ignored and target.ndim:
+        target[0] = -100
+    counted = target != -100
+    certain = F.one_hot(target.clamp_min(0), shape[dim]).movedim(-1, dim).double()
+    loss = F.cross_entropy(x, target)
+    loss.backward()
+    assert close(loss, -(F.log_softmax(x, dim) * certain).sum(dim)[counted].mean(), 1e-12)
+    assert close(x.grad, (F.softmax(x, dim) - certain) * counted.unsqueeze(dim) / counted.sum(), 1e-12)
+
+
 def test_cross_entropy_of_classes_and_of_probabilities_agree(device):
     logits = lg.randn(6, 4, 2, device=device, dtype=lg.float64)
     target = lg.randint(0, 4, (6, 2), device=device)

@@ -114,6 +114,15 @@ def test_the_order_of_calls_is_watched():
     assert optimizer.param_groups[0]["lr"] == pytest.approx(1e-5)
 
 
+def test_warm_restarts_go_to_a_fraction_of_an_epoch():
+    optimizer = sgd()
+    optimizer.step()
+    schedule = s.CosineAnnealingWarmRestarts(optimizer, 3, 2, 0.1)
+    for epoch, rate in ((0.5, cosine(0.5, 3, 0.1)), (2.75, cosine(2.75, 3, 0.1)), (4.5, cosine(1.5, 6, 0.1)), (0, 1)):
+        schedule.step(epoch)
+        assert schedule.get_last_lr() == [pytest.approx(rate)]
+
+
 def test_a_plateau_serves_groups_that_are_added_later():
     optimizer = sgd()
     schedule = s.ReduceLROnPlateau(optimizer, patience=0, min_lr=0.05)

@@ -26,6 +26,17 @@ def means(s, g, o):
     return s["m"], s["v"], b1, b2
 
 
+def sgd(p, g, s, t, o):
+    s["v"] = o["momentum"] * s["v"] + (1 - o["dampening"]) * g if "v" in s else g
+    return p - o["lr"] * (g + o["momentum"] * s["v"] if o["nesterov"] else s["v"])
+
+
+def adam(p, g, s, t, o):
+    m, v, b1, b2 = means(s, g, o)
+    s["most"] = np.maximum(s.get("most", 0), v) if o["amsgrad"] else v
+    return p - o["lr"] * m / (1 - b1**t) / (np.sqrt(s["most"] / (1 - b2**t)) + o["eps"])
+
+
 def nadam(p, g, s, t, o):
     m, v, b1, b2 = means(s, g, o)
     mu, ahead = (b1 * (1 - 0.5 * 0.96 ** (k * o["momentum_decay"])) for k in (t, t + 1))
@@ -120,6 +131,11 @@ def adafactor(p, g, s, t, o):
 
 COUPLED = {"lr": 0.1, "weight_decay": 0.2}
 RULES = [
+    (optim.SGD, sgd, COUPLED),
+    (optim.SGD, sgd, {"momentum": 0.8, "dampening": 0.3}),
+    (optim.SGD, sgd, {"momentum": 0.8, "nesterov": True}),
+    (optim.Adam, adam, COUPLED),
+    (optim.Adam, adam, {"lr": 0.1, "betas": (0.5, 0.7), "eps": 1e-2, "amsgrad": True}),
     (optim.NAdam, nadam, COUPLED),
     (optim.NAdam, nadam, {"momentum_decay": 0.1, "betas": (0.7, 0.8), "eps": 1e-3}),
     (optim.RAdam, radam, COUPLED),

@@ -11,6 +11,14 @@ from leafgrad.autograd import gradcheck
 x = leafgrad.randn(4, 5, dtype=leafgrad.float64, generator=leafgrad.Generator().manual_seed(0))
 
 
+@pytest.mark.parametrize("p", [1, 1.5, 2, 3])
+def test_gradients_of_norms_of_zeros_and_ones(p):
+    x = leafgrad.tensor([[0.0, 1.0, -1.0], [-2.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, -1.0, 0.0]], dtype=leafgrad.float64)
+    norms = leafgrad.tensor([2, 2**p + 1, 1, 1], dtype=leafgrad.float64).unsqueeze(1) ** (1 / p)  # of zeros, anything
+    x.requires_grad_().norm(p, 1).sum().backward()
+    leafgrad.testing.assert_close(x.grad, x.sign() * x.abs() ** (p - 1) * norms ** (1 - p))
+
+
 @pytest.mark.parametrize("p", [1, 2, 3.5, float("inf")])
 def test_renorm(p):
     got = leafgrad.renorm(x, p, 1, 1.5)

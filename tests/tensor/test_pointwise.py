@@ -253,6 +253,7 @@ def test_functions_with_parameters(device):
     assert small.clamp(-1, 2.5).tolist() == [0, 2.5, 2.5]
     assert leafgrad.where(x > 0, x, 0).tolist() == x.where(x > 0, 0).tolist() == [1, 0]
     assert [i.tolist() for i in leafgrad.where(x > 0)] == [[0]]
+    assert [i.tolist() for i in leafgrad.where(x.outer(y) < 0)] == [[1, 1], [0, 1]]
     assert leafgrad.round(x * 1.26, decimals=1).tolist() == pytest.approx([1.3, -2.5])
     assert leafgrad.deg2rad(leafgrad.tensor([180], device=device)).item() == pytest.approx(math.pi)
     assert leafgrad.rad2deg(leafgrad.tensor(math.pi, device=device)).item() == pytest.approx(180)

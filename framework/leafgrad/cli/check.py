@@ -20,10 +20,7 @@ PARSER.add_argument("-v", "--verbose", action="store_true", help="list all check
 
 def main(argv: list[str]) -> int:
     """Print what passed and what failed; returns 0 if all checks passed, 1 if some failed or none could run."""
-    try:
-        options = PARSER.parse_args(argv)
-    except SystemExit as exit:  # argparse has said why
-        return int(exit.code or 0)
+    options = PARSER.parse_args(argv)
     load_all()
     try:
         ops = chosen_ops(options.name)

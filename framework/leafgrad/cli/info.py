@@ -16,10 +16,7 @@ PACKAGES = ("numpy", "cupy-cuda12x", "cupy-cuda13x", "safetensors", "scipy")
 def main(argv: list[str]) -> int:
     """Print them; returns the exit status."""
     parser = argparse.ArgumentParser(prog="leafgrad info", description="Print versions, plugins, devices, executors.")
-    try:
-        parser.parse_args(argv)
-    except SystemExit as exit:  # argparse has said why
-        return int(exit.code or 0)
+    parser.parse_args(argv)
     load_all()
     sections = {
         "versions": versions(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import leafgrad
 from leafgrad import plugins
@@ -33,12 +33,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"leafgrad: {error}", file=sys.stderr)
         return 2
     try:
-        status: int | None = run(arguments[1:])
+        status = status_of(run, arguments[1:])
         sys.stdout.flush()
     except BrokenPipeError:  # who reads, `head` for instance, has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    return status or 0
+    return status
+
+
+def status_of(run: Callable[[list[str]], int | None], arguments: list[str]) -> int:
+    """The exit status that a command returns, or that argparse exits with, which has said why."""
+    try:
+        return run(arguments) or 0
+    except SystemExit as exit:
+        if isinstance(exit.code, str):  # of a script, for Python to print
+            raise
+        return int(exit.code or 0)
 
 
 def overview() -> str:

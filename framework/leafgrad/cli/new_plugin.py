@@ -38,11 +38,9 @@ PARSER.add_argument("--path", metavar="DIR", type=Path, default=Path(), help="wh
 
 def main(argv: list[str]) -> int:
     """Write it, and say what comes next; returns the exit status."""
+    options = PARSER.parse_args(argv)
     try:
-        options = PARSER.parse_args(argv)
         folder = create(options.name, options.path, options.kind)
-    except SystemExit as exit:  # argparse has said why
-        return int(exit.code or 0)
     except (PluginError, OSError) as error:
         print(f"leafgrad new-plugin: {error}", file=sys.stderr)
         return 2

@@ -73,10 +73,7 @@ HEAD = ("op", "plugin", "derivatives", "dtypes", "devices", "vmap", "compile", "
 
 def main(argv: list[str]) -> int:
     """Print them; returns the exit status."""
-    try:
-        options = PARSER.parse_args(argv)
-    except SystemExit as exit:  # argparse has said why
-        return int(exit.code or 0)
+    options = PARSER.parse_args(argv)
     load_all()
     known = [plugin.name for plugin in plugins.status()]
     for name in options.plugins:

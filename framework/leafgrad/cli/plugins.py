@@ -22,10 +22,7 @@ HEAD = ("name", "distribution", "version", "state", "load time", "hooks", "ops")
 
 def main(argv: list[str]) -> int:
     """Print them; returns the exit status."""
-    try:
-        options = PARSER.parse_args(argv)
-    except SystemExit as exit:  # argparse has said why
-        return int(exit.code or 0)
+    options = PARSER.parse_args(argv)
     load_all()
     found = plugins.status()
     if options.json:

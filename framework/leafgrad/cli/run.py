@@ -25,11 +25,9 @@ PARSER.add_argument("args", metavar="ARGS", nargs=argparse.REMAINDER, help="what
 
 def main(argv: list[str]) -> int:
     """Run a script; returns the exit status."""
+    options = PARSER.parse_args(argv)
     try:
-        options = PARSER.parse_args(argv)
         source = read(options.script)
-    except SystemExit as exit:  # argparse has said why
-        return int(exit.code or 0)
     except OSError as error:
         print(f"leafgrad run: can't open {options.script!r}: {error.strerror}", file=sys.stderr)
         return 2

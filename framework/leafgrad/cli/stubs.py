@@ -31,10 +31,7 @@ PARSER.add_argument(
 
 def main(argv: list[str]) -> int:
     """Write them; returns the exit status."""
-    try:
-        options = PARSER.parse_args(argv)
-    except SystemExit as exit:  # argparse has said why
-        return int(exit.code or 0)
+    options = PARSER.parse_args(argv)
     load_all()
     folder = options.path / "leafgrad-stubs"
     try:

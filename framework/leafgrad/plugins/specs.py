@@ -52,7 +52,8 @@ class CommandSpec(NamedTuple):
     """A subcommand `python -m leafgrad NAME ...`.
 
     help: one line for the overview.
-    target: a function that takes the remaining arguments, a list of str, and returns the exit status, an int.
+    target: a function that takes the remaining arguments, a list of str, and returns the exit status, an int, or
+        exits with one, as ``argparse`` does.
     """
 
     name: str

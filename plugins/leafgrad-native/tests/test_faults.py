@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import os
@@ -91,6 +92,16 @@ class Step:
         assert self.total.item() == self.written
 
 
+prepared = functools.cache(Step)
+
+
+def step_of(function, points):
+    """A step that is made once, since its first calls take seconds of the processors; its total is 0."""
+    step = prepared(function, points)
+    step.total.zero_()
+    return step
+
+
 @pytest.fixture
 def handle():
     """Sets the handler of SIGALRM, which comes after so many seconds."""
@@ -121,7 +132,7 @@ def interrupted(handle):
     "function", [many_points, *[pytest.param(f, marks=pytest.mark.slow) for f in (whole_array, transposed)]]
 )
 def test_ctrl_c(function, threads, interrupted, count, tried):
-    step = Step(function, 200_000 * threads)
+    step = step_of(function, 200_000 * threads)
     assert step.seconds > 0.2 * threads
     spent = []  # computing before and after the signal; a busy machine delays the clock
     for n in range(count):
@@ -137,7 +148,7 @@ def test_ctrl_c(function, threads, interrupted, count, tried):
 
 def test_a_handler_that_raises_nothing(threads, handle):
     """The call goes on, and knows nothing of it."""
-    step = Step(many_points, 200_000 * threads)
+    step = step_of(many_points, 200_000 * threads)
     came = []
     handle(0.01, lambda *_: came.append(time.process_time()), again=0.01)
     step.check()
@@ -149,7 +160,7 @@ def test_a_handler_that_raises_nothing(threads, handle):
 
 def test_a_handler_that_compiles_and_runs(threads, handle):
     """C within C: each call looks for itself."""
-    step = Step(many_points, 200_000 * threads)
+    step = step_of(many_points, 200_000 * threads)
     inner = leafgrad.compile(lambda x: ((x * 2).tanh() + x).sum(), executor="native")
     x = leafgrad.ones(3000)
     expected, found = [inner(x).item() for _ in range(3)], []
@@ -162,7 +173,7 @@ def test_a_handler_that_compiles_and_runs(threads, handle):
 
 def test_other_threads_go_on(interrupted):
     """Python hands signals to the main thread; a call in another one ends when it ends."""
-    step, results, done = Step(whole_array, 800_000), [], threading.Event()
+    step, results, done = step_of(whole_array, 400_000), [], threading.Event()
     thread = threading.Thread(target=lambda: (results.append(step.step(step.x)), done.set()))
     thread.start()
     start = time.process_time()
@@ -177,7 +188,7 @@ def test_other_threads_go_on(interrupted):
 
 def test_a_training_ends_after_the_step(handle):
     """`Interrupts` only remembers: the step in which the signals come is done."""
-    step = Step(many_points, 200_000)
+    step = step_of(many_points, 400_000)
     with Interrupts() as interrupts:
         handle(0.02, lambda *_: os.kill(os.getpid(), signal.SIGINT), again=0.05)
         step.check()

@@ -42,10 +42,7 @@ SHOW.add_argument("-v", "--verbose", action="store_true", help="all nodes")
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit status: 0, 1 if a file is not in order, 2 for a wrong call."""
-    try:
-        options = PARSER.parse_args(argv)
-    except SystemExit as exit:  # argparse has said why
-        return int(exit.code or 0)
+    options = PARSER.parse_args(argv)
     try:
         run = {"export": run_export, "check": run_check, "show": run_show}[options.command]
         return run(options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 import pytest
 
-from leafgrad_onnx.cli import main
+from leafgrad import cli
 
 SOURCE = """
 from leafgrad import nn
@@ -13,6 +13,10 @@ net = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
 def both(x, y):
     return x @ y
 """
+
+
+def main(arguments):
+    return cli.main(["onnx", *arguments])
 
 
 @pytest.fixture(autouse=True)

@@ -53,10 +53,7 @@ def count(text: str) -> int:
 
 def main(argv: list[str]) -> int:
     """Run a command line; returns the exit status."""
-    try:
-        args = parser().parse_args(argv)
-    except SystemExit as exit:  # argparse has said why
-        return int(exit.code or 0)
+    args = parser().parse_args(argv)
     if args.command == "new":
         return new(args.name)
     scripts, failed = read(Path(args.name)) if own(args) else find(args.folder)

@@ -15,10 +15,14 @@ from pkgutil import iter_modules
 import pytest
 
 import leafgrad_pinn
-from leafgrad import plugins
-from leafgrad_pinn.cli import main
+from leafgrad import cli, plugins
 from leafgrad_pinn.scripts import Options, find
 from leafgrad_pinn.table import Table
+
+
+def main(arguments):
+    return cli.main(["pinn", *arguments])
+
 
 SCRIPT = '''"""A line that is bent.
 

@@ -99,6 +99,14 @@ def namedtuple_as_argument(w):
 
 
 @row
+def module_whose_name_begins_with_namedtuple(w):
+    m = w.module("namedtuple_gains", "gains = [2.0]\ndef scaled(x):\n    return x * gains[0]\n")
+    step = w.compile(lambda x: m.scaled(x))
+    for m.gains[0] in w.turns(2.0, 5.0, 7.0):
+        w.call(step, points())
+
+
+@row
 def enum_member(w):
     class Mode(enum.Enum):
         SIN = "sin"

@@ -73,15 +73,27 @@ def facts(t: Tensor) -> str:
 def compiled(conditions: Sequence[Condition], count: int, scope: dict[str, Any]) -> Callable[[Sequence[Any]], bool]:
     """A function of ``count`` leaves: whether all conditions hold. What is gone altogether does not."""
     tests = "\n            and ".join(c.test for c in conditions) or "True"
+    return _function(f"return (\n            {tests}\n        )", "False", count, scope)
+
+
+def first_to_fail(conditions: Sequence[Condition], count: int, scope: dict[str, Any]) -> Callable[[Sequence[Any]], int]:
+    """A function of ``count`` leaves: how many conditions hold before the first that does not."""
+    tests = [f"at = {i}\n        if not ({c.test}): return at" for i, c in enumerate(conditions)]
+    return _function("\n        ".join([*tests, f"return {len(conditions)}"]), "at", count, scope)
+
+
+def _function(body: str, where_gone: str, count: int, scope: dict[str, Any]) -> Callable[[Sequence[Any]], Any]:
+    """A function of ``count`` leaves, with what it returns where something that its tests look at is gone."""
     unpack = f"    {''.join(f'a{i}, ' for i in range(count))}= leaves\n" if count else ""
     source = (
-        f"def accepts(leaves):\n{unpack}    try:\n        return (\n            {tests}\n        )\n"
-        "    except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError):\n        return False\n"
+        f"def holds(leaves):\n{unpack}    try:\n        {body}\n"
+        "    except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError):\n"
+        f"        return {where_gone}\n"
     )
     space = dict(scope)
     exec(compile(source, "<leafgrad guards>", "exec"), space)
-    accepts: Callable[[Sequence[Any]], bool] = space.pop("accepts")
-    return accepts
+    holds: Callable[[Sequence[Any]], Any] = space.pop("holds")
+    return holds
 
 
 def now_of(place: Place, _: Any) -> str:

@@ -15,7 +15,17 @@ from functools import partial
 from typing import Any
 
 from leafgrad import devices, dtypes
-from leafgrad.compile.guard.conditions import Condition, Miss, brief, compiled, facts, gradient_of, mode_name, now_of
+from leafgrad.compile.guard.conditions import (
+    Condition,
+    Miss,
+    brief,
+    compiled,
+    facts,
+    first_to_fail,
+    gradient_of,
+    mode_name,
+    now_of,
+)
 from leafgrad.compile.guard.environment import GONE, GUARDS, SCALARS, Environment, Place, is_tensors, now
 from leafgrad.compile.ir.graph import Argument, Captured, Grad
 from leafgrad.compile.ir.memory import Apart
@@ -442,8 +452,8 @@ class Guards:
             return Miss(1, "the arguments", "of another number, nesting or set of keys", "as they are now")
         if dtypes.get_default_dtype() is not self.default:
             return Miss(2, "the default dtype", repr(self.default), repr(dtypes.get_default_dtype()))
-        binding = [c for c in self.conditions if " := " in c.test and c.test.startswith("(p")]
-        for i, condition in enumerate(self.conditions):
-            if not compiled([*binding, condition], len(leaves), self.scope)(leaves):
-                return Miss(3 + i, condition.path, condition.expected, condition.now(leaves), condition.kind)
-        return Miss(3 + len(self.conditions), "memory that is written", "one tensor's", "shared with another tensor")
+        held = first_to_fail(self.conditions, len(leaves), self.scope)(leaves)
+        if held < len(self.conditions):
+            failed = self.conditions[held]
+            return Miss(3 + held, failed.path, failed.expected, failed.now(leaves), failed.kind)
+        return Miss(3 + held, "memory that is written", "one tensor's", "shared with another tensor")

@@ -242,8 +242,10 @@ class ObjectWalker:
             return
         found = self.bodies[kind] = self.names.users & vars(kind).keys()
         for name, held in list(vars(kind).items()):
-            function, named = function_in(held), name in self.names.ours or name.startswith("__")
-            if named and isinstance(function, types.FunctionType) and function in self.codes:
+            if name not in self.names.ours and not name.startswith("__"):
+                continue
+            function = function_in(held)
+            if isinstance(function, types.FunctionType) and function in self.codes:
                 found.add(name)
                 if not is_library(source_of(function.__code__, function.__globals__)):  # the user put it there
                     self.push(function, f"{kind.__name__}.{name}")
@@ -253,9 +255,10 @@ class ObjectWalker:
         for code, scope in self.codes:
             owner, _, name = code.co_qualname.rpartition(".")
             kind = scope.get(owner)
-            file = source_of(code, scope)
-            if isinstance(kind, type) and is_ours(file) and not file.startswith(BELOW) and name in vars(kind):
-                self.bodies.setdefault(kind, set()).add(name)
+            if isinstance(kind, type) and name in vars(kind):
+                file = source_of(code, scope)
+                if is_ours(file) and not file.startswith(BELOW):
+                    self.bodies.setdefault(kind, set()).add(name)
         for kind, names in self.bodies.items():
             key = tuple(sorted(names))
             self.place("body", kind, key, f"methods of {kind.__name__}", Body.of(kind, key))

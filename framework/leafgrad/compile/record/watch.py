@@ -57,9 +57,11 @@ def is_library(file: str) -> bool:
 def source_of(code: types.CodeType, scope: dict[str, Any]) -> str:
     """The file that executed code belongs to; generated code belongs to the module whose globals it has."""
     file = code.co_filename
+    if file[:1] != "<" or is_ours(file):
+        return file
     if str(scope.get("__name__")).startswith("namedtuple_"):  # the constructor of a namedtuple
         return NAMEDTUPLE
-    return str(scope.get("__file__") or file) if file.startswith("<") and not is_ours(file) else file
+    return str(scope.get("__file__") or file)
 
 
 class Codes:
@@ -142,7 +144,7 @@ class Watch:
                 self.imported(frame, callee)
         elif event == "call":
             code = frame.f_code
-            if code is IMPORT or code is FIND or (code in self.handlers and handles_signal(frame)):
+            if code is IMPORT or code is FIND or (self.handlers and code in self.handlers and handles_signal(frame)):
                 self.aside = frame
                 return
             self.codes.add(code, frame.f_globals)

@@ -118,16 +118,14 @@ class DeclarationWatch:
         files: names of those that write files, and try the rules for them.
 
     Attributes:
-        left: for each code object its lines that have not run.
+        left: for each code object, by its id, the lines that have not run: to hash one takes longer than to run it.
     """
 
     def __init__(self, op: Any, active: bool, files: Container[str] = ()) -> None:
         left_out = {f"lower {name}" for name in FILES if name not in files}
         self.declared = [d for d in declarations(op) if d.what not in left_out]
-        self.left: dict[CodeType, set[int]] = {}
-        for d in self.declared:
-            for code in codes(code_of(d.function)):
-                self.left[code] = {line for *_, line in code.co_lines() if line is not None}
+        self.codes = [code for d in self.declared for code in codes(code_of(d.function))]  # which keep their ids
+        self.left = {id(code): {line for *_, line in code.co_lines() if line is not None} for code in self.codes}
         self.alone = active and sys.gettrace() is None
 
     def __enter__(self) -> DeclarationWatch:
@@ -141,7 +139,7 @@ class DeclarationWatch:
 
     def call(self, frame: FrameType, event: str, argument: Any) -> Any:
         """Follow a frame of one of the functions alone."""
-        left = self.left.get(frame.f_code)
+        left = self.left.get(id(frame.f_code))
         if not left:
             return None
         self.seen(left, frame.f_code.co_firstlineno)
@@ -149,7 +147,7 @@ class DeclarationWatch:
 
     def line(self, frame: FrameType, event: str, argument: Any) -> Any:
         """A line is to run."""
-        self.seen(self.left[frame.f_code], frame.f_lineno)
+        self.seen(self.left[id(frame.f_code)], frame.f_lineno)
         return self.line
 
     def seen(self, left: set[int], line: int) -> None:
@@ -164,10 +162,10 @@ class DeclarationWatch:
             code = code_of(d.function)
             if code is None:
                 continue
-            if code.co_firstlineno in self.left[code]:
+            if code.co_firstlineno in self.left[id(code)]:
                 yield str(d)
                 continue
-            lines = sorted(set().union(*(self.left[c] for c in codes(code))))
+            lines = sorted(set().union(*(self.left[id(c)] for c in codes(code))))
             lines = [n for n in lines if executes(code.co_filename, n)]
             if lines:
                 yield f"{d}, line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
