@@ -311,10 +311,14 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     d = arguments.one_dim(input, dim, "tensor_split")
     n, given = int(input._data.shape[d]), indices_or_sections
     if isinstance(given, Tensor):
-        if given.dtype is not dtypes.int64 or given.ndim > 1:
+        if given.dtype is not dtypes.int64:
             raise RuntimeError(
-                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor "
-                f"of int64, got one of {given.dtype} with {given.ndim} dims"
+                f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {given.dtype}"
+            )
+        if given.ndim > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, "
+                f"but got a tensor with {given.ndim} dims"
             )
         given = given.tolist()
     if isinstance(given, int):
