@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -60,3 +62,8 @@ def test_the_transpose_of_a_number_is_itself(name):
         assert getattr(leafgrad.tensor(1 + 2j), name) == leafgrad.tensor(1 + (2j if name == "mT" else -2j))
     with pytest.raises(RuntimeError, match=f"tensor.{'H' if name == 'H' else 'mT'} is only supported on matrices"):
         getattr(leafgrad.ones(2), name)
+
+
+def test_zeros_keep_their_signs_in_sgn():
+    z = leafgrad.tensor([complex(-2, -0.0), complex(-0.0, 3), complex(math.inf, -0.0), complex(1, math.inf), 0])
+    assert [repr(v) for v in z.sgn().tolist()] == ["(-1-0j)", "(-0+1j)", "(nan-0j)", "nanj", "0j"]

@@ -128,6 +128,29 @@ def test_results_are_written_into_out(name):
         function(x.requires_grad_(), out=out)
 
 
+@pytest.mark.parametrize("name", "fft ifft rfft irfft hfft ihfft fftn ifftn rfftn irfftn".split())
+def test_the_array_apis_extension(name):
+    xp = leafgrad.ones(1).__array_namespace__()
+    x = REAL if ("rfft" in name and "ir" not in name) or name == "ihfft" else COMPLEX
+    for options in (
+        [{"s": (3, 4), "axes": (0, 2)}, {"axes": (1,), "norm": "ortho"}]
+        if name[-1] == "n"
+        else [{"n": 4, "axis": 1}, {"norm": "forward"}]
+    ):
+        found = getattr(xp.fft, name)(leafgrad.tensor(x), **options)
+        np.testing.assert_allclose(found.numpy(), getattr(np.fft, name)(x, **options), rtol=1e-10, atol=1e-13)
+
+
+def test_the_array_apis_helpers():
+    xp = leafgrad.ones(1).__array_namespace__()
+    for name in ("fftshift", "ifftshift"):
+        found = getattr(xp.fft, name)(leafgrad.tensor(REAL), axes=(1, 2))
+        assert np.array_equal(found.numpy(), getattr(np.fft, name)(REAL, axes=(1, 2)))
+    for name in ("fftfreq", "rfftfreq"):
+        found = getattr(xp.fft, name)(5, d=0.5, dtype=xp.float64)
+        assert np.array_equal(found.numpy(), getattr(np.fft, name)(5, d=0.5))
+
+
 def test_no_dimensions_leave_numbers_alone():
     x = leafgrad.tensor(REAL)
     assert leafgrad.equal(leafgrad_fft.fftn(x, dim=()), x + 0j)
