@@ -28,7 +28,7 @@ FUNCTIONS: Final = {
     """,
     "leafgrad.tensor.decompositions": """
         linalg.cholesky linalg.cholesky_ex linalg.diagonal linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh
-        linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.qr linalg.svd linalg.svdvals lu_unpack
+        linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.qr linalg.svd linalg.svdvals lu lu_unpack
     """,
     "leafgrad.tensor.differences": """
         cummax cummin cumprod cumsum cumulative_trapezoid diff gradient logcumsumexp trapezoid trapz
@@ -139,6 +139,9 @@ METHODS: Final = {
     """,
     "leafgrad.tensor.data": """
         __array_wrap__ __reduce__ new_tensor
+    """,
+    "leafgrad.tensor.decompositions": """
+        lu
     """,
     "leafgrad.tensor.differences": """
         cummax cummin cumprod cumprod_ cumsum cumsum_ diff logcumsumexp

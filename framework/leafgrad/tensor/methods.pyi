@@ -823,6 +823,8 @@ class Methods:
         """Whether x is below y. (...), (...) -> (...) bool"""
     def lt_(self, other: Any) -> Tensor:
         """``lt`` in place; returns the tensor."""
+    def lu(self, pivot: builtins.bool = True, get_infos: builtins.bool = False) -> Any:
+        """``linalg.lu_factor``, or with ``get_infos`` ``linalg.lu_factor_ex``, under its former name."""
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
         """X with A X = ``b``, from what ``linalg.lu_factor(A)`` returns. (..., n, k) -> (..., n, k)"""
     @property
