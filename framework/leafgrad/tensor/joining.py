@@ -303,6 +303,30 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return found
 
 
+def _apart(input: Tensor, pieces: tuple[Tensor, ...], dim: int) -> tuple[Tensor, ...]:
+    """Pieces of the same sizes, each a view by itself, that may be written in place."""
+    sizes = [piece.shape[dim] for piece in pieces]
+    return tuple([narrow(input, dim, sum(sizes[:i]), size) for i, size in enumerate(sizes)])
+
+
+@public
+def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """``split``, whose pieces may be written in place."""
+    return _apart(tensor, split(tensor, split_size, dim), dim)
+
+
+@public
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """``split_with_sizes``, whose pieces may be written in place."""
+    return _apart(input, split(input, split_sizes, dim), dim)
+
+
+@public
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """``chunk``, whose pieces may be written in place."""
+    return _apart(input, chunk(input, chunks, dim), dim)
+
+
 @public
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """That many pieces along ``dim``, of sizes that differ by one at most, or pieces cut at given places; views."""

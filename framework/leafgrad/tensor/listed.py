@@ -50,7 +50,8 @@ FUNCTIONS: Final = {
     """,
     "leafgrad.tensor.joining": """
         block_diag cartesian_prod cat chunk column_stack combinations concat concatenate dsplit dstack hsplit hstack
-        meshgrid narrow row_stack select split split_with_sizes stack tensor_split unbind vsplit vstack
+        meshgrid narrow row_stack select split split_with_sizes stack tensor_split unbind unsafe_chunk unsafe_split
+        unsafe_split_with_sizes vsplit vstack
     """,
     "leafgrad.tensor.lapack": """
         cholesky cholesky_inverse cholesky_solve det inverse logdet lu_solve matrix_exp matrix_power pca_lowrank
@@ -162,7 +163,8 @@ METHODS: Final = {
         __dlpack__ __dlpack_device__
     """,
     "leafgrad.tensor.joining": """
-        chunk dsplit hsplit narrow select split split_with_sizes tensor_split unbind vsplit
+        chunk dsplit hsplit narrow select split split_with_sizes tensor_split unbind unsafe_chunk unsafe_split
+        unsafe_split_with_sizes vsplit
     """,
     "leafgrad.tensor.kinds": """
         __new__ as_subclass new

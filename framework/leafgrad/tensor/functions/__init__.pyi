@@ -133,6 +133,9 @@ from leafgrad.tensor.joining import (
     stack as stack,
     tensor_split as tensor_split,
     unbind as unbind,
+    unsafe_chunk as unsafe_chunk,
+    unsafe_split as unsafe_split,
+    unsafe_split_with_sizes as unsafe_split_with_sizes,
     vsplit as vsplit,
     vstack as vstack,
 )
