@@ -115,6 +115,7 @@ if _typing.TYPE_CHECKING:
         hub as hub,
         is_autocast_enabled as is_autocast_enabled,
         jit as jit,
+        masked as masked,
         mps as mps,
         multiprocessing as multiprocessing,
         newaxis as newaxis,

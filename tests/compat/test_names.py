@@ -49,6 +49,19 @@ def test_parts_as_copies(torch):
     assert all(p._base is None for p in (*parts, *torch.unbind_copy(x)))
 
 
+def test_copies_of_pairs_and_into_out(torch):
+    z = torch.view_as_complex_copy(torch.ones(3, 2))
+    assert z.tolist() == [1 + 1j] * 3
+    assert torch.view_as_real_copy(z).tolist() == [[1, 1]] * 3
+    assert torch.alias_copy(z)._base is None
+    out = torch.empty(2)
+    assert torch.diagonal_copy(torch.eye(2), out=out) is out
+    assert out.tolist() == [1, 1]
+    outs = (torch.empty(1), torch.empty(1))
+    torch.split_copy(torch.arange(2.0), 1, out=outs)
+    assert [o.item() for o in outs] == [0, 1]
+
+
 def test_layers(torch):
     w, b = leafgrad.ones(4) * 2, leafgrad.ones(4)
     assert (torch.layer_norm(x, (4,), w, b) == F.layer_norm(x, (4,), w, b)).all()

@@ -37,16 +37,6 @@ def test_steps_of_recurrent_layers_are_those_of_the_cells(torch):
             torch.testing.assert_close(a, b)
 
 
-def test_unsafe_parts_may_be_written(torch):
-    x = torch.zeros(4, requires_grad=True)
-    first, second = torch.unsafe_split(x * 1, 2)
-    first.add_(second + 1)
-    first.sum().backward()
-    assert x.grad.tolist() == [1, 1, 1, 1]
-    with pytest.raises(RuntimeError, match="split_with_sizes"):
-        torch.unsafe_split_with_sizes(x, [1, 2])
-
-
 def test_derivatives_of_softmax(torch):
     x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
     for forward, backward in (

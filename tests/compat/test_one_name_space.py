@@ -27,8 +27,9 @@ distributions.independent distributions.kl distributions.laplace distributions.l
 distributions.mixture_same_family distributions.multivariate_normal distributions.negative_binomial
 distributions.normal distributions.one_hot_categorical distributions.pareto distributions.poisson
 distributions.studentT distributions.transformed_distribution distributions.transforms distributions.uniform
-distributions.utils distributions.weibull export func functional fx hub jit linalg mps multiprocessing nn nn.attention
-nn.common_types nn.functional nn.init nn.modules nn.modules.activation nn.modules.adaptive nn.modules.batchnorm
+distributions.utils distributions.weibull export func functional fx hub jit linalg masked mps multiprocessing nn
+nn.attention nn.common_types nn.functional nn.init nn.modules nn.modules.activation nn.modules.adaptive
+nn.modules.batchnorm
 nn.modules.channelshuffle nn.modules.container nn.modules.conv nn.modules.distance nn.modules.dropout
 nn.modules.flatten nn.modules.fold nn.modules.instancenorm nn.modules.lazy nn.modules.linear nn.modules.loss
 nn.modules.module nn.modules.normalization nn.modules.padding nn.modules.pixelshuffle nn.modules.pooling

@@ -126,3 +126,13 @@ def test_pivots_that_lu_factor_does_not_give_are_errors(device):
     for bad in (pivots[0], pivots[:, :2], pivots.long()):
         with pytest.raises(RuntimeError, match=r"expected torch.int32 of shape \[2, 3\]"):
             leafgrad.linalg.lu_solve(LU, bad, leafgrad.ones(2, 3, 1, device=device))
+
+
+def test_lu_under_its_former_name():
+    A = leafgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
+    with pytest.warns(UserWarning, match=r"torch\.lu is deprecated"):
+        packed, pivots = A.lu()
+    assert leafgrad.equal(packed, linalg.lu_factor(A).LU)
+    assert pivots.tolist() == [2, 2]
+    with pytest.warns(UserWarning, match=r"torch\.lu is deprecated"):
+        assert leafgrad.lu(A * 0, get_infos=True)[2] == 1

@@ -1,6 +1,8 @@
-"""Combinations of elements."""
+"""Combinations of elements, and pieces that may be written."""
 
 from __future__ import annotations
+
+import pytest
 
 import leafgrad
 
@@ -13,3 +15,17 @@ def test_combinations():
     assert leafgrad.combinations(x, 0).numel() == 0
     leafgrad.combinations(x).sum().backward()
     assert x.grad.tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [("unsafe_split", 2), ("unsafe_chunk", 2), ("unsafe_split_with_sizes", [2, 2])]
+)
+def test_unsafe_parts_may_be_written(name, size):
+    for function in (getattr(leafgrad, name), getattr(leafgrad.Tensor, name)):
+        x = leafgrad.zeros(4, requires_grad=True)
+        first, second = function(x * 1, size)
+        first.add_(second + 1)
+        first.sum().backward()
+        assert x.grad.tolist() == [1, 1, 1, 1]
+    with pytest.raises(RuntimeError, match="split_with_sizes"):
+        leafgrad.unsafe_split_with_sizes(x, [1, 2])

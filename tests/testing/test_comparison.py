@@ -23,6 +23,11 @@ def test_what_is_close():
     assert_close(leafgrad.tensor(math.nan), leafgrad.tensor(math.nan), equal_nan=True)
     assert_close(leafgrad.tensor([True]), leafgrad.tensor([True]))
     assert_close(None, None)
+    for dtype in (leafgrad.bfloat16, leafgrad.complex64, leafgrad.complex128):
+        z = leafgrad.tensor([1, 3]).to(dtype) / 3
+        assert_close(z, z * 3 / 3)
+        assert_close(z, z + leafgrad.tensor(1e-3 if dtype is leafgrad.bfloat16 else 1e-8j).to(dtype))
+    assert_close(1 + 1j, 1 + 1j + 1e-9j)
 
 
 @pytest.mark.parametrize(
@@ -34,6 +39,13 @@ def test_what_is_close():
         (leafgrad.tensor([1]), leafgrad.tensor([1.0]), "attribute 'dtype'.*int64 != leafgrad.float32"),
         (leafgrad.ones(2), leafgrad.ones(1), "attribute 'shape'"),
         ([1.0, {"a": 2.0}], [1.0, {"a": 2.5}], r"Values\[1\]\['a'\] are not close! Expected 2.5 but got 2.0"),
+        (
+            leafgrad.tensor([1, 1 + 2j]),
+            leafgrad.tensor([1, 1 + 2.5j]),
+            r"Mismatched elements: 1 / 2 .*0.5, at index \(1,\)",
+        ),
+        (leafgrad.tensor([1.0]).bfloat16(), leafgrad.tensor([1.1]).bfloat16(), "Mismatched elements: 1 / 1"),
+        (1j, 1.5j, "Expected 1.5j but got 1j"),
         ([1.0], [1.0, 2.0], "lengths of the sequences do not match: 1 != 2"),
         ({"a": 1}, {"b": 1}, r"keys of the mappings do not match: \['a', 'b'\]"),
     ],
@@ -61,6 +73,11 @@ def test_tensors_for_tests(device):
     assert x.max() < 2
     for dtype in (leafgrad.bool, leafgrad.uint8, leafgrad.int8, leafgrad.float16):
         assert make_tensor((4,), dtype=dtype, device=device).dtype is dtype
+    z = make_tensor(50, 3, dtype=leafgrad.complex64, device=device, low=1, high=2, requires_grad=True)
+    for part in (z.real, z.imag):
+        assert part.min() >= 1
+        assert part.max() < 2
+    assert not make_tensor(2, dtype=leafgrad.complex128, device=device)._is_view()
     assert not make_tensor(3, 4, dtype=leafgrad.int64, noncontiguous=True).is_contiguous()
     assert make_tensor(99, dtype=leafgrad.int64, low=0, high=2, exclude_zero=True).tolist() == [1] * 99
     with pytest.raises(ValueError, match="low < high"):

@@ -372,7 +372,7 @@ def _checked_seed(out: Tensor, g: Any, name: str, i: int) -> Tensor:
             raise RuntimeError(
                 f"Mismatch in {what}: grad_output[{i}] has a {what} of {theirs} and output[{i}] has a {what} of {ours}."
             )
-    if g.dtype.is_complex and not out.dtype.is_complex:
+    if g.dtype.is_complex != out.dtype.is_complex:
         raise RuntimeError(
             f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
             f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {out.dtype}."

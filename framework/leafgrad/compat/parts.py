@@ -1,4 +1,4 @@
-"""Functions of ``torch`` that are parts of others: steps of recurrent layers, grids, derivatives of softmax, pieces."""
+"""Functions of ``torch`` that are parts of others: steps of recurrent layers, grids, derivatives of softmax."""
 
 from __future__ import annotations
 
@@ -11,24 +11,6 @@ from leafgrad.tensor.creation import empty, zeros
 from leafgrad.tensor.tensor import Tensor
 
 MODES, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
-
-
-def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """``split_with_sizes``, whose results may be written in place."""
-    starts = [sum(split_sizes[:i]) for i in range(len(split_sizes))]
-    if sum(split_sizes) != input.shape[dim]:
-        return input.split_with_sizes(split_sizes, dim)  # which says what is wrong
-    return tuple([input.narrow(dim, start, size) for start, size in zip(starts, split_sizes, strict=True)])
-
-
-def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """``split``, whose results may be written in place."""
-    return unsafe_split_with_sizes(input, [part.shape[dim] for part in input.split(split_size, dim)], dim)
-
-
-def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """``chunk``, whose results may be written in place."""
-    return unsafe_split_with_sizes(input, [part.shape[dim] for part in input.chunk(chunks, dim)], dim)
 
 
 def frobenius_norm(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
@@ -147,7 +129,7 @@ CASTS = {
     "Half": dtypes.float16, "Float": dtypes.float32, "Double": dtypes.float64,
 }  # fmt: skip
 _EACH: tuple[Any, ...] = (
-        unsafe_split, unsafe_split_with_sizes, unsafe_chunk, frobenius_norm, conv_tbc, affine_grid_generator,
+        frobenius_norm, conv_tbc, affine_grid_generator,
         grid_sampler, gru_cell, lstm_cell, rnn_cell(Tensor.tanh, "rnn_tanh_cell"), rnn_cell(F.relu, "rnn_relu_cell"),
         _softmax_backward_data, _log_softmax_backward_data, _standard_gamma, _convert_indices_from_csr_to_coo,
         _convert_indices_from_coo_to_csr,

@@ -80,7 +80,10 @@ for _op in (real, imag, view_as_real, view_as_complex):
 def sgn(xp: Any, x: Any) -> Any:
     """x over its absolute value, and 0 at 0. (...) -> (...)"""
     size = xp.abs(x)
-    return xp.where(size == 0, 0, x / xp.where(size == 0, 1, size)).astype(x.dtype)
+    whole = xp.where(size == 0, 1, size)
+    # NumPy's complex x / whole makes zeros positive.
+    out = join.forward(xp, x.real / whole, x.imag / whole) if x.dtype.kind == "c" else x / whole
+    return xp.where(size == 0, 0, out).astype(x.dtype)
 
 
 def _sgn_x(g: Any, out: Any, x: Any) -> Any:

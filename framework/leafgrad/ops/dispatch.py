@@ -20,6 +20,7 @@ _detach: Callable[..., Any]
 _unbatched: Callable[..., Any]
 _draw: Callable[..., Any]
 _attach: Callable[[str, Callable[..., Any]], None]
+_with_out: Callable[..., Any]
 _independent: Callable[..., Any]
 _stream: Callable[..., Any]
 
@@ -42,6 +43,18 @@ def adopt_methods(attach: Callable[[str, Callable[..., Any]], None]) -> None:
 def attach(name: str, function: Callable[..., Any]) -> None:
     """Make a function a method of Tensor and a public function. Raises TypeError where the name is taken."""
     _attach(name, function)
+
+
+def adopt_out(with_out: Callable[..., Any]) -> None:
+    """Make ``with_out(function, name, way)`` what gives a function ``out``."""
+    global _with_out
+    _with_out = with_out
+
+
+def takes_out(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, which writes its result, cast to its dtype, into a tensor that is given as ``out``."""
+    made: Callable[..., Any] = _with_out(function, function.__name__, "cast")
+    return made
 
 
 def install_vmap(unbatched: Callable[..., Any], draw: Callable[..., Any], independent: Callable[..., Any]) -> None:

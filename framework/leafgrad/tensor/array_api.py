@@ -1,7 +1,7 @@
 """The part of the Python array API standard that leafgrad has, under the standard's names and signatures.
 
-``x.__array_namespace__()`` gives this module, so that code written for the standard takes tensors. Not here: complex
-numbers, unsigned types beyond uint8, and the extension ``fft``. Results promote as PyTorch's do.
+``x.__array_namespace__()`` gives this module, so that code written for the standard takes tensors. Not here: unsigned
+types beyond uint8. The extension ``fft`` is that of the package leafgrad-fft. Results promote as PyTorch's do.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from leafgrad.dtypes import (
     bool_,
+    complex64 as complex64,
+    complex128 as complex128,
     float32 as float32,
     float64 as float64,
     int8 as int8,
@@ -78,7 +81,7 @@ from leafgrad.tensor.comparison import (
     minimum as minimum,
     ne,
 )
-from leafgrad.tensor.complex_numbers import conj as conj, imag as imag, real as real
+from leafgrad.tensor.complex_numbers import conj as conj, imag as imag, real as real, sgn
 from leafgrad.tensor.creation import (
     empty_like as empty_like,
     full_like as full_like,
@@ -164,7 +167,9 @@ def axes(x: Tensor, axis: Axis) -> tuple[int, ...]:
 
 
 def sign(x: Tensor, /) -> Tensor:
-    """-1, 0 or 1, and nan of nan."""
+    """-1, 0 or 1, and nan of nan; of complex numbers x / abs(x)."""
+    if x.dtype.is_complex:
+        return sgn(x)
     return where(isnan(x), x, sign_or_zero(x)) if x.dtype.is_floating_point else sign_or_zero(x)
 
 
@@ -383,7 +388,9 @@ def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
 
 
 def __getattr__(name: str) -> object:
-    """The functions that plugins' ops declare."""
+    """The functions that plugins' ops declare, and the extension ``fft``."""
+    if name == "fft":
+        return import_module("leafgrad.fft").array_api
     if name in DECLARED:
         return DECLARED[name]
     raise AttributeError(f"module 'leafgrad.tensor.array_api' has no attribute {name!r}", name=name)

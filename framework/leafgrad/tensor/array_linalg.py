@@ -8,6 +8,7 @@ from typing import Any
 from leafgrad import return_types
 from leafgrad.tensor import decompositions, einsum, linalg, norms, reductions
 from leafgrad.tensor.blas import matmul as matmul, outer as outer
+from leafgrad.tensor.complex_numbers import conj
 from leafgrad.tensor.tensor import Tensor
 
 
@@ -107,10 +108,10 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """The dot product along a dimension, over which nothing is broadcast."""
+    """The dot product along a dimension, over which nothing is broadcast, of the conjugate of ``x1`` and ``x2``."""
     if x1.shape[axis] != x2.shape[axis]:
         raise ValueError(f"vecdot: axis: expected the same size in both, got {x1.shape[axis]} and {x2.shape[axis]}")
-    return reductions.sum(x1 * x2, axis, dtype=x1.dtype if x1.dtype is x2.dtype else None)
+    return reductions.sum(conj(x1) * x2, axis, dtype=x1.dtype if x1.dtype is x2.dtype else None)
 
 
 def vector_norm(

@@ -30,8 +30,8 @@ def isdtype(dtype: dtype, kind: Kind) -> bool:
         "unsigned integer": dtype is dtypes.uint8,
         "integral": integer,
         "real floating": floating,
-        "complex floating": False,
-        "numeric": floating or integer,
+        "complex floating": dtype.is_complex,
+        "numeric": floating or integer or dtype.is_complex,
     }
     if kind not in kinds:
         raise ValueError(f"isdtype: kind: expected one of {', '.join(kinds)}, got {kind!r}")

@@ -59,7 +59,7 @@ def is_complex(input: Tensor) -> bool:
     return dtypes.of(expect_tensor(input, "input", "is_complex")._data).is_complex
 
 
-@public(only="leafgrad")
+@public(only="leafgrad", out="exact")
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """``real + 1j * imag`` of two tensors of one dtype, float32 or float64. (...), (...) -> (...) complex
 
@@ -75,7 +75,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     return complex_ops.join(real, imag)
 
 
-@public(only="leafgrad")
+@public(only="leafgrad", out="exact")
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """``abs * exp(1j * angle)`` of two tensors of one dtype, float32 or float64. (...), (...) -> (...) complex"""
     kinds = [expect_tensor(t, name, "polar").dtype for t, name in ((abs, "abs"), (angle, "angle"))]
@@ -102,12 +102,16 @@ def view_as_complex(input: Tensor) -> Tensor:
     kind = expect_tensor(input, "input", "view_as_complex").dtype
     if kind not in (dtypes.float32, dtypes.float64):
         raise RuntimeError(f"view_as_complex is only supported for float32 and float64 tensors, got {kind}")
-    if not input.ndim or input.shape[-1] != 2:
+    if not input.ndim:
+        raise RuntimeError("Input tensor must have one or more dimensions, the last of size 2")
+    if input.shape[-1] != 2:
         raise RuntimeError(f"Tensor must have a last dimension of size 2, got size {list(input.shape)}")
     steps = input.stride()
-    if input.numel() and (steps[-1] != 1 or any(s % 2 for s in steps[:-1])):
+    if input.numel() and steps[-1] != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1; call contiguous() first")
+    if input.numel() and any(s % 2 for s in steps[:-1]):
         raise RuntimeError(
-            "Tensor must have a last dimension with stride 1, and others divisible by 2; call contiguous() first"
+            f"Tensor must have a stride divisible by 2 for all but last dimension, got {steps}; call contiguous() first"
         )
     return complex_ops.view_as_complex(input)
 
@@ -136,7 +140,7 @@ attach("mH", property(lambda self: conj(self.mT), doc="The last two dimensions e
 def _H(input: Tensor) -> Tensor:
     if input.ndim not in (0, 2):
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {input.ndim}-D tensor.")
-    return conj(input.mT if input.ndim else input)
+    return conj(input.mT)
 
 
 attach("H", property(_H, doc="A matrix, transposed and conjugated. (n, m) -> (m, n)"))

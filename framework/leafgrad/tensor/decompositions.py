@@ -6,7 +6,7 @@ from typing import Any
 
 from leafgrad import dtypes, return_types
 from leafgrad.errors import LinAlgError
-from leafgrad.ops import linalg, linalg as ops, lu as lu_ops
+from leafgrad.ops import linalg, linalg as ops, lu as lu_ops, messages
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.linalg import adjoint
 from leafgrad.ops.marks import shown_as
@@ -236,6 +236,13 @@ def lu(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu:
     """
     packed, pivots, _ = lu_factor_ex(A, pivot=pivot)
     return return_types.linalg_lu(*lu_unpack(packed, pivots))
+
+
+@public(name="lu")
+def lu_factored(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
+    """``linalg.lu_factor``, or with ``get_infos`` ``linalg.lu_factor_ex``, under its former name."""
+    messages.warn("torch.lu is deprecated; use leafgrad.linalg.lu_factor or linalg.lu_factor_ex")
+    return tuple(lu_factor_ex(A, pivot=pivot) if get_infos else lu_factor(A, pivot=pivot))
 
 
 @public(only="leafgrad")

@@ -303,6 +303,30 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return found
 
 
+def _apart(input: Tensor, pieces: tuple[Tensor, ...], dim: int) -> tuple[Tensor, ...]:
+    """Pieces of the same sizes, each a view by itself, that may be written in place."""
+    sizes = [piece.shape[dim] for piece in pieces]
+    return tuple([narrow(input, dim, sum(sizes[:i]), size) for i, size in enumerate(sizes)])
+
+
+@public
+def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """``split``, whose pieces may be written in place."""
+    return _apart(tensor, split(tensor, split_size, dim), dim)
+
+
+@public
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """``split_with_sizes``, whose pieces may be written in place."""
+    return _apart(input, split(input, split_sizes, dim), dim)
+
+
+@public
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """``chunk``, whose pieces may be written in place."""
+    return _apart(input, chunk(input, chunks, dim), dim)
+
+
 @public
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """That many pieces along ``dim``, of sizes that differ by one at most, or pieces cut at given places; views."""
@@ -311,10 +335,14 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     d = arguments.one_dim(input, dim, "tensor_split")
     n, given = int(input._data.shape[d]), indices_or_sections
     if isinstance(given, Tensor):
-        if given.dtype is not dtypes.int64 or given.ndim > 1:
+        if given.dtype is not dtypes.int64:
             raise RuntimeError(
-                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor "
-                f"of int64, got one of {given.dtype} with {given.ndim} dims"
+                f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {given.dtype}"
+            )
+        if given.ndim > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, "
+                f"but got a tensor with {given.ndim} dims"
             )
         given = given.tolist()
     if isinstance(given, int):

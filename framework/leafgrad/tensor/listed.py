@@ -28,7 +28,7 @@ FUNCTIONS: Final = {
     """,
     "leafgrad.tensor.decompositions": """
         linalg.cholesky linalg.cholesky_ex linalg.diagonal linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh
-        linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.qr linalg.svd linalg.svdvals lu_unpack
+        linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.qr linalg.svd linalg.svdvals lu lu_unpack
     """,
     "leafgrad.tensor.differences": """
         cummax cummin cumprod cumsum cumulative_trapezoid diff gradient logcumsumexp trapezoid trapz
@@ -50,7 +50,8 @@ FUNCTIONS: Final = {
     """,
     "leafgrad.tensor.joining": """
         block_diag cartesian_prod cat chunk column_stack combinations concat concatenate dsplit dstack hsplit hstack
-        meshgrid narrow row_stack select split split_with_sizes stack tensor_split unbind vsplit vstack
+        meshgrid narrow row_stack select split split_with_sizes stack tensor_split unbind unsafe_chunk unsafe_split
+        unsafe_split_with_sizes vsplit vstack
     """,
     "leafgrad.tensor.lapack": """
         cholesky cholesky_inverse cholesky_solve det inverse logdet lu_solve matrix_exp matrix_power pca_lowrank
@@ -140,6 +141,9 @@ METHODS: Final = {
     "leafgrad.tensor.data": """
         __array_wrap__ __reduce__ new_tensor
     """,
+    "leafgrad.tensor.decompositions": """
+        lu
+    """,
     "leafgrad.tensor.differences": """
         cummax cummin cumprod cumprod_ cumsum cumsum_ diff logcumsumexp
     """,
@@ -159,7 +163,8 @@ METHODS: Final = {
         __dlpack__ __dlpack_device__
     """,
     "leafgrad.tensor.joining": """
-        chunk dsplit hsplit narrow select split split_with_sizes tensor_split unbind vsplit
+        chunk dsplit hsplit narrow select split split_with_sizes tensor_split unbind unsafe_chunk unsafe_split
+        unsafe_split_with_sizes vsplit
     """,
     "leafgrad.tensor.kinds": """
         __new__ as_subclass new

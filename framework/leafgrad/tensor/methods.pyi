@@ -823,6 +823,8 @@ class Methods:
         """Whether x is below y. (...), (...) -> (...) bool"""
     def lt_(self, other: Any) -> Tensor:
         """``lt`` in place; returns the tensor."""
+    def lu(self, pivot: builtins.bool = True, get_infos: builtins.bool = False) -> Any:
+        """``linalg.lu_factor``, or with ``get_infos`` ``linalg.lu_factor_ex``, under its former name."""
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
         """X with A X = ``b``, from what ``linalg.lu_factor(A)`` returns. (..., n, k) -> (..., n, k)"""
     @property
@@ -1377,6 +1379,12 @@ class Methods:
         dim: builtins.int | None = None,
     ) -> Any:
         """The first element, or slice along ``dim``, of each run of equal ones."""
+    def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
+        """``chunk``, whose pieces may be written in place."""
+    def unsafe_split(self, split_size: builtins.int, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
+        """``split``, whose pieces may be written in place."""
+    def unsafe_split_with_sizes(self, split_sizes: Any, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
+        """``split_with_sizes``, whose pieces may be written in place."""
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """With a dimension of size 1 inserted so that it is ``dim`` of the result."""
     def unsqueeze_(self, dim: builtins.int) -> Tensor:

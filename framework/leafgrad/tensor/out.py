@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from leafgrad import dtypes, modes
-from leafgrad.ops import messages
+from leafgrad.ops import dispatch, messages
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.door import door
 from leafgrad.tensor.inplace import check
@@ -114,3 +114,6 @@ def store(result: Tensor, target: Tensor) -> None:
             )
         target.resize_(result.shape)
     target.copy_(result)
+
+
+dispatch.adopt_out(with_out)

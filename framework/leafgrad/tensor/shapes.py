@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import shape as ops
+from leafgrad.ops import messages, shape as ops
 from leafgrad.ops.abstract import broadcast_shape
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.node import SymbolBase
@@ -298,6 +298,9 @@ def _reversed(input: Tensor) -> Tensor:
 
 @shown_as("TransposeBackward0")
 def _mT(input: Tensor) -> Tensor:
+    if not input._data.ndim:
+        messages.warn("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.")
+        return input
     if input._data.ndim < 2:
         raise RuntimeError(
             f"tensor.mT is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor."

@@ -10,7 +10,10 @@ from leafgrad.tensor.comparison import isclose
 from leafgrad.tensor.data import as_tensor
 from leafgrad.tensor.tensor import Tensor
 
-TOLERANCES = {"float16": (1e-3, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
+TOLERANCES = {
+    "bfloat16": (1.6e-2, 1e-5), "float16": (1e-3, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7),
+    "complex64": (1.3e-6, 1e-5), "complex128": (1e-7, 1e-7),
+}  # fmt: skip
 """dtype -> rtol and atol where none are given; integers and bools must be equal."""
 
 Message = str | Callable[[str], str] | None
@@ -115,7 +118,7 @@ def _of_tensors(
 
 
 def _related(actual: Any, expected: Any) -> bool:
-    numbers = all(isinstance(v, (bool, int, float)) for v in (actual, expected))
+    numbers = all(isinstance(v, (bool, int, float, complex)) for v in (actual, expected))
     return numbers or isinstance(actual, type(expected)) or isinstance(expected, type(actual))
 
 
@@ -123,8 +126,8 @@ def _words(a: Tensor, b: Tensor, far: Tensor, count: int, where: str, rtol: floa
     allowed = f"allowed are atol={atol} and rtol={rtol}"
     if not a.ndim:
         return f"Values{where} are not close! Expected {b.item()} but got {a.item()}; {allowed}"
-    x, y = a.double(), b.double()
-    absolute = (x - y).abs()
+    wide = dtypes.promote_types(a.dtype, dtypes.float64)
+    absolute = (a.to(wide) - b.to(wide)).abs()
     flat = int(absolute.nan_to_num(float("inf")).where(far, 0.0).argmax().item())
     place: list[int] = []
     for n in reversed(a.shape):

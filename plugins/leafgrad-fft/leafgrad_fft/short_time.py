@@ -42,13 +42,14 @@ def stft(
         normalized: divide by the root of n_fft.
         onesided: the n_fft // 2 + 1 coefficients that tell the others; by default unless a signal or window is complex.
         return_complex: True; or False for real and imaginary part in a last dimension.
-        align_to_window: not there.
+        align_to_window: without ``center``, frames are the win_length points of the window, to which zeros are added,
+            so that the first one begins with the signal; else they are n_fft points of the signal.
 
     Raises:
         RuntimeError: sizes that do not fit, integers, or no ``return_complex`` for a real signal.
     """
-    if align_to_window is not None:
-        raise NotImplementedError("stft: align_to_window: expected None; other alignments are not there")
+    if align_to_window is not None and center:
+        raise RuntimeError("stft align_to_window should only be set when center = false")
     _expect_signal(input)
     hop, window = _frame_of("stft", n_fft, hop_length, win_length, window, input.dtype.to_real(), input.device)
     both = input.dtype.is_complex or window.dtype.is_complex
@@ -59,12 +60,14 @@ def stft(
     if onesided and both:
         raise RuntimeError("Cannot have onesided output if window or input is complex; expected onesided=False or None")
     x = input if input.ndim == 2 else input[None]
+    if not align_to_window:
+        window = _between_zeros(window, n_fft)
     if center:
         x = leafgrad.nn.functional.pad(x[:, None], (n_fft // 2, n_fft // 2), mode=pad_mode)[:, 0]
-    if not 0 < n_fft <= x.shape[-1]:
-        raise RuntimeError(f"stft: expected 0 < n_fft <= {x.shape[-1]}, the padded length, but got n_fft={n_fft}")
+    if not 0 < (points := window.shape[0]) <= x.shape[-1]:
+        raise RuntimeError(f"stft: expected 0 < n_fft <= {x.shape[-1]}, the padded length, but got n_fft={points}")
     transform = fft if both or onesided is False else rfft
-    frames = x.unfold(-1, n_fft, hop) * window
+    frames = _between_zeros(x.unfold(-1, points, hop) * window, n_fft)
     spectra = transform(frames, norm="ortho" if normalized else None).transpose(1, 2)
     spectra = spectra if input.ndim == 2 else spectra[0]
     return leafgrad.view_as_real(spectra) if return_complex is False else spectra
@@ -105,6 +108,7 @@ def istft(
             f"istft: input: expected (frequencies, frames) or a batch of them, not empty, got {list(input.shape)}"
         )
     hop, window = _frame_of("istft", n_fft, hop_length, win_length, window, input.dtype.to_real(), input.device)
+    window = _between_zeros(window, n_fft)
     x = (input if input.ndim == 3 else input[None]).transpose(1, 2)
     frequencies, count = x.shape[2], x.shape[1]
     if onesided is None:
@@ -153,7 +157,7 @@ def _expect_signal(input: Any) -> None:
 def _frame_of(
     function: str, n_fft: int, hop_length: int | None, win_length: int | None, window: Any, dtype: Any, device: Any
 ) -> tuple[int, Tensor]:
-    """How far it is from frame to frame, and the window with zeros around it, (n_fft,)."""
+    """How far it is from frame to frame, and the window, (win_length,)."""
     given = {"n_fft": n_fft, "hop_length": hop_length, "win_length": win_length}
     for name, value in given.items():
         if isinstance(value, bool) or not (isinstance(value, int) or (value is None and name != "n_fft")):
@@ -178,8 +182,13 @@ def _frame_of(
             f"{function}: expected a 1D window tensor of size equal to win_length={size}, but got window with size "
             f"{got}"
         )
-    before = (n_fft - size) // 2
-    return hop, leafgrad.nn.functional.pad(window, (before, n_fft - size - before)) if size < n_fft else window
+    return hop, window
+
+
+def _between_zeros(x: Tensor, n: int) -> Tensor:
+    """(..., m) -> (..., n), of which the m are in the middle."""
+    more = n - x.shape[-1]
+    return leafgrad.nn.functional.pad(x, (more // 2, more - more // 2)) if more else x
 
 
 def _overlapped(frames: Tensor, hop: int, total: int) -> Tensor:

@@ -10,6 +10,7 @@ from typing import Any
 
 import leafgrad
 from leafgrad import Tensor
+from leafgrad.ops.dispatch import takes_out
 from leafgrad_fft.ops import TRANSPOSED, fft_complex, fft_real, fft_real_inverse
 
 Dims = int | Sequence[int] | None
@@ -28,9 +29,8 @@ def _expect(function: str, input: Any, pick: str) -> Tensor:
     if not input.dtype.is_complex and not input.dtype.is_floating_point:
         input = input.to(leafgrad.get_default_dtype())
     if pick == "real" and input.dtype.is_complex:
-        raise RuntimeError(
-            f"{function} expects a real input tensor, but got {input.dtype}; use fft for complex numbers"
-        )
+        name, real = (function, "real") if function in ("rfft", "ihfft") else (f"{function[:-1]}n", "real-valued")
+        raise RuntimeError(f"{name} expects a {real} input tensor, but got {input.dtype}; use fft for complex numbers")
     return input.to(input.dtype.to_complex()) if pick == "complex" else input
 
 
@@ -47,8 +47,12 @@ def _one(function: str, n: Any) -> list[int] | None:
     if n is None:
         return None
     if (points := _int(function, "n", n)) < 1:
-        raise RuntimeError(f"{function}: n: expected at least one point, got {points}")
+        raise _no_points(function, points, "for n")
     return [points]
+
+
+def _no_points(function: str, n: int, where: str) -> RuntimeError:
+    return RuntimeError(f"{function}: Invalid number of data points ({n}) specified; expected at least one {where}")
 
 
 def _norm(function: str, norm: str | None) -> str:
@@ -63,20 +67,31 @@ def _dims(function: str, ndim: int, dim: Dims, s: Any) -> tuple[tuple[int, ...],
         given = s if isinstance(s, Sequence) and not isinstance(s, str) else [s]
         s = [None if n is None else _int(function, "s", n) for n in given]
     if dim is None:
+        if s is not None and len(s) > ndim:
+            raise RuntimeError(f"{function}: s: got {len(s)} values but input tensor only has {ndim} dimensions")
         dim = range(-(ndim if s is None else len(s)), 0)
     found: list[int] = []
     for d in dim if isinstance(dim, Sequence) and not isinstance(dim, str) else [dim]:
         d = _int(function, "dim", d)
         if not -ndim <= d < ndim:
-            raise IndexError(f"{function}: dim: expected a dimension from {-ndim} to {ndim - 1}, got {d}")
+            raise IndexError(
+                f"{function}: dim: Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got "
+                f"{d})"
+            )
         found.append(d - ndim if d >= 0 else d)
     if len({*found}) < len(found):
-        raise RuntimeError(f"{function}: dim: expected each dimension once, got {tuple(found)}")
+        raise RuntimeError(f"{function}: dim: FFT dims must be unique, got {tuple(found)}")
     if s is not None and len(s) != len(found):
-        raise RuntimeError(f"{function}: s: expected {len(found)} sizes, one for each of dim, got {len(s)}")
-    if not found:
-        raise RuntimeError(f"{function}: dim: expected at least one dimension")
+        raise RuntimeError(
+            f"{function}: dim and shape arguments must have the same length, got {len(found)} dimensions and {len(s)} "
+            "sizes"
+        )
     return tuple(found), [None] * len(found) if s is None else [None if n == -1 else n for n in s]
+
+
+def _expect_dims(function: str, dims: tuple[int, ...]) -> None:
+    if not dims:
+        raise RuntimeError(f"{function} must transform at least one axis, but got dim=()")
 
 
 def _sized(function: str, input: Tensor, dims: tuple[int, ...], sizes: Sequence[int | None]) -> Tensor:
@@ -85,7 +100,7 @@ def _sized(function: str, input: Tensor, dims: tuple[int, ...], sizes: Sequence[
         have = input.shape[d]
         n = have if n is None else n
         if n < 1:
-            raise RuntimeError(f"{function}: expected at least one point along dimension {d}, got {n}")
+            raise _no_points(function, n, f"along dimension {d}")
         if n < have:
             input = input.narrow(d, 0, n)
         elif n > have:
@@ -99,6 +114,8 @@ def _sized(function: str, input: Tensor, dims: tuple[int, ...], sizes: Sequence[
 def _complex(function: str, input: Tensor, s: Any, dim: Dims, norm: str | None, inverse: bool) -> Tensor:
     input = _expect(function, input, "complex")
     (dims, sizes), norm = _dims(function, input.ndim, dim, s), _norm(function, norm)
+    if not dims:
+        return input
     input = _sized(function, input, dims, sizes)
     result: Tensor = fft_complex(input, dims=dims, inverse=inverse, norm=norm)
     return result
@@ -107,6 +124,7 @@ def _complex(function: str, input: Tensor, s: Any, dim: Dims, norm: str | None, 
 def _real(function: str, input: Tensor, s: Any, dim: Dims, norm: str | None) -> Tensor:
     input = _expect(function, input, "real")
     (dims, sizes), norm = _dims(function, input.ndim, dim, s), _norm(function, norm)
+    _expect_dims(function, dims)
     input = _sized(function, input, dims, sizes)
     result: Tensor = fft_real(input, dim=dims[-1], norm=norm)
     return fft_complex(result, dims=dims[:-1], inverse=False, norm=norm) if len(dims) > 1 else result
@@ -115,11 +133,10 @@ def _real(function: str, input: Tensor, s: Any, dim: Dims, norm: str | None) -> 
 def _real_inverse(function: str, input: Tensor, s: Any, dim: Dims, norm: str | None) -> Tensor:
     input = _expect(function, input, "complex")
     (dims, sizes), norm = _dims(function, input.ndim, dim, s), _norm(function, norm)
+    _expect_dims(function, dims)
     n = 2 * (input.shape[dims[-1]] - 1) if sizes[-1] is None else sizes[-1]
     if n < 1:
-        raise RuntimeError(
-            f"{function}: expected at least one point along dimension {dims[-1]}, got {n}; give its size"
-        )
+        raise _no_points(function, n, f"along dimension {dims[-1]}; give its size")
     input = _sized(function, input, dims, [*sizes[:-1], n // 2 + 1])
     if len(dims) > 1:
         input = fft_complex(input, dims=dims[:-1], inverse=True, norm=norm)
@@ -127,6 +144,7 @@ def _real_inverse(function: str, input: Tensor, s: Any, dim: Dims, norm: str | N
     return result
 
 
+@takes_out
 def fftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm: str | None = None) -> Tensor:
     """The discrete Fourier transform of real or complex numbers. (..., n1, n2) -> the same, complex
 
@@ -143,11 +161,13 @@ def fftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm: 
     return _complex("fftn", input, s, dim, norm, False)
 
 
+@takes_out
 def ifftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm: str | None = None) -> Tensor:
     """The inverse of `fftn`, whose arguments it takes. (..., n1, n2) -> the same"""
     return _complex("ifftn", input, s, dim, norm, True)
 
 
+@takes_out
 def rfftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm: str | None = None) -> Tensor:
     """`fftn` of real numbers: of its last dimension the first n // 2 + 1 coefficients, which tell the others.
 
@@ -156,6 +176,7 @@ def rfftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm:
     return _real("rfftn", input, s, dim, norm)
 
 
+@takes_out
 def irfftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm: str | None = None) -> Tensor:
     """The inverse of `rfftn`; the last of ``s`` is the size of the result, by default the even 2 (m - 1).
 
@@ -167,41 +188,49 @@ def irfftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm
 # ---- along one and two --------------------------------------------------------------------------------------------
 
 
+@takes_out
 def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """`fftn` along one dimension. (..., n) -> (..., n)"""
     return _complex("fft", input, _one("fft", n), dim, norm, False)
 
 
+@takes_out
 def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """`ifftn` along one dimension. (..., n) -> (..., n)"""
     return _complex("ifft", input, _one("ifft", n), dim, norm, True)
 
 
+@takes_out
 def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """`rfftn` along one dimension. (..., n) -> (..., n // 2 + 1)"""
     return _real("rfft", input, _one("rfft", n), dim, norm)
 
 
+@takes_out
 def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """`irfftn` along one dimension. (..., m) -> (..., n), n = 2 (m - 1) by default"""
     return _real_inverse("irfft", input, _one("irfft", n), dim, norm)
 
 
+@takes_out
 def fft2(input: Tensor, s: Any = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
     """`fftn` along two dimensions. (..., n1, n2) -> the same"""
     return _complex("fft2", input, s, dim, norm, False)
 
 
+@takes_out
 def ifft2(input: Tensor, s: Any = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
     """`ifftn` along two dimensions. (..., n1, n2) -> the same"""
     return _complex("ifft2", input, s, dim, norm, True)
 
 
+@takes_out
 def rfft2(input: Tensor, s: Any = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
     """`rfftn` along two dimensions. (..., n1, n2) -> (..., n1, n2 // 2 + 1)"""
     return _real("rfft2", input, s, dim, norm)
 
 
+@takes_out
 def irfft2(input: Tensor, s: Any = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
     """`irfftn` along two dimensions. (..., n1, m) -> (..., n1, n2)"""
     return _real_inverse("irfft2", input, s, dim, norm)
@@ -210,6 +239,7 @@ def irfft2(input: Tensor, s: Any = None, dim: Dims = (-2, -1), norm: str | None 
 # ---- of real signals in frequency ---------------------------------------------------------------------------------
 
 
+@takes_out
 def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The real transform of a signal that is its own conjugate in reverse, of which the first half is given.
 
@@ -219,28 +249,33 @@ def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
     return _real_inverse("hfft", _expect("hfft", input, "complex").conj(), None if n is None else [n], dim, OTHER[norm])
 
 
+@takes_out
 def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of `hfft`, of real numbers. (..., n) -> (..., n // 2 + 1)"""
     return _real("ihfft", input, None if n is None else [n], dim, OTHER[_norm("ihfft", norm)]).conj()
 
 
+@takes_out
 def hfftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm: str | None = None) -> Tensor:
     """`hfft` along several dimensions, of the last of which half is given. (..., n1, m) -> (..., n1, n2)"""
     norm = OTHER[_norm("hfftn", norm)]
     return _real_inverse("hfftn", _expect("hfftn", input, "complex").conj(), s, dim, norm)
 
 
+@takes_out
 def ihfftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm: str | None = None) -> Tensor:
     """The inverse of `hfftn`, of real numbers. (..., n1, n2) -> (..., n1, n2 // 2 + 1)"""
     return _real("ihfftn", input, s, dim, OTHER[_norm("ihfftn", norm)]).conj()
 
 
+@takes_out
 def hfft2(input: Tensor, s: Any = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
     """`hfftn` along two dimensions. (..., n1, m) -> (..., n1, n2)"""
     norm = OTHER[_norm("hfft2", norm)]
     return _real_inverse("hfft2", _expect("hfft2", input, "complex").conj(), s, dim, norm)
 
 
+@takes_out
 def ihfft2(input: Tensor, s: Any = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
     """`ihfftn` along two dimensions. (..., n1, n2) -> (..., n1, n2 // 2 + 1)"""
     return _real("ihfft2", input, s, dim, OTHER[_norm("ihfft2", norm)]).conj()
@@ -266,6 +301,7 @@ def _shifted(function: str, input: Tensor, dim: Dims, by: Callable[[int], int]) 
     return leafgrad.roll(input, [by(input.shape[d]) for d in dims], [*dims]) if dims else input
 
 
+@takes_out
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The frequency of each coefficient of `fft` of n points at distance d, in cycles per unit of d. -> (n,)
 
@@ -277,6 +313,7 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) ->
     return (k - n * (k >= (n + 1) // 2)) / (n * d)
 
 
+@takes_out
 def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The frequency of each coefficient of `rfft`. -> (n // 2 + 1,)
 

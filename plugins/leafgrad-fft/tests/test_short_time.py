@@ -77,6 +77,15 @@ def test_complex_signals_have_both_sides():
     assert parts.shape == (2, 4, 15, 2)
 
 
+def test_frames_may_begin_with_the_window():
+    x, window = leafgrad.tensor(SIGNAL), leafgrad.tensor(WINDOW)
+    spectra = leafgrad.stft(x, 10, 3, 7, window, center=False, return_complex=True, align_to_window=True)
+    assert spectra.shape == (2, 6, 8)
+    frames = np.lib.stride_tricks.sliding_window_view(SIGNAL, 7, 1)[:, ::3] * WINDOW
+    expected = np.fft.rfft(np.pad(frames, ((0, 0), (0, 0), (1, 2)))).swapaxes(1, 2)
+    np.testing.assert_allclose(spectra.numpy(), expected, rtol=1e-12, atol=1e-14)
+
+
 def test_they_are_where_pytorch_has_them():
     assert leafgrad.stft is fft.stft
     assert leafgrad.Tensor.istft is fft.istft
@@ -91,6 +100,7 @@ def test_what_goes_wrong_is_said():
         (lambda: fft.stft(x + 0j, 8, window=window, onesided=True), "Cannot have onesided output"),
         (lambda: fft.stft(x.long(), 8, return_complex=True), "floating point or complex values, got leafgrad.int64"),
         (lambda: fft.stft(x[None], 8, return_complex=True), "expected a 1D or 2D tensor, got 3D"),
+        (lambda: fft.stft(x, 8, return_complex=True, align_to_window=False), "only be set when center = false"),
         (lambda: fft.stft(x, 8, 0, return_complex=True), "expected hop_length > 0, but got hop_length=0"),
         (lambda: fft.stft(x, 8, 2, 9, return_complex=True), "0 < win_length <= n_fft, but got win_length=9"),
         (lambda: fft.stft(x, 8, 2, 7, window, return_complex=True), r"equal to win_length=7, but got .* size \[8\]"),

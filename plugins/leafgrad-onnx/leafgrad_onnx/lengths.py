@@ -12,11 +12,12 @@ import leafgrad
 from leafgrad.compile.ir.graph import Graph
 from leafgrad_onnx.build import Build, Interface
 from leafgrad_onnx.dynamic import Unifier, varying_shape
-from leafgrad_onnx.errors import OnnxExporterError
+from leafgrad_onnx.errors import OnnxExporterError, OnnxLoadError
 from leafgrad_onnx.writer import Writer
 
 if TYPE_CHECKING:
     from leafgrad_onnx.exporter import Exporter
+    from leafgrad_onnx.module import OnnxModule
 
 LENGTHS = ((1, 2), (3, 5), (7, 4), (2, 9), (10, 6), (5, 3))  # what is added to sizes, first and others by turns
 FACTORS = (2, 3, 5, 4)  # by which they are multiplied where that does not go
@@ -127,15 +128,25 @@ class Lengths:
             except Exception:  # whatever the user's function raises at a length that does not suit it
                 continue
             compared.append(sizes)
-            found = module(*[leaves[i].detach() for i in self.exporter.where])
-            results = found if isinstance(found, tuple) else (found,)
-            for name, a, b in zip(self.exporter.results, results, expected, strict=True):
-                if not close(a.detach().numpy(), b.numpy()):
-                    raise OnnxExporterError(
-                        f"onnx.export: dynamic_axes: at {sizes} the file's output {name!r} is not what the function "
-                        "returns: it does not follow this length alike; leave the axis out of dynamic_axes"
-                    )
+            if (wrong := self.difference(module, leaves, expected)) is not None:
+                raise OnnxExporterError(
+                    f"onnx.export: dynamic_axes: at {sizes} {wrong}: it does not follow this length alike; leave the "
+                    "axis out of dynamic_axes"
+                )
         return compared
+
+    def difference(self, module: OnnxModule, leaves: Sequence[Any], expected: Sequence[Any]) -> str | None:
+        """How what the file gives differs from what the function returns, or None."""
+        try:
+            found = module(*[leaves[i].detach() for i in self.exporter.where])
+        except OnnxLoadError as error:
+            return f"the file does not run, as the function does ({error})"
+        results = found if isinstance(found, tuple) else (found,)
+        if len(results) != len(expected):
+            return f"the function returns {len(expected)} tensors, and the file {len(results)}"
+        names = zip(self.exporter.results, results, expected, strict=True)
+        differs = next((name for name, a, b in names if not close(a.detach().numpy(), b.numpy())), None)
+        return None if differs is None else f"the file's output {differs!r} is not what the function returns"
 
 
 def close(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:

@@ -241,6 +241,18 @@ def test_a_length_at_which_the_file_would_be_wrong_is_an_error():
         export(f, leafgrad.randn(5, 3), dynamic_axes={"x": {0: "n"}})
 
 
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda x: (x, x * 2) if x.shape[0] > 1 else (x,), "the function returns 1 tensors, and the file 2"),
+        (lambda x: x[1:].argmax(0) if x.shape[0] > 1 else x.argmax(0), "the file does not run, .*ArgMax failed"),
+    ],
+)
+def test_a_length_at_which_the_file_would_fail_is_an_error(function, words):
+    with pytest.raises(OnnxExporterError, match=words):
+        export(function, leafgrad.randn(5, 3), dynamic_axes={"x": {0: "n"}})
+
+
 # ---- forms and errors -----------------------------------------------------------------------------------------------
 
 

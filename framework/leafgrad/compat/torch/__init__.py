@@ -63,7 +63,7 @@ OF_PARTS = (
     "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo _log_softmax_backward_data "
     "_softmax_backward_data _standard_gamma affine_grid_generator alpha_dropout_ conv_tbc dropout_ "
     "feature_alpha_dropout_ feature_dropout_ frobenius_norm grid_sampler grid_sampler_2d grid_sampler_3d gru_cell "
-    "lstm_cell rnn_relu_cell rnn_tanh_cell unsafe_chunk unsafe_split unsafe_split_with_sizes"
+    "lstm_cell rnn_relu_cell rnn_tanh_cell"
 ).split()
 
 # Methods of Tensor that are functions as well.

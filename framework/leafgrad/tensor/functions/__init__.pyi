@@ -87,7 +87,7 @@ from leafgrad.tensor.creation import (
     zeros_like as zeros_like,
 )
 from leafgrad.tensor.data import as_tensor as as_tensor, from_numpy as from_numpy, tensor as tensor
-from leafgrad.tensor.decompositions import lu_unpack as lu_unpack
+from leafgrad.tensor.decompositions import lu_factored, lu_unpack as lu_unpack
 from leafgrad.tensor.differences import (
     cummax as cummax,
     cummin as cummin,
@@ -133,6 +133,9 @@ from leafgrad.tensor.joining import (
     stack as stack,
     tensor_split as tensor_split,
     unbind as unbind,
+    unsafe_chunk as unsafe_chunk,
+    unsafe_split as unsafe_split,
+    unsafe_split_with_sizes as unsafe_split_with_sizes,
     vsplit as vsplit,
     vstack as vstack,
 )
@@ -394,6 +397,7 @@ greater_equal = ge
 is_neg = is_conj
 less = lt
 less_equal = le
+lu = lu_factored
 moveaxis = movedim
 multiply = mul
 negative = neg
