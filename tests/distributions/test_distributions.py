@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -449,3 +450,16 @@ def test_constraints_by_themselves():
     assert c.real_vector.check(leafgrad.tensor([[1.0, math.nan], [0.0, 1.0]])).tolist() == [False, True]
     assert [c.real.is_discrete, c.boolean.is_discrete, c.simplex.event_dim] == [False, True, 1]
     assert repr(c.independent(c.positive, 2)) == "IndependentConstraint(GreaterThan(lower_bound=0.0), 2)"
+
+
+def test_a_dependent_parameter_is_not_checked():
+    class Point(d.Distribution):
+        arg_constraints: ClassVar = {"v": d.constraints.dependent, "width": d.constraints.positive}
+
+        def __init__(self, v, width):
+            self.v, self.width = leafgrad.tensor(v), leafgrad.tensor(width)
+            super().__init__()
+
+    assert Point(1.0, 2.0).v.item() == 1.0
+    with pytest.raises(ValueError, match="parameter width"):
+        Point(1.0, -2.0)
