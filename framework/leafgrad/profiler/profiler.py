@@ -78,8 +78,13 @@ def kineto_available() -> bool:
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0
 ) -> Callable[[int], ProfilerAction]:
-    """Which steps to record: after ``skip_first``, cycles of ``wait`` and ``warmup`` unrecorded and ``active`` recorded
-    ones, ``repeat`` times, or without end if that is 0.
+    """Which steps to record: cycles of unrecorded and recorded ones. For ``profile``.
+
+    Args:
+        wait, warmup: so many steps of a cycle are not recorded.
+        active: so many after them are.
+        repeat: the number of cycles; 0 for no end.
+        skip_first: so many steps come before the first cycle.
 
     Raises:
         AssertionError: a number is negative, or ``active`` is 0.
@@ -390,7 +395,13 @@ def memory_of(result: Any) -> int:
 def tensorboard_trace_handler(
     dir_name: str, worker_name: str | None = None, use_gzip: bool = False
 ) -> Callable[[profile], None]:
-    """For ``on_trace_ready``: writes a Chrome trace into a folder, under a name of its own."""
+    """For ``on_trace_ready``: writes a Chrome trace into a folder, under a name of its own.
+
+    Args:
+        dir_name: the folder.
+        worker_name: what the file's name begins with; by default that of the machine, and the number of the process.
+        use_gzip: False: traces are plain JSON.
+    """
     if use_gzip:
         raise NotImplementedError("tensorboard_trace_handler: use_gzip: traces are written as plain JSON; leave it out")
 
