@@ -92,7 +92,9 @@ def schedule(
     numbers = {"wait": wait, "warmup": warmup, "active": active, "repeat": repeat, "skip_first": skip_first}
     for name, number in numbers.items():
         if number < (least := int(name == "active")):
-            raise AssertionError(f"schedule: {name}: expected at least {least}, got {number}")
+            raise AssertionError(
+                f"Invalid profiler schedule arguments: {name}: expected at least {least}, got {number}"
+            )
 
     def action(step: int) -> ProfilerAction:
         step -= skip_first
