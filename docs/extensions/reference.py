@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
 import re
 import types
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -18,8 +20,9 @@ from sphinx.util.docutils import SphinxDirective
 from leafgrad.docstrings import HEADING
 
 SECTION = re.compile(r"^(Args|Attributes|Raises|Returns|Yields|Example|Examples|Note|Source|Warns):\s*(.*)$")
+NEXT = re.compile(r"(?<=[.;]) (?=(?:[a-z_]\w*|\w+(?:Error|Warning))(?:, \w+)*: )")  # an item behind another in its line
 ITEM = re.compile(r"^(\*{0,2}\w+(?:, ?\*{0,2}\w+)*): +(.*)$")
-CODE = re.compile(r"(``.+?``)", re.DOTALL)
+CODE = re.compile(r"(``.+?``|`[^`\n]+`)", re.DOTALL)
 
 
 class Api(SphinxDirective):
@@ -140,6 +143,8 @@ def others(path: str, value: Any) -> list[str]:
 
 def signature(value: Any, bound: bool = False) -> str:
     """The signature as Python code, annotations unquoted."""
+    if isinstance(value, type) and issubclass(value, enum.Enum):
+        return ""  # it is not made, but has members
     function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
     try:
         found = inspect.signature(function)
@@ -149,6 +154,7 @@ def signature(value: Any, bound: bool = False) -> str:
     given = inspect.Signature.empty if isinstance(value, type) else found.return_annotation
     parameters = [p.replace(default=plain(p.default)) for p in parameters]
     shown = str(found.replace(parameters=parameters, return_annotation=given))
+    shown = re.sub(r"ForwardRef\('([^']*)'[^)]*\)", r"\1", shown)
     shown = re.sub(r"(: |-> )'([^']*)'", r"\1\2", shown).replace("\n", " ")
     return re.sub(r"(?<![\w.'\"])Tensor(?!\w)", "leafgrad.Tensor", shown)
 
@@ -178,7 +184,7 @@ def markdown(doc: str) -> str:
     """A docstring, which is plain text with ``code`` in it and Google's sections, as Markdown."""
     lines: list[str] = []
     inside = False
-    for line in doc.splitlines():
+    for line in one_item_a_line(doc):
         heading = SECTION.match(line)
         text = line.removeprefix("    ") if inside and line.startswith("    ") else line
         if heading:
@@ -194,12 +200,21 @@ def markdown(doc: str) -> str:
     return "\n".join(lines)
 
 
+def one_item_a_line(doc: str) -> Iterator[str]:
+    """The lines of a docstring, in whose sections each item begins one."""
+    items = False
+    for line in doc.splitlines():
+        if line and not line.startswith(" "):
+            items = line in ("Args:", "Raises:", "Attributes:")
+        yield from [part if i == 0 else f"    {part}" for i, part in enumerate(NEXT.split(line) if items else [line])]
+
+
 def escaped(text: str) -> str:
     """Text in which nothing but ``code`` means anything to Markdown."""
     if text.startswith("    "):
         return text
     parts = CODE.split(text)
-    return "".join(part if part.startswith("``") else re.sub(r"([*_<\[\]|#`{}~^])", r"\\\1", part) for part in parts)
+    return "".join(part if part.startswith("`") else re.sub(r"([*_<\[\]|#`{}~^])", r"\\\1", part) for part in parts)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

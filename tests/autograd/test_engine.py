@@ -170,6 +170,13 @@ def test_a_hook_must_return_a_tensor_of_the_same_size(t):
         (a * 1).backward()
 
 
+def test_a_hook_must_return_a_tensor_of_the_same_dtype(t):
+    a = leaf(t, 1.0)
+    a.register_hook(lambda g: g.half())
+    with pytest.raises(RuntimeError, match="changed the type"):
+        (a * 1).backward()
+
+
 def test_a_hook_must_return_a_tensor_or_none(t):
     a = leaf(t, 1.0)
     a.register_hook(lambda g: 3.0)

@@ -248,3 +248,38 @@ def test_misuse():
         explain(3)
     with pytest.raises(TypeError, match="explain: loss: expected a Tensor, got float"):
         explain(leaf(), 1.0)
+
+
+def test_a_leaf_that_was_lost():
+    for t in (leaf() * 0.1, leaf().to(leafgrad.float64), leaf() + leaf()):
+        assert "made it of a leaf that no variable holds" in said(t)
+        assert "t.detach().requires_grad_()" in said(t)
+    x = leaf()
+    assert "Call retain_grad()" in said(x * 0.1)
+
+
+def test_a_function_that_gives_none():
+    class Stop(leafgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return None
+
+    x, w = leaf(), leaf()
+    loss = Stop.apply(x).sum() + w.sum()
+    loss.backward()
+    assert "The loss leads to it by StopBackward" in said(x, loss)
+    w.grad = None
+    assert "Stop" not in said(w, loss)
+
+
+def test_gradients_that_are_no_numbers():
+    x = leafgrad.zeros(2, requires_grad=True)
+    x.sqrt().sum().backward()
+    assert "with inf in it" in said(x)
+    x.grad = None
+    (x.sqrt() * 0).sum().backward()
+    assert "with nan in it; autograd.set_detect_anomaly(True) names" in said(x)

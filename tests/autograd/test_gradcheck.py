@@ -83,6 +83,15 @@ def test_gradcheck_finds_an_output_that_should_require_grad(t, fast):
         t.autograd.gradcheck(lambda x: x.detach() * 2, leaf(t, 1.0), fast_mode=fast)
 
 
+def test_gradcheck_checks_the_outputs_that_require_grad(t):
+    assert t.autograd.gradcheck(lambda x: (x * x, x.detach() * 2), leaf(t, 1.0))
+
+
+def test_gradcheck_needs_tensors_to_check(t):
+    with pytest.raises((TypeError, AttributeError)):
+        t.autograd.gradcheck(lambda x: 3, leaf(t, 1.0))
+
+
 def test_gradcheck_leaves_the_inputs_as_they_were(t):
     x = leaf(t, 0.3, 0.8)
     t.autograd.gradcheck(lambda x: x * x, x)

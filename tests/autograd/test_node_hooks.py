@@ -54,7 +54,7 @@ def test_the_order_of_hooks(t):
     assert order == ["tensor", "tensor again", "before", "after"]
 
 
-@pytest.mark.parametrize("returned", [lambda g: (g, g, g), lambda g: (g.repeat(2), None)])
+@pytest.mark.parametrize("returned", [lambda g: (g, g, g), lambda g: (g.repeat(2), None), lambda g: (g.half(), None)])
 def test_what_a_hook_returns_must_fit(t, returned):
     x = leaf(t, 1.0, 2.0)
     y = x * 2

@@ -221,3 +221,17 @@ def test_small_questions(torch):
 
 def test_names_stay_out_of_leafgrad():
     assert not hasattr(leafgrad, "_foreach_add")
+
+
+def test_whether_a_transform_is_at_work(torch):
+    seen = []
+
+    def f(x):
+        seen.append(torch._C._are_functorch_transforms_active())
+        return x.sum()
+
+    f(leafgrad.ones(2))
+    leafgrad.vmap(f)(leafgrad.ones(2, 2))
+    leafgrad.func.grad(f)(leafgrad.ones(2))
+    f(leafgrad.ones(2))
+    assert seen == [False, True, True, False]

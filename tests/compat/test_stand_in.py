@@ -309,7 +309,7 @@ def test_profiles(torch):
             double(1)
             parts.step()
     assert ended == [5, 9]
-    assert parts.key_averages()[0].count == 4
+    assert {e.key: e.count for e in parts.key_averages()} == {"ProfilerStep*": 2, "double": 2}  # of the last cycle
     with record_function("not recorded"):
         pass
 

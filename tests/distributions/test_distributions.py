@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -316,6 +317,41 @@ def test_divergences_are_means_of_log_ratios(name):
     assert d.kl_divergence(p, p).item() == pytest.approx(0, abs=1e-6)
 
 
+MIXED = {
+    "Beta": lambda: d.Beta(2.5, 1.5),
+    "ContinuousBernoulli": lambda: d.ContinuousBernoulli(t(0.3)),
+    "Exponential": lambda: d.Exponential(1.3),
+    "Gamma": lambda: d.Gamma(2.5, 1.2),
+    "Gumbel": lambda: d.Gumbel(0.4, 0.7),
+    "Laplace": lambda: d.Laplace(0.4, 0.7),
+    "Normal": lambda: d.Normal(0.4, 0.7),
+    "Pareto": lambda: d.Pareto(0.2, 4.5),
+    "Uniform": lambda: d.Uniform(0.25, 0.9),
+    "Bernoulli": lambda: d.Bernoulli(0.3),
+    "Poisson": lambda: d.Poisson(1.3),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_divergences_from_other_kinds(name):
+    leafgrad.manual_seed(0)
+    p, finite = MIXED[name](), 0
+    drawn = p.sample((40_000,))
+    for other in MIXED.keys() - {name}:
+        q = MIXED[other]()
+        try:
+            found = d.kl_divergence(p, q).item()
+        except NotImplementedError:
+            continue
+        if not q.support.check(drawn).all():
+            assert found == math.inf, other
+        else:
+            finite += 1
+            ratio = (p.log_prob(drawn) - q.log_prob(drawn)).to(leafgrad.float64)
+            assert found == pytest.approx(ratio.mean().item(), abs=6 * ratio.std().item() / 200), other
+    assert finite >= (name != "Poisson")
+
+
 def test_divergences_where_one_has_no_mass():
     assert d.kl_divergence(d.Uniform(0.0, 2.0), d.Uniform(0.0, 1.0)).item() == math.inf
     assert d.kl_divergence(d.Normal(0.0, 1.0), d.Uniform(0.0, 1.0)).item() == math.inf
@@ -463,3 +499,16 @@ def test_constraints_by_themselves():
     assert c.real_vector.check(leafgrad.tensor([[1.0, math.nan], [0.0, 1.0]])).tolist() == [False, True]
     assert [c.real.is_discrete, c.boolean.is_discrete, c.simplex.event_dim] == [False, True, 1]
     assert repr(c.independent(c.positive, 2)) == "IndependentConstraint(GreaterThan(lower_bound=0.0), 2)"
+
+
+def test_a_dependent_parameter_is_not_checked():
+    class Point(d.Distribution):
+        arg_constraints: ClassVar = {"v": d.constraints.dependent, "width": d.constraints.positive}
+
+        def __init__(self, v, width):
+            self.v, self.width = leafgrad.tensor(v), leafgrad.tensor(width)
+            super().__init__()
+
+    assert Point(1.0, 2.0).v.item() == 1.0
+    with pytest.raises(ValueError, match="parameter width"):
+        Point(1.0, -2.0)

@@ -154,6 +154,40 @@ def test_distributions_give_pytorchs_answers(name):
             assert ours == theirs, what
 
 
+KINDS = {
+    "Bernoulli": lambda D, a, b: D.Bernoulli(a),
+    "Beta": lambda D, a, b: D.Beta(a + 0.5, b),
+    "Binomial": lambda D, a, b: D.Binomial(3, a),
+    "ContinuousBernoulli": lambda D, a, b: D.ContinuousBernoulli(a),
+    "Exponential": lambda D, a, b: D.Exponential(b),
+    "Gamma": lambda D, a, b: D.Gamma(a + 1, b),
+    "Gumbel": lambda D, a, b: D.Gumbel(a, b),
+    "Laplace": lambda D, a, b: D.Laplace(a, b),
+    "Normal": lambda D, a, b: D.Normal(a, b),
+    "Pareto": lambda D, a, b: D.Pareto(a, b + 0.7),
+    "Poisson": lambda D, a, b: D.Poisson(b),
+    "Uniform": lambda D, a, b: D.Uniform(a - 0.29, a - 0.29 + b * 0.5),
+}
+
+
+def divergence(library, name, other):
+    a, b = (library.tensor(x, dtype=library.float64) for x in ([0.3, 0.8, 0.45], [1.2, 0.7, 2.1]))
+    p, q = KINDS[name](library.distributions, a, b), KINDS[other](library.distributions, a.flip(0), b + 0.2)
+    try:
+        return library.distributions.kl_divergence(p, q).tolist()
+    except NotImplementedError:
+        return None
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_divergences_of_all_pairs(name):
+    for other in KINDS:
+        expected, found = divergence(torch, name, other), divergence(leafgrad, name, other)
+        assert (found is None) == (expected is None), other
+        if expected is not None:
+            np.testing.assert_allclose(found, expected, rtol=1e-9, err_msg=other)
+
+
 BAD = {
     "scale": lambda t, D: D.Normal(0.0, -1.0),
     "text": lambda t, D: D.Normal("a", 1.0),

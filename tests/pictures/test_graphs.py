@@ -56,6 +56,7 @@ def test_what_a_backward_pass_freed():
     freed = [box.lines[0].split()[0] for box in graph(loss, net).boxes if box.freed]
     assert sorted(freed) == ["AddmmBackward0", "AddmmBackward0", "PowBackward0", "TanhBackward0"]
     assert "freed by a backward pass" in graph(loss).svg(graphviz=False)
+    assert ">freed by a backward pass</td>" in graph(loss).dot()
 
 
 def test_names_of_results_and_a_dict_of_names():

@@ -87,7 +87,7 @@ def test_tables():
     assert lines[0].split("  ")[-1].strip() == "# of Calls"
     assert lines[2].split()[0] == "exp"
     assert len(lines) == 6
-    assert "Kb" in averages.table()
+    assert "3.91 KB" in averages.table()
     by_shape = prof.key_averages(group_by_input_shape=True)
     assert sorted(e.count for e in by_shape if e.key == "exp") == [1, 3]
     assert "(1000,)" in by_shape.table()
@@ -121,6 +121,39 @@ def test_schedules_and_handlers(tmp_path):
     assert path.name.startswith("me.")
     assert path.name.endswith(".pt.trace.json")
     assert json.loads(path.read_text())["traceEvents"]
+
+
+def test_each_cycle_begins_with_nothing():
+    seen = []
+
+    def ready(prof):
+        found = counts(prof)
+        seen.append((prof.step_num, found.get("exp", 0), found["ProfilerStep*"]))
+
+    def run(steps, **numbers):
+        seen.clear()
+        with profile(schedule=schedule(**numbers), on_trace_ready=ready) as prof:
+            for _ in range(steps):
+                leafgrad.ones(2).exp()
+                prof.step()
+        return list(seen)
+
+    assert run(12, wait=1, warmup=1, active=2, repeat=2) == [(4, 2, 2), (8, 2, 2)]
+    assert run(7, wait=1, warmup=1, active=2) == [(4, 2, 2), (7, 1, 2)]  # the last step is there, and empty
+    assert run(2, wait=0, warmup=0, active=1) == [(1, 1, 1), (2, 1, 1), (2, 0, 1)]
+    with pytest.raises(AssertionError, match="active: expected at least 1, got 0"):
+        schedule(wait=1, warmup=1, active=0)
+
+
+def test_memory_of_parts_is_that_of_what_is_inside():
+    with profile(profile_memory=True) as prof, record_function("part"):
+        y = leafgrad.ones(10) * 2
+        y.view(2, 5).exp()
+    found = {e.key: (e.cpu_memory_usage, e.self_cpu_memory_usage) for e in prof.key_averages()}
+    assert found == {"full": (40, 40), "mul": (40, 40), "reshape": (0, 0), "exp": (40, 40), "part": (120, 0)}
+    lines = prof.key_averages().table(sort_by="self_cpu_memory_usage").splitlines()
+    assert lines[-3].split()[0] in ("part", "reshape")
+    assert profile().key_averages().table().endswith("Self CPU time total: 0.000us\n")
 
 
 def test_errors_leave_nothing_open():

@@ -200,6 +200,13 @@ def test_arange_is_numpys(bounds, device):
     np.testing.assert_array_equal(t.cpu().numpy(), expected.astype(t.dtype.name))
 
 
+def test_arange_by_keyword():
+    assert leafgrad.arange(end=3).tolist() == [0, 1, 2]
+    assert leafgrad.arange(start=1, end=3).tolist() == [1, 2]
+    with pytest.raises(TypeError, match="arange: end: expected a number, got None"):
+        leafgrad.arange()
+
+
 @pytest.mark.parametrize("dtype", [leafgrad.float16, leafgrad.float32, leafgrad.float64])
 @pytest.mark.parametrize("steps", [0, 1, 2, 5, 100])
 def test_linspace_is_exact_at_both_ends_and_symmetric(steps, dtype, device):

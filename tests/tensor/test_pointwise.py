@@ -240,6 +240,9 @@ def test_functions_with_parameters(device):
     assert leafgrad.add(x, y, alpha=2).tolist() == [7, 8]
     assert x.sub(1, alpha=3).tolist() == [-2, -5]
     assert leafgrad.rsub(x, 1).tolist() == [0, 3]
+    assert leafgrad.sub(x.half(), leafgrad.tensor([1, 2], device=device), alpha=1.5).dtype is leafgrad.float16
+    assert leafgrad.add(x > 0, x < 0, alpha=2).tolist() == [True, True]
+    assert leafgrad.add(x > 0, x < 0, alpha=0).tolist() == [True, False]
     assert leafgrad.div(y, 2, rounding_mode="trunc").tolist() == [1, 2]
     assert leafgrad.div(-y, 2, rounding_mode="floor").tolist() == [-2, -3]
     assert leafgrad.addcmul(x, x, y, value=2).tolist() == [7, -22]

@@ -148,6 +148,9 @@ def test_geometric_numbers_fit_integers_and_start_at_one():
         (lambda: leafgrad.randint(3, 5), TypeError, "size"),
         (lambda: leafgrad.randint(0, 5, 3), TypeError, "tuple of ints"),
         (lambda: leafgrad.randperm(-1), RuntimeError, "non-negative"),
+        (lambda: leafgrad.randperm(257, dtype=leafgrad.uint8), RuntimeError, "at most 256 in leafgrad.uint8, got 257"),
+        (lambda: leafgrad.randperm(2050, dtype=leafgrad.float16), RuntimeError, "at most 2049"),
+        (lambda: leafgrad.zeros(3).random_(0), RuntimeError, "low 0 and high 0"),
         (lambda: leafgrad.normal(0.0, -1.0, (2,)), RuntimeError, "std >= 0"),
         (lambda: leafgrad.normal(0.0, 1.0), TypeError, "size"),
         (lambda: leafgrad.normal(leafgrad.zeros(2), 1.0, (2,)), TypeError, "size"),
@@ -184,6 +187,11 @@ def test_geometric_numbers_fit_integers_and_start_at_one():
 def test_wrong_arguments(draw, error, match):
     with pytest.raises(error, match=match):
         draw()
+
+
+def test_permutations_are_of_as_many_numbers_as_a_dtype_has():
+    for dtype, n in ((leafgrad.uint8, 256), (leafgrad.int8, 128), (leafgrad.float16, 2049), (leafgrad.bool, 2)):
+        assert leafgrad.randperm(n, dtype=dtype).unique().numel() == n
 
 
 def test_an_error_shows_what_the_caller_passed():

@@ -139,6 +139,30 @@ def test_repeats_from_a_tensor(device):
     assert x.grad.tolist() == [[1, 1, 1], [3, 3, 3]]
 
 
+def test_repeats_alone(device):
+    assert leafgrad.tensor([0, 2, 1], device=device).repeat_interleave().tolist() == [1, 1, 2]
+    with pytest.raises(RuntimeError, match="1D vector"):
+        leafgrad.ones(1, 2).long().repeat_interleave()
+
+
+def test_fill_diagonal():
+    def filled(*shape, wrap=False):
+        return leafgrad.zeros(*shape).fill_diagonal_(1, wrap)
+
+    assert filled(4, 2).tolist() == [[1, 0], [0, 1], [0, 0], [0, 0]]
+    for rows, columns in ((4, 2), (9, 2), (7, 3), (8, 3), (5, 1), (2, 4), (3, 3)):
+        expected = np.zeros((rows, columns))
+        np.fill_diagonal(expected, 1, wrap=True)
+        assert filled(rows, columns, wrap=True).tolist() == expected.tolist()
+    assert filled(3, 3, 3).nonzero().tolist() == [[0, 0, 0], [1, 1, 1], [2, 2, 2]]
+    x = leafgrad.ones(2, 2, requires_grad=True)
+    x.clone().fill_diagonal_(3).sum().backward()
+    assert x.grad.tolist() == [[0, 1], [1, 0]]
+    for shape, match in (((3,), "larger than 1"), ((2, 2, 3), "equal length")):
+        with pytest.raises(RuntimeError, match=match):
+            filled(*shape)
+
+
 def test_cat_promotes(device):
     f, i = leafgrad.ones(2, device=device, requires_grad=True), leafgrad.arange(2, device=device)
     y = leafgrad.cat([f, i, f.to(leafgrad.float64)])

@@ -93,7 +93,13 @@ def test_versions_of_modules_are_kept(map_location):
 def test_arguments(tmp_path):
     path = tmp_path / "weights.pt"
     path.write_bytes(STORED)
-    for options in ({"weights_only": True}, {"weights_only": False}, {"mmap": True}, {"map_location": "cpu"}):
+    for options in (
+        {"weights_only": True},
+        {"weights_only": False},
+        {"mmap": True},
+        {"weights_only": None, "mmap": None},
+        {"map_location": "cpu"},
+    ):
         assert leafgrad.load(path, **options)["w"].tolist() == [[0, 3], [1, 4], [2, 5]]
     seen = []
     moved = leafgrad.load(path, lambda tensor, where: seen.append((tuple(tensor.shape), where)))

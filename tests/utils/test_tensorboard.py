@@ -15,7 +15,7 @@ from leafgrad.utils import Training
 from leafgrad.utils.protobuf import varint
 from leafgrad.utils.tensorboard import SummaryWriter, masked_crc
 
-TESTS = "utils.graph_def utils.protobuf"
+TESTS = "utils.graph_def utils.hparams utils.protobuf"
 
 
 def records(path):
@@ -159,15 +159,47 @@ def test_images(tmp_path):
         SummaryWriter(tmp_path / "b").add_image("x", leafgrad.ones(2, 3, 3))
 
 
-def test_texts_and_settings(tmp_path):
+def test_texts(tmp_path):
     with SummaryWriter(tmp_path) as writer:
         writer.add_text("note", "é", 7)
-        writer.add_hparams({"lr": 0.1}, {"accuracy": 0.5})
-    note, settings, accuracy = summaries(tmp_path)
+    (note,) = summaries(tmp_path)
     assert note[:2] == ("note/text_summary", 7)
     assert fields(note[2][8][0])[8] == ["é".encode()]
-    assert b"| lr | 0.1 |" in fields(settings[2][8][0])[8][0]
-    assert accuracy[2][2] == [0.5]
+
+
+def test_settings_and_results_are_a_run_of_their_own(tmp_path):
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_hparams(
+            {"lr": leafgrad.tensor(0.5), "opt": "adam", "bn": False, "n": 3}, {"accuracy": 0.5}, {"n": [3, 4]}, "one", 2
+        )
+        writer.add_hparams({"lr": 1}, {})
+    assert summaries(tmp_path) == []
+    assert len([p for p in tmp_path.iterdir() if p.is_dir()]) == 2
+    *about, accuracy = summaries(tmp_path / "one")
+    assert (accuracy[0], accuracy[1], accuracy[2][2]) == ("accuracy", 2, [0.5])
+    data = []
+    for tag, _, of in about:
+        plugin = fields(fields(of[9][0])[1][0])
+        assert plugin[1] == [b"hparams"]
+        data.append((tag, fields(plugin[2][0])))
+    (first, experiment), (second, start), (third, end) = data
+    assert [first, second, third] == [
+        f"_hparams_/{n}" for n in ("experiment", "session_start_info", "session_end_info")
+    ]
+    infos = [fields(info) for info in fields(experiment[2][0])[4]]
+    assert [(i[1][0], i[4][0]) for i in infos] == [(b"lr", 3), (b"opt", 1), (b"bn", 2), (b"n", 3)]
+    assert [fields(value)[2] for value in fields(infos[3][5][0])[1]] == [[3.0], [4.0]]
+    assert fields(fields(fields(experiment[2][0])[5][0])[1][0])[2] == [b"accuracy"]
+    pairs = [fields(pair) for pair in fields(start[3][0])[1]]
+    values = {pair[1][0].decode(): fields(pair[2][0]) for pair in pairs}
+    assert values == {"lr": {2: [0.5]}, "opt": {3: [b"adam"]}, "bn": {4: [0]}, "n": {2: [3.0]}}
+    assert fields(end[4][0])[1] == [1]
+    with pytest.raises(TypeError, match="'layers': expected a string, a bool or a number, got list"):
+        writer.add_hparams({"layers": [1, 2]}, {})
+    with pytest.raises(TypeError, match="metric_dict: expected a dict, got float"):
+        writer.add_hparams({"a": 1}, 0.5)
+    with pytest.raises(ValueError, match="'b' is not in hparam_dict"):
+        writer.add_hparams({"a": 1}, {}, {"b": [1]})
 
 
 def test_folders_files_and_misuse(tmp_path, monkeypatch):

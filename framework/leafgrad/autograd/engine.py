@@ -222,10 +222,7 @@ def run_hooks(node: GraphNode, g: Any, recorded: bool) -> Any:
             continue
         if not isinstance(result, TensorBase):
             raise TypeError(f"hook: expected it to return a Tensor or None, got {type(result).__name__}")
-        if tuple(result._data.shape) != tuple(t._data.shape):
-            raise RuntimeError(
-                f"hook: expected it to return a gradient of size {list(t._data.shape)}, got {list(result._data.shape)}"
-            )
+        node_hooks.check_fits(result, t, "hook")
         t = result
     for ref in hooks.retained:
         owner = ref()

@@ -12,6 +12,7 @@ from typing import Any
 
 from leafgrad import backends, modes
 from leafgrad.autograd import engine
+from leafgrad.autograd.context import FunctionNode
 from leafgrad.errors import TraceError
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.node import FREED, GraphNode, Leaf, TensorBase
@@ -162,7 +163,7 @@ class Explain:
         if view is not None and view.detached:
             return [f"{head}since it comes from detach().", "Use the tensor itself where gradients shall flow."]
         return [
-            f"{head}as data, what detach(), .data and no_grad() give, and what is made of such tensors.",
+            f"{head}since it is plain data, or comes from detach(), .data or no_grad(), or was made of such tensors.",
             f"{remedy} Under explain.record() the line that made it is noted.",
         ]
 
@@ -192,6 +193,11 @@ class Explain:
         """A result of an operation."""
         by = f"this {described(t)} is no leaf: {node.name()} made it"
         if not t.retains_grad:
+            if lost(node):
+                return [
+                    f".grad is None: {by} of a leaf that no variable holds.",
+                    "If this is what you train, make it the leaf: t = t.detach().requires_grad_().",
+                ]
             freed = "; a backward pass has freed the graph there" if is_freed(node) else ""
             return [
                 f".grad is None: {by}, so backward() passes its gradient on and keeps none{freed}.",
@@ -214,6 +220,9 @@ class Explain:
                     "The loss leads to it, and its graph is freed: backward(inputs=...) or autograd.grad() went by, "
                     "or .grad was set to None."
                 )
+            for own in order:
+                if isinstance(own, FunctionNode) and node in engine.reachable([own]):
+                    return f"The loss leads to it by {own.name()}: call backward(), which shall not return None for it."
             return "The loss leads to it: call backward() on that loss."
         return f"No path leads from the loss to it. {self._break(t, loss)}".rstrip()
 
@@ -227,7 +236,10 @@ class Explain:
                 return f"It is cut at {cut.where or 'a line that is not known'}: {self._cut(cut)}."
         for node in engine.reachable([loss._node]) if loss._node is not None else ():
             if any(shares_memory(s, t) for s in saved_by(node)):
-                return f"{node.name()} read its values as a constant: of detach(), .data, or under no_grad()."
+                return (
+                    f"{node.name()} read its values as a constant: before requires_grad_(), of "
+                    "detach() or .data, or under no_grad()."
+                )
         if start is not None and end is not None:
             return "Nothing that was recorded leads from the one to the other: does the loss use it?"
         return (
@@ -290,7 +302,9 @@ def size_of(data: Tensor) -> str:
     backend = backends.backend_of(data._data)
     array = abs(backend.to_host(data._data).astype("float64"))
     if array.max() != array.max():
-        return "with nan in it"
+        return "with nan in it; autograd.set_detect_anomaly(True) names the line that it comes from"
+    if array.max() == float("inf"):
+        return "with inf in it"
     return "all zeros" if not array.max() else f"at most {array.max():.3g} in size"
 
 
@@ -306,6 +320,11 @@ def times(n: int) -> str:
 def is_freed(node: Any) -> bool:
     """Whether a backward pass has taken what the node had saved."""
     return getattr(getattr(node, "source", node), "saved", None) is FREED
+
+
+def lost(node: GraphNode) -> bool:
+    """Whether the node made something of nothing but leaves that are gone: ``randn(3, requires_grad=True) * 0.1``."""
+    return all(edge is None or (isinstance(edge, Leaf) and edge.owner() is None) for edge in node.edges)
 
 
 def saved_by(node: Any) -> Iterable[Any]:

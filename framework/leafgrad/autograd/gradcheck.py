@@ -169,6 +169,8 @@ def check_inputs(point: tuple[Any, ...]) -> None:
 def as_reals(func: Function, point: tuple[Any, ...]) -> tuple[Function, tuple[Any, ...]]:
     """``func`` of pairs of real numbers in place of complex ones, and the same inputs so; both as they are if real."""
     outputs = as_tuple(func(*point))
+    if not any(isinstance(o, Tensor) for o in outputs):
+        raise TypeError(f"gradcheck: func: expected it to return tensors, got {type(outputs[0]).__name__}")
     complexes = [isinstance(x, Tensor) and x.requires_grad and x.dtype.is_complex for x in point]
     if not any(complexes) and not any(isinstance(o, Tensor) and o.dtype.is_complex for o in outputs):
         return func, point
@@ -237,7 +239,8 @@ class Check:
 
     def run(self, backward: bool, forward_mode: bool, fast: bool) -> None:
         outputs = as_tuple(self.func(*self.point))
-        self.floating = [j for j, o in enumerate(outputs) if isinstance(o, Tensor) and o.dtype.is_differentiable]
+        floating = [j for j, o in enumerate(outputs) if isinstance(o, Tensor) and o.dtype.is_differentiable]
+        self.floating = [j for j in floating if outputs[j].requires_grad] or floating  # without any, they shall be flat
         for i in self.tracked:
             compare = self.compare_directions if fast else self.compare_jacobians
             compare(i, outputs, backward, forward_mode)

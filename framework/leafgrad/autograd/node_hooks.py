@@ -69,8 +69,18 @@ def taken(t: Any, recorded: bool) -> Any:
     return t if recorded or t is None else dispatch.separate(dispatch.raw(t))
 
 
+def check_fits(new: Any, old: Any, what: str) -> None:
+    """An error if a hook's gradient is of another size or dtype than the one in whose place it is."""
+    for name, had, got in (
+        ("size", list(old._data.shape), list(new._data.shape)),
+        ("type", str(old.dtype), str(new.dtype)),
+    ):
+        if had != got:
+            raise RuntimeError(f"{what} has changed the {name} of value: expected a gradient of {had}, got {got}")
+
+
 def replaced_gradients(new: Any, before: Gradients, what: str) -> Gradients:
-    """What a hook returned in place of ``before``: nothing, or as many gradients of the same shapes."""
+    """What a hook returned in place of ``before``: nothing, or as many gradients that fit."""
     if new is None:
         return before
     new = tuple(new) if isinstance(new, (tuple, list)) else (new,)
@@ -81,8 +91,6 @@ def replaced_gradients(new: Any, before: Gradients, what: str) -> Gradients:
     for old, g in zip(before, new, strict=True):
         if g is not None and not isinstance(g, TensorBase):
             raise TypeError(f"{what}: expected it to return Tensors or None, got {type(g).__name__}")
-        if g is not None and old is not None and tuple(g._data.shape) != tuple(old._data.shape):
-            raise RuntimeError(
-                f"{what} has changed the size of value: expected {list(old._data.shape)}, got {list(g._data.shape)}"
-            )
+        if g is not None and old is not None:
+            check_fits(g, old, what)
     return new

@@ -26,7 +26,7 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM) -> None:
 
 
 def broadcast(tensor: Tensor, src: int = 0) -> None:
-    """Put the tensor of process ``src`` into ``tensor``. Raises: as `all_reduce`."""
+    """Put the tensor of process ``src`` into ``tensor``. Raises: as ``all_reduce``."""
     with modes.no_grad():
         functional.check_group(tensor, "tensor", "broadcast")
         tensor.copy_(functional.broadcast(tensor, src))
@@ -35,7 +35,7 @@ def broadcast(tensor: Tensor, src: int = 0) -> None:
 def all_gather(tensor_list: list[Tensor], tensor: Tensor) -> None:
     """Put process i's ``tensor`` into ``tensor_list[i]``.
 
-    Raises: as `all_reduce`; ValueError: a list of other length, or of tensors of other shape or dtype.
+    Raises: as ``all_reduce``; ValueError: a list of other length, or of tensors of other shape or dtype.
     """
     functional.check_group(tensor, "tensor", "all_gather")
     if len(tensor_list) != world().size:
@@ -67,7 +67,7 @@ def most(number: int) -> int:
 def all_gather_object(object_list: list[Any], obj: Any) -> None:
     """Put process i's ``obj``, anything that can be pickled, into ``object_list[i]``.
 
-    Raises: as `all_reduce`; ValueError: a list of other length.
+    Raises: as ``all_reduce``; ValueError: a list of other length.
     """
     group = world()
     if len(object_list) != group.size:
@@ -77,7 +77,7 @@ def all_gather_object(object_list: list[Any], obj: Any) -> None:
 
 
 def broadcast_object_list(object_list: list[Any], src: int = 0) -> None:
-    """Replace the objects by those of process ``src``. Raises: as `all_reduce`."""
+    """Replace the objects by those of process ``src``. Raises: as ``all_reduce``."""
     group = world()
     functional.checked_rank(src)
     group.agree(f"broadcast_object_list(from rank {src})")
@@ -92,7 +92,7 @@ def broadcast_parameters(tensors: Iterable[Tensor], src: int = 0) -> None:
         tensors: as ``module.parameters()`` or ``module.state_dict().values()``, in one order everywhere.
         src: whose values.
 
-    Raises: as `all_reduce`.
+    Raises: as ``all_reduce``.
     """
     tensors = list(tensors)
     for i, t in enumerate(tensors):

@@ -38,13 +38,16 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM) -> Tensor:
 
 
 def broadcast(tensor: Tensor, src: int = 0) -> Tensor:
-    """The tensor of process ``src``. (...) -> (...). Raises: as `all_reduce`; ValueError: no process has this rank."""
+    """The tensor of process ``src``. (...) -> (...)
+
+    Raises: as ``all_reduce``; ValueError: no process has this rank.
+    """
     check_group(tensor, "tensor", "broadcast")
     return ops.from_rank(tensor, src=checked_rank(src))
 
 
 def all_gather(tensor: Tensor) -> Tensor:
-    """The tensors of all processes, stacked. (...) -> (processes, ...). Raises: as `all_reduce`."""
+    """The tensors of all processes, stacked. (...) -> (processes, ...). Raises: as ``all_reduce``."""
     check_group(tensor, "tensor", "all_gather")
     return ops.all_stacked(tensor)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
 from leafgrad import forks, modes
-from leafgrad.distributions.constraints import Constraint
+from leafgrad.distributions.constraints import Constraint, is_dependent
 from leafgrad.dtypes import get_default_dtype
 from leafgrad.ops.refuse import refuse
 from leafgrad.tensor.creation import full
@@ -57,7 +57,7 @@ class Distribution:
         if self._validate_args:
             for name, constraint in self._constraints().items():
                 value = vars(self).get(name)
-                if value is not None:
+                if value is not None and not is_dependent(constraint):
                     self._check_parameter(name, value, constraint)
 
     @staticmethod

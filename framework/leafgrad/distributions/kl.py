@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from leafgrad import modes
@@ -25,8 +25,10 @@ from leafgrad.distributions.uniform import Uniform
 from leafgrad.distributions.wishart import Wishart
 from leafgrad.ops.exponential import xlogy
 from leafgrad.ops.gamma import log_gamma, psi
+from leafgrad.tensor.creation import full
 from leafgrad.tensor.linalg import solve_triangular
 from leafgrad.tensor.pointwise import where
+from leafgrad.tensor.shapes import broadcast_shapes
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["kl_divergence", "register_kl"]
@@ -88,18 +90,6 @@ def _log_normal_log_normal(p: LogNormal, q: LogNormal) -> Tensor:
 def _uniform_uniform(p: Uniform, q: Uniform) -> Tensor:
     out = ((q.high - q.low) / (p.high - p.low)).log()
     return where((q.low > p.low) | (q.high < p.high), math.inf, out)
-
-
-@register_kl(Uniform, Normal)
-def _uniform_normal(p: Uniform, q: Normal) -> Tensor:
-    width = p.high - p.low
-    spread = (width**2 / 12 + ((p.high + p.low) / 2 - q.loc) ** 2) / q.scale**2
-    return (spread + math.log(2 * math.pi)) * 0.5 + q.scale.log() - width.log()
-
-
-@register_kl(Normal, Uniform)
-def _normal_uniform(p: Normal, q: Uniform) -> Tensor:
-    return (p.loc + q.low) * 0 + math.inf
 
 
 @register_kl(Exponential, Exponential)
@@ -264,3 +254,128 @@ def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tens
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise NotImplementedError("KL of two TransformedDistributions needs the same transforms")
     return sum_last(kl_divergence(p.base_dist, q.base_dist), len(p.event_shape) - len(p.base_dist.event_shape))
+
+
+# ---- of two kinds ---------------------------------------------------------------------------------------------------
+# KL(p || q) = -entropy of p - mean of log q over p, and infinite where p can be outside of q's support.
+
+LINE = (Gumbel, Laplace, Normal)
+BOUNDS: dict[type, Callable[[Any], tuple[Any, Any]]] = {
+    Beta: lambda d: (0.0, 1.0),
+    ContinuousBernoulli: lambda d: (0.0, 1.0),
+    Exponential: lambda d: (0.0, math.inf),
+    Gamma: lambda d: (0.0, math.inf),
+    Pareto: lambda d: (d.scale, math.inf),
+    Uniform: lambda d: (d.low, d.high),
+    **dict.fromkeys(LINE, lambda d: (-math.inf, math.inf)),
+}
+"""Type -> where its support begins and ends."""
+
+
+def mean_log_between(low: Any, high: Any) -> Any:
+    """The mean of log x over x uniform in [low, high), which is not negative."""
+    return (xlogy(high, high) - xlogy(low, low)) / (high - low) - 1
+
+
+MEAN_LOG: dict[type, Callable[[Any], Any]] = {
+    Beta: lambda p: psi(p.concentration1) - psi(p.concentration1 + p.concentration0),
+    Exponential: lambda p: -EULER - p.rate.log(),
+    Gamma: lambda p: psi(p.concentration) - p.rate.log(),
+    Pareto: lambda p: p.scale.log() + 1 / p.alpha,
+    Uniform: lambda p: mean_log_between(p.low, p.high),
+}
+"""Type -> the mean of log x."""
+
+MEAN_EXP: dict[type, Callable[[Any, Any], Any]] = {
+    Exponential: lambda p, t: p.rate / (p.rate + t),
+    Gamma: lambda p, t: (1 + t / p.rate) ** -p.concentration,
+    Normal: lambda p, t: ((p.scale * t) ** 2 / 2 - p.loc * t).exp(),
+    Uniform: lambda p, t: ((-p.low * t).exp() - (-p.high * t).exp()) / (p.high - p.low) / t,
+}
+"""Type -> the mean of exp(-t x)."""
+
+
+def _under_normal(p: Any, q: Normal) -> Any:
+    spread = (p.variance + (p.mean - q.loc) ** 2) / q.scale**2
+    return -(spread + math.log(2 * math.pi)) * 0.5 - q.scale.log()
+
+
+def _under_gamma(p: Any, q: Gamma) -> Any:
+    a, r = q.concentration, q.rate
+    return a * r.log() - log_gamma(a) + (a - 1) * MEAN_LOG[kind_of(p)](p) - r * p.mean
+
+
+def _under_beta(p: Uniform, q: Beta) -> Any:
+    one, zero = q.concentration1, q.concentration0
+    logs = (one - 1) * mean_log_between(p.low, p.high) + (zero - 1) * mean_log_between(1 - p.high, 1 - p.low)
+    return logs - log_beta(one, zero)
+
+
+def _under_pareto(p: Uniform, q: Pareto) -> Any:
+    return q.alpha.log() + q.alpha * q.scale.log() - (q.alpha + 1) * MEAN_LOG[Uniform](p)
+
+
+def _under_gumbel(p: Any, q: Gumbel) -> Any:
+    t = 1 / q.scale
+    return (q.loc - p.mean) * t - (q.loc * t).exp() * MEAN_EXP[kind_of(p)](p, t) - q.scale.log()
+
+
+def _under_laplace(p: Normal, q: Laplace) -> Any:
+    d = (p.loc - q.loc) / p.scale
+    distance = p.scale * (math.sqrt(2 / math.pi) * (-d * d / 2).exp() + d * (d * math.sqrt(0.5)).erf())
+    return -distance / q.scale - (2 * q.scale).log()
+
+
+def kind_of(p: Distribution) -> type:
+    """The type with a row in the tables that ``p`` is of."""
+    return next(kind for kind in type(p).__mro__ if kind in BOUNDS)
+
+
+POSITIVE, UNIT = (Exponential, Gamma), (Beta, ContinuousBernoulli)
+MEAN_LOG_DENSITY: dict[type, tuple[Callable[[Any, Any], Any], Sequence[type]]] = {
+    Normal: (_under_normal, (*UNIT, *POSITIVE, Gumbel, Laplace, Pareto, Uniform)),
+    Exponential: (lambda p, q: q.rate.log() - q.rate * p.mean, (*UNIT, Gamma, Pareto, Uniform)),
+    Gamma: (_under_gamma, (Beta, Exponential, Pareto, Uniform)),
+    Beta: (_under_beta, (Uniform,)),
+    ContinuousBernoulli: (
+        lambda p, q: p.mean * q.logits + (-q.probs).log1p() + q._log_norm(), (Beta, Uniform),
+    ),
+    Uniform: (lambda p, q: -(q.high - q.low).log(), UNIT),
+    Pareto: (_under_pareto, (Uniform,)),
+    Gumbel: (_under_gumbel, tuple(MEAN_EXP)),
+    Laplace: (_under_laplace, (Normal,)),
+}  # fmt: skip
+"""Type of q -> the mean of its log density over p, and the types of p for which there is one."""
+
+
+def _infinite(p: Distribution, q: Distribution) -> Tensor:
+    return full(broadcast_shapes(p.batch_shape, q.batch_shape), math.inf, dtype=p.mean.dtype, device=p.mean.device)
+
+
+def _mixed(p: Any, q: Any) -> Tensor:
+    (low, high), (least, most) = BOUNDS[kind_of(p)](p), BOUNDS[kind_of(q)](q)
+    outside = (low < least) | (high > most)
+    out: Tensor = -p.entropy() - MEAN_LOG_DENSITY[kind_of(q)][0](p, q)
+    return where(outside, math.inf, out) if isinstance(outside, Tensor) else out
+
+
+for _q, (_, _ps) in MEAN_LOG_DENSITY.items():
+    for _p in _ps:
+        register_kl(_p, _q)(_mixed)
+for _q, _ps in {
+    Beta: (*POSITIVE, *LINE, Pareto),
+    ContinuousBernoulli: (*POSITIVE, *LINE, Pareto),
+    Exponential: LINE,
+    Gamma: LINE,
+    Pareto: (*UNIT, *POSITIVE, *LINE),
+    Uniform: (*POSITIVE, *LINE, Pareto),
+    Bernoulli: (Poisson,),
+    Binomial: (Poisson,),
+}.items():
+    for _p in _ps:
+        register_kl(_p, _q)(_infinite)
+
+
+@register_kl(Bernoulli, Poisson)
+def _bernoulli_poisson(p: Bernoulli, q: Poisson) -> Tensor:
+    return -p.entropy() - xlogy(p.probs, q.rate) + q.rate

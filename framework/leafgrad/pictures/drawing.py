@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 
 from leafgrad.pictures.layout import Point, lay_out
@@ -101,8 +102,7 @@ class Drawing:
         lines = ["digraph {", '  graph [rankdir=TB, ranksep=0.35, nodesep=0.25, fontname="monospace", fontsize=10]']
         lines.append('  node [shape=box, style="filled,rounded", fontname="monospace", fontsize=10, height=0.2]')
         lines.append('  edge [color="#868e96", arrowsize=0.6]')
-        if self.title:
-            lines.append(f"  graph [label={quoted(self.title)}, labelloc=t]")
+        lines.append(f"  graph [label=<{caption(self)}>, labelloc=b, labeljust=l]")
         for i, box in enumerate(self.boxes):
             fill, border = box.look
             style = ', style="filled,rounded,dashed"' if box.freed else ""
@@ -112,6 +112,11 @@ class Drawing:
             )
         lines += [f"  n{a} -> n{b}" for a, b in self.edges]
         return "\n".join([*lines, "}"]) + "\n"
+
+    @property
+    def legend(self) -> list[tuple[str, str, str]]:
+        """The colour, its border and the meaning of each kind of box that there is."""
+        return [look for kind, look in KINDS.items() if any(kind in box.kinds for box in self.boxes)]
 
     def save(self, path: str | Path) -> None:
         """Write it to a file: SVG, the source for Graphviz, or text, by the name's ending.
@@ -134,6 +139,16 @@ class Drawing:
 def quoted(text: str) -> str:
     """Text as Graphviz reads it."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def caption(drawing: Drawing) -> str:
+    """The title and the legend, as Graphviz reads a table."""
+    rows = [f'<tr><td colspan="2" align="left">{escape(drawing.title)}</td></tr>'] * bool(drawing.title)
+    for fill, border, text in drawing.legend:
+        rows.append(
+            f'<tr><td border="1" width="14" bgcolor="{fill}" color="{border}"></td><td align="left">{text}</td></tr>'
+        )
+    return f'<table border="0">{"".join(rows)}</table>' if rows else ""
 
 
 def by_graphviz(source: str) -> str:
@@ -183,15 +198,14 @@ def tree(drawing: Drawing) -> Iterable[str]:
 
 def drawn(drawing: Drawing) -> str:
     """The picture, laid out here."""
-    from html import escape
-
     at, paths = lay_out([box.size for box in drawing.boxes], drawing.edges)
     margin, top = 12.0, 30.0 if drawing.title else 12.0
-    kinds = [kind for kind in KINDS if any(kind in box.kinds for box in drawing.boxes)]
+    legend = drawing.legend
     right = max((x + box.size[0] / 2 for (x, _), box in zip(at, drawing.boxes, strict=True)), default=0.0)
     low = max((y + box.size[1] / 2 for (_, y), box in zip(at, drawing.boxes, strict=True)), default=0.0)
-    legend = [(KINDS[kind][2], kind) for kind in kinds]
-    right = max(right, len(drawing.title) * CHARACTER, max(len(text) for text, _ in legend) * 6.2 + 20 if legend else 0)
+    right = max(
+        right, len(drawing.title) * CHARACTER, max(len(text) for *_, text in legend) * 6.2 + 20 if legend else 0
+    )
     height = top + low + margin + 16 * len(legend) + 8
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{right + 2 * margin:.0f}" height="{height:.0f}" '
@@ -219,8 +233,7 @@ def drawn(drawing: Drawing) -> str:
             down = up + INSIDE / 2 + LINE * (i + 0.77)
             out.append(f'<text x="{x + margin:.1f}" y="{down:.1f}" text-anchor="middle">{escape(line)}</text>')
         out.append("</g>")
-    for i, (text, kind) in enumerate(legend):
-        fill, border, _ = KINDS[kind]
+    for i, (fill, border, text) in enumerate(legend):
         down = top + low + margin + 16 * i
         out.append(f'<rect x="{margin}" y="{down:.1f}" width="12" height="10" rx="2" fill="{fill}" stroke="{border}"/>')
         out.append(f'<text x="{margin + 18}" y="{down + 9:.1f}" font-size="10" fill="#495057">{escape(text)}</text>')

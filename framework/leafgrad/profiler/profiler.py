@@ -62,6 +62,9 @@ class ProfilerAction(Enum):
     NONE, WARMUP, RECORD, RECORD_AND_SAVE = range(4)
 
 
+RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+
+
 def supported_activities() -> set[ProfilerActivity]:
     """The CPU."""
     return {ProfilerActivity.CPU}
@@ -75,11 +78,23 @@ def kineto_available() -> bool:
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0
 ) -> Callable[[int], ProfilerAction]:
-    """Which steps to record: after ``skip_first``, cycles of ``wait`` and ``warmup`` unrecorded and ``active`` recorded
-    ones, ``repeat`` times, or without end if that is 0.
+    """Which steps to record: cycles of unrecorded and recorded ones. For ``profile``.
+
+    Args:
+        wait, warmup: so many steps of a cycle are not recorded.
+        active: so many after them are.
+        repeat: the number of cycles; 0 for no end.
+        skip_first: so many steps come before the first cycle.
+
+    Raises:
+        AssertionError: a number is negative, or ``active`` is 0.
     """
-    if wait < 0 or warmup < 0 or active <= 0 or repeat < 0 or skip_first < 0:
-        raise AssertionError("Invalid profiler schedule arguments")
+    numbers = {"wait": wait, "warmup": warmup, "active": active, "repeat": repeat, "skip_first": skip_first}
+    for name, number in numbers.items():
+        if number < (least := int(name == "active")):
+            raise AssertionError(
+                f"Invalid profiler schedule arguments: {name}: expected at least {least}, got {number}"
+            )
 
     def action(step: int) -> ProfilerAction:
         step -= skip_first
@@ -104,7 +119,8 @@ class Event:
         name: of the op, node, function or part. kind: which of these it is.
         begin: in seconds since the profiler was imported. seconds: how long it took.
         inside: how many of these seconds belong to events within it.
-        bytes: memory of its results, without views; 0 unless ``profile_memory``.
+        bytes: memory of what was made while it ran, without views; 0 unless ``profile_memory``.
+        bytes_inside: how many of these bytes events within it have made.
         shapes: of the tensors that it was given, if ``record_shapes``. line: of source, if ``with_stack``.
         thread: the number of its thread.
     """
@@ -115,6 +131,7 @@ class Event:
     seconds: float = 0.0
     inside: float = 0.0
     bytes: int = 0
+    bytes_inside: int = 0
     shapes: tuple[tuple[int, ...], ...] = ()
     line: str = ""
     thread: int = field(default_factory=threading.get_ident)
@@ -129,6 +146,7 @@ class FunctionEventAvg:
     cpu_time_total: float = 0.0
     self_cpu_time_total: float = 0.0
     cpu_memory_usage: int = 0
+    self_cpu_memory_usage: int = 0
     input_shapes: tuple[tuple[int, ...], ...] = ()
 
     @property
@@ -141,42 +159,61 @@ class EventList(list[FunctionEventAvg]):
     """What was recorded, by name."""
 
     def table(self, sort_by: str | None = None, row_limit: int = 100, **_: Any) -> str:
-        """As text, the largest first.
+        """As text, the largest first. What is "self" is without what ran inside.
 
         Args:
             sort_by: an attribute of the rows: "cpu_time_total", which is the default, "self_cpu_time_total",
-                "cpu_time", "count" or "cpu_memory_usage". row_limit: so many rows; -1 for all.
+                "cpu_time", "count", "cpu_memory_usage" or "self_cpu_memory_usage".
+            row_limit: so many rows; -1 for all.
 
         Raises:
             ValueError: rows have no such attribute.
         """
         name = sort_by or "cpu_time_total"
-        known = ("cpu_time_total", "self_cpu_time_total", "cpu_time", "count", "cpu_memory_usage")
-        if name not in known:
-            raise ValueError(f"table: sort_by: expected one of {', '.join(known)}, got {sort_by!r}")
+        if name not in SORTED_BY:
+            raise ValueError(f"table: sort_by: expected one of {', '.join(SORTED_BY)}, got {sort_by!r}")
         rows = sorted(self, key=lambda e: -getattr(e, name))[: None if row_limit < 0 else row_limit]
-        total = sum(e.self_cpu_time_total for e in self) or 1.0
-        memory = any(e.cpu_memory_usage for e in self)
-        head = ["Name", "Self CPU %", "Self CPU", "CPU total", "CPU time avg", *["CPU Mem"] * memory, "# of Calls"]
-        shapes = any(e.input_shapes for e in self)
-        cells = [head + ["Input Shapes"] * shapes]
-        for e in rows:
-            times = [f"{t:.1f}us" for t in (e.self_cpu_time_total, e.cpu_time_total, e.cpu_time)]
-            line = [e.key, f"{100 * e.self_cpu_time_total / total:.1f}%", *times]
-            line += [in_bytes(e.cpu_memory_usage)] * memory + [f"{e.count}"]
-            cells.append(line + [" ".join(map(str, e.input_shapes))] * shapes)
-        wide = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+        total = sum(e.self_cpu_time_total for e in self)
+        columns: dict[str, Callable[[FunctionEventAvg], str]] = {
+            "Name": lambda e: e.key,
+            "Self CPU %": lambda e: f"{100 * e.self_cpu_time_total / (total or 1.0):.1f}%",
+            "Self CPU": lambda e: in_seconds(e.self_cpu_time_total),
+            "CPU total %": lambda e: f"{100 * e.cpu_time_total / (total or 1.0):.1f}%",
+            "CPU total": lambda e: in_seconds(e.cpu_time_total),
+            "CPU time avg": lambda e: in_seconds(e.cpu_time),
+        }
+        if any(e.cpu_memory_usage for e in self):
+            columns["CPU Mem"] = lambda e: in_bytes(e.cpu_memory_usage)
+            columns["Self CPU Mem"] = lambda e: in_bytes(e.self_cpu_memory_usage)
+        columns["# of Calls"] = lambda e: str(e.count)
+        if any(e.input_shapes for e in self):
+            columns["Input Shapes"] = lambda e: " ".join(map(str, e.input_shapes))
+        cells = [list(columns), *([cell(e) for cell in columns.values()] for e in rows)]
+        wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(cell.rjust(w) for cell, w in zip(row, wide, strict=True)) for row in cells]
         rule = "-" * len(lines[0])
-        return "\n".join([lines[0], rule, *lines[1:], rule, f"Self CPU time total: {total:.1f}us"]) + "\n"
+        return "\n".join([lines[0], rule, *lines[1:], rule, f"Self CPU time total: {in_seconds(total)}"]) + "\n"
+
+
+SORTED_BY = (
+    "cpu_time_total", "self_cpu_time_total", "cpu_time", "count", "cpu_memory_usage", "self_cpu_memory_usage",
+)  # fmt: skip
+
+
+def in_seconds(micro: float) -> str:
+    """``1.500ms`` and so on."""
+    for unit, size in (("s", 1e6), ("ms", 1e3)):
+        if micro >= size:
+            return f"{micro / size:.3f}{unit}"
+    return f"{micro:.3f}us"
 
 
 def in_bytes(count: int) -> str:
-    """``1.50 Kb`` and so on."""
-    for unit, size in (("Gb", 1 << 30), ("Mb", 1 << 20), ("Kb", 1 << 10)):
+    """``1.50 KB`` and so on."""
+    for unit, size in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
         if count >= size:
             return f"{count / size:.2f} {unit}"
-    return f"{count} b"
+    return f"{count} B"
 
 
 class profile:
@@ -184,8 +221,8 @@ class profile:
 
     Args:
         activities, with_flops, with_modules: accepted; there is nothing more to record.
-        schedule: which steps are recorded; by default all.
-        on_trace_ready: called with the profile whenever a cycle of the schedule ends, or at the end.
+        schedule: which steps are recorded; by default all. Each cycle begins with nothing, and its steps are rows.
+        on_trace_ready: called with the profile whenever a cycle of the schedule ends, and at the end.
         record_shapes: note the shapes of the tensors that operations were given.
         profile_memory: note the bytes of what operations make.
         with_stack: note the line of source of each operation.
@@ -204,31 +241,51 @@ class profile:
     ) -> None:
         self.step_num = 0
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
-        self._schedule = schedule or (lambda step: ProfilerAction.RECORD)
+        self._schedule = schedule
+        self._step: Event | None = None
         self._on_trace_ready = on_trace_ready
         self._events: list[Event] = []
         self._open: dict[int, list[Event]] = {}  # by thread, those that have not ended
         self._watching = modes.watching(self._watch)
+
+    @property
+    def _action(self) -> ProfilerAction:
+        return ProfilerAction.RECORD if self._schedule is None else self._schedule(self.step_num)
 
     def start(self) -> None:
         """Begin."""
         _running.append(self)
         self._watching = modes.watching(self._watch)
         self._watching.__enter__()
+        self._begin_step()
 
     def stop(self) -> None:
         """End."""
         self._watching.__exit__()
         _running.remove(self)
-        if self._on_trace_ready is not None and self._schedule(self.step_num) is ProfilerAction.RECORD:
+        self._end_step()
+        if self._action in RECORDING and self._on_trace_ready is not None:
             self._on_trace_ready(self)
 
     def step(self) -> None:
         """The next step of a schedule begins."""
-        ended = self._schedule(self.step_num)
+        ended = self._action
+        self._end_step()
         self.step_num += 1
         if ended is ProfilerAction.RECORD_AND_SAVE and self._on_trace_ready is not None:
             self._on_trace_ready(self)
+        if ended is not ProfilerAction.RECORD and self._action in RECORDING:
+            self._events = []  # of the cycle before
+        self._begin_step()
+
+    def _begin_step(self) -> None:
+        if self._schedule is not None:
+            self._step = self.begin(f"ProfilerStep#{self.step_num}", "part")
+
+    def _end_step(self) -> None:
+        if self._step is not None:
+            self.end(self._step)
+        self._step = None
 
     def __enter__(self) -> profile:
         self.start()
@@ -248,30 +305,31 @@ class profile:
             event.shapes = tuple([tuple(a._data.shape) for a in args if isinstance(a, TensorBase)])
         if self.with_stack:
             event.line = messages.user_line()
+        result = None
         try:
             result = run()
         finally:
-            self.end(event)
-        if self.profile_memory:
-            event.bytes = memory_of(result)
+            self.end(event, memory_of(result) if self.profile_memory else 0)
         return result
 
     def begin(self, name: str, kind: str) -> Event | None:
         """Something begins; None if this step is not recorded."""
-        if self._schedule(self.step_num) not in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE):
+        if self._action not in RECORDING:
             return None
         event = Event(name, kind, perf_counter() - _START)
         self._open.setdefault(event.thread, []).append(event)
         return event
 
-    def end(self, event: Event) -> None:
-        """It has ended."""
+    def end(self, event: Event, made: int = 0) -> None:
+        """It has ended, and has made something of so many bytes, which something within it may have made."""
+        event.bytes = max(made, event.bytes_inside)
         event.seconds = perf_counter() - _START - event.begin
         stack = self._open[event.thread]
         while stack.pop() is not event:  # what an exception left open
             pass
         if stack:
             stack[-1].inside += event.seconds
+            stack[-1].bytes_inside += event.bytes
         self._events.append(event)
 
     # ---- results ------------------------------------------------------------------------------------------------
@@ -285,11 +343,13 @@ class profile:
         found: dict[Any, FunctionEventAvg] = {}
         for e in self._events:
             shapes = e.shapes if group_by_input_shape else ()
-            row = found.setdefault((e.name, shapes), FunctionEventAvg(e.name, input_shapes=shapes))
+            name = "ProfilerStep*" if e.name.startswith("ProfilerStep#") else e.name
+            row = found.setdefault((name, shapes), FunctionEventAvg(name, input_shapes=shapes))
             row.count += 1
             row.cpu_time_total += e.seconds * 1e6
             row.self_cpu_time_total += (e.seconds - e.inside) * 1e6
             row.cpu_memory_usage += e.bytes
+            row.self_cpu_memory_usage += e.bytes - e.bytes_inside
         return EventList(found.values())
 
     def export_chrome_trace(self, path: str | Path) -> None:
@@ -337,7 +397,13 @@ def memory_of(result: Any) -> int:
 def tensorboard_trace_handler(
     dir_name: str, worker_name: str | None = None, use_gzip: bool = False
 ) -> Callable[[profile], None]:
-    """For ``on_trace_ready``: writes a Chrome trace into a folder, under a name of its own."""
+    """For ``on_trace_ready``: writes a Chrome trace into a folder, under a name of its own.
+
+    Args:
+        dir_name: the folder.
+        worker_name: what the file's name begins with; by default that of the machine, and the number of the process.
+        use_gzip: False: traces are plain JSON.
+    """
     if use_gzip:
         raise NotImplementedError("tensorboard_trace_handler: use_gzip: traces are written as plain JSON; leave it out")
 

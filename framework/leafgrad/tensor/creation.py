@@ -95,6 +95,12 @@ def expect_within(low: int, high: int, target: dtypes.dtype, function: str) -> N
         )
 
 
+def last_whole(target: dtypes.dtype) -> int:
+    """The number up to which a dtype has all integers from 0 on."""
+    bits = {dtypes.float16: 11, dtypes.bfloat16: 8, dtypes.float32: 24, dtypes.float64: 53, dtypes.bool_: 1}
+    return int(2 ** bits.get(target, 8 * target.itemsize - target.is_signed)) - (not target.is_floating_point)
+
+
 def inferred(value: Any) -> dtypes.dtype:
     """The dtype of a tensor of a Python number."""
     if isinstance(value, bool):
@@ -254,7 +260,13 @@ def full_like(
 
 @public(only="leafgrad", out="flat")
 def arange(
-    start: Any, end: Any = None, step: Any = 1, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
+    start: Any = None,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: DType = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """``start``, ``start + step``, … below ``end`` (above it if ``step`` is negative); ``arange(end)`` starts at 0.
 
@@ -263,10 +275,11 @@ def arange(
 
     Raises:
         RuntimeError: ``step`` is zero, leads away from ``end``, or something is not finite.
-        ValueError: ``step`` is cut to zero.
+        ValueError: ``step`` is cut to zero. TypeError: there is no bound.
     """
     if end is None:
         start, end = 0, start
+    start = 0 if start is None else start
     start, end, step = (number(v, f"arange: {name}") for v, name in ((start, "start"), (end, "end"), (step, "step")))
     if not all(map(math.isfinite, (start, end, step))):
         raise RuntimeError(f"arange: expected finite bounds and step, got {start}, {end}, {step}")

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from leafgrad import dtypes
 from leafgrad.ops.node import TensorBase
 from leafgrad.ops.tracebacks import WRITTEN, deliberate, shorten
+from leafgrad.tensor import overrides
 from leafgrad.tensor.arguments import no_tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -63,21 +64,38 @@ class Door:
     def __init__(self, function: Callable[..., Any], bound: bool, name: str, into: Callable[..., Any] | None) -> None:
         self.function, self.bound, self.name, self.into = function, bound, name, into
         self.plain = known(function)
+        self.front: Callable[..., Any] = function
 
     def checked(self, /, *args: Any, **kwargs: Any) -> Any:
         """The function of arguments of which some may have other names, or be wrong."""
         try:
             return self.function(*args, **kwargs)
         except Exception as error:
-            meant = meant_by(inspect.unwrap(self.function), args, kwargs) if kwargs else None
-            meant = meant or old_form(inspect.unwrap(self.function), args, kwargs, self.bound)
-            wrong = None if meant else self.blame(error, args, kwargs)
-            if wrong is None and meant is None:
+            others = overrides.overriding((*args, *kwargs.values()))
+            meant = None if others else self.meant(args, kwargs)
+            wrong = None if others or meant else self.blame(error, args, kwargs)
+            if not others and wrong is None and meant is None:
                 shorten(error)
                 raise
+        if others:
+            return overrides.ask(self.front, others, args, kwargs)
         if meant is not None:
             return self.function(*meant[0], **meant[1])
         raise typing.cast(Exception, wrong)
+
+    def meant(self, args: Arguments, kwargs: dict[str, Any]) -> Bound | None:
+        """The call under the function's own names, if that is another."""
+        function = inspect.unwrap(self.function)
+        return (meant_by(function, args, kwargs) if kwargs else None) or old_form(function, args, kwargs, self.bound)
+
+    def elsewhere(self, others: list[Any], args: Arguments, kwargs: dict[str, Any]) -> Any:
+        """What the classes of some arguments answer, as ``overrides.ask``; positions are given by position."""
+        placed, named = list(args), dict(kwargs)
+        for name in self.plain.__code__.co_varnames[len(args) : self.plain.__code__.co_argcount]:
+            if name not in named:
+                break
+            placed.append(named.pop(name))
+        return overrides.ask(self.front, others, tuple(placed), named)
 
     def blame(self, error: Exception, args: Arguments, kwargs: dict[str, Any]) -> TypeError | None:
         """The error that says which argument is wrong, if that is why there is ``error``."""
@@ -151,10 +169,14 @@ def call({head}):
     try:
         return _function({call})
     except Exception as _error:
-        _wrong = _door.blame(_error, *_door.given({args}, {kwargs}, _kwargs))
-        if _wrong is None:
+        _args, _kwargs = _door.given({args}, {kwargs}, _kwargs)
+        _others = _overriding((*_args, *_kwargs.values()))
+        _wrong = None if _others else _door.blame(_error, _args, _kwargs)
+        if not _others and _wrong is None:
             _shorten(_error)
             raise
+    if _others:
+        return _door.elsewhere(_others, _args, _kwargs)
     raise _wrong
 """
 STUB, STUB_OUT = [
@@ -175,9 +197,10 @@ def door(
             out = kwargs.pop("out", None) if into else None
             return behind.checked(*args, **kwargs) if out is None else behind.written(out, args, kwargs)
 
-        return functools.update_wrapper(passing, function)
+        behind.front = functools.update_wrapper(passing, function)
+        return behind.front
     scope: dict[str, Any] = {"__name__": __name__, "MISSING": MISSING, "_door": behind, "_function": function}
-    scope["_shorten"] = shorten
+    scope["_shorten"], scope["_overriding"] = shorten, overrides.overriding
     made: Any = types.FunctionType(STUB_OUT if into else STUB, scope)
     made.__kwdefaults__ = {"out": None} if into else None
 
@@ -188,7 +211,8 @@ def door(
         return made(*args, **kwargs)
 
     scope["_begin"] = begin
-    return functools.update_wrapper(made, function)
+    behind.front = functools.update_wrapper(made, function)
+    return behind.front
 
 
 def known(function: Any) -> Any:

@@ -131,7 +131,8 @@ def _with_scaled(op: Any, input: Any, other: Any, alpha: float) -> Any:
     if kind is dtypes.bfloat16:  # rounded once
         x, y = (cast(t, dtypes.float32) if isinstance(t, Tensor) else t for t in (input, other))
         return cast(op(x, y * narrow.rounded(alpha)), kind)
-    return op(input, other * alpha)
+    y = cast(other, kind) * alpha if isinstance(other, Tensor) else other * alpha
+    return op(input, y if kind is not dtypes.bool_ else cast(y, kind) if isinstance(y, Tensor) else bool(y))
 
 
 @public(also="divide", out="cast", inplace=True)

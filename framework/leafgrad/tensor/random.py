@@ -12,7 +12,7 @@ from leafgrad.ops import dispatch, random as ops
 from leafgrad.ops.complex import view_as_complex
 from leafgrad.ops.refuse import refuse
 from leafgrad.tensor import arguments
-from leafgrad.tensor.creation import DType, expect_within, kind, sizes
+from leafgrad.tensor.creation import DType, expect_within, kind, last_whole, sizes
 from leafgrad.tensor.formats import preserved
 from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
@@ -286,10 +286,19 @@ def randperm(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """0, …, n - 1 in random order. (n,)"""
+    """0, …, n - 1 in random order. (n,)
+
+    Raises:
+        RuntimeError: n is negative, or ``dtype`` does not have all these numbers.
+    """
     if arguments.integer(n, "n", "randperm") < 0:
         raise RuntimeError(f"randperm: n must be non-negative, got {n}")
-    out = draw(ops.permutation, "randperm", generator, device, kind(dtype, dtypes.int64), count=n)
+    target = kind(dtype, dtypes.int64)
+    if n - 1 > last_whole(target):
+        raise RuntimeError(
+            f"randperm: n: expected at most {last_whole(target) + 1} in {target}, got {n}; pass a wider dtype"
+        )
+    out = draw(ops.permutation, "randperm", generator, device, target, count=n)
     return out._set_grad(requires_grad)
 
 

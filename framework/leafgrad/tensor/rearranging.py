@@ -128,12 +128,17 @@ attach("tile", lambda self, *dims: tile(self, arguments.shape(dims, "tile", "dim
 
 @public
 def repeat_interleave(
-    input: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None
+    input: Tensor, repeats: int | Tensor | None = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
     """Each slice along ``dim`` repeated ``repeats`` times (an int, or a tensor with one for each), in place.
 
-    Without ``dim`` of the flattened tensor. A tensor of repeats is read on the host.
+    Without ``dim`` of the flattened tensor. A tensor of repeats is read on the host. With ``input`` alone that is the
+    repeats, of 0, 1, 2, …
     """
+    if repeats is None:
+        if input.ndim != 1:
+            raise RuntimeError(f"repeat_interleave only accepts 1D vector as repeat, got {input.ndim} dimensions")
+        return repeat_interleave(copied(list(range(input.numel())), input.dtype, input.device), input, 0)
     if dim is None:
         return repeat_interleave(reshaped(input, (input.numel(),)), repeats, 0)
     d = arguments.one_dim(input, dim, "repeat_interleave")

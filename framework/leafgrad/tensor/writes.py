@@ -7,12 +7,11 @@ import numbers
 from collections.abc import Callable
 from typing import Any
 
-from leafgrad import dtypes
 from leafgrad.ops import create, dispatch, random as random_ops
 from leafgrad.ops.complex import view_as_real
 from leafgrad.ops.convert import to_device
 from leafgrad.tensor import arguments
-from leafgrad.tensor.creation import converted, expect_within, number
+from leafgrad.tensor.creation import converted, expect_within, last_whole, number
 from leafgrad.tensor.data import copied
 from leafgrad.tensor.inplace import check, update, write
 from leafgrad.tensor.public import public
@@ -66,11 +65,22 @@ def zero_(self: Tensor) -> Tensor:
 
 
 @public(only="Tensor")
-def fill_diagonal_(self: Tensor, fill_value: Any) -> Tensor:
-    """Write one number to the elements [i, i] of a matrix."""
-    if self.ndim != 2:
-        raise RuntimeError(f"fill_diagonal_: expected a matrix, got {self.ndim} dimensions")
-    fill_(diagonal(self), fill_value)
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Write one number to the elements [i, i] of a matrix, or [i, i, …] of a tensor of equal dimensions.
+
+    Args:
+        wrap: of a tall matrix, begin again one row below each time that the diagonal has come to the last column.
+    """
+    shape = tuple(self.shape)
+    if len(shape) < 2:
+        raise RuntimeError(f"fill_diagonal_: dimensions must larger than 1, got {len(shape)}")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError(f"fill_diagonal_: all dimensions of input must be of equal length, got {shape}")
+    for row in range(0, shape[0], shape[1] + 1) if wrap and len(shape) == 2 else [0]:
+        line = self[row:]
+        while line.ndim > 1:
+            line = diagonal(line)
+        fill_(line, fill_value)
     return self
 
 
@@ -134,17 +144,19 @@ def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generat
 
 
 @public(only="Tensor")
-def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:
+def random_(
+    self: Tensor, low: int | None = None, high: int | None = None, *, generator: Generator | None = None
+) -> Tensor:
     """Write integers uniform in [low, high); ``random_(high)`` starts at 0.
 
     Without bounds, up to the largest integer of the dtype (for floats: up to which all integers are exact).
     """
-    if high is None and low:
+    if high is None and low is not None:
         low, high = 0, low
+    low = low or 0
     kind = self.dtype
     if high is None:
-        bits = {dtypes.float16: 11, dtypes.bfloat16: 8, dtypes.float32: 24, dtypes.float64: 53, dtypes.bool_: 1}
-        high = 2 ** bits.get(kind, 8 * kind.itemsize - kind.is_signed) + kind.is_floating_point
+        high = last_whole(kind) + 1
     expect_within(low, high, kind, "random_")
     return _drawn(self, "random", random_ops.integers, generator, low=low, high=high)
 

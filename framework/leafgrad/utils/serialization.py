@@ -99,7 +99,9 @@ def save(obj: Any, f: Path | Writable) -> None:
             )
 
 
-def load(f: Path | Readable, map_location: Any = None, *, weights_only: bool = True, mmap: bool = False) -> Any:
+def load(
+    f: Path | Readable, map_location: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None
+) -> Any:
     """What ``save`` wrote to a file. A safetensors file of another program gives a dict of its tensors.
 
     Of files of ``torch.save`` it reads tensors, parameters, numbers, strings, paths, NumPy's arrays and scalars, what
@@ -110,7 +112,7 @@ def load(f: Path | Readable, map_location: Any = None, *, weights_only: bool = T
         f: the path, or a binary file, which is read from where it stands.
         map_location: the device on which to put the tensors: the CPU by default. Also a dict with the device for
             ``"cpu"``, or a function of each tensor and ``"cpu"`` that returns a tensor.
-        weights_only: an object is made only of leafgrad's own layers, and of classes that
+        weights_only: True, as by default: an object is made only of leafgrad's own layers, and of classes that
             ``leafgrad.serialization.add_safe_globals`` was given; with False, of each class of Modules whose module has
             been imported, too. Code is never read from a file.
         mmap: has no effect: files are read whole.
@@ -126,6 +128,8 @@ def load(f: Path | Readable, map_location: Any = None, *, weights_only: bool = T
         TypeError: the file object is not binary, or a tensor is of a dtype that leafgrad does not have.
         ImportError: the package safetensors is missing.
     """
+    if weights_only is None:
+        weights_only = True
     if not isinstance(weights_only, bool):
         raise TypeError(f"load: weights_only: expected a bool, got {type(weights_only).__name__}")
     named = functools.partial(trust.found, any_module=not weights_only)

@@ -16,7 +16,7 @@ import platform
 import struct
 import time
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Self
@@ -124,10 +124,10 @@ class SummaryWriter:
         Raises:
             ValueError: there are no elements, or one is nan or inf.
         """
-        numbers = sorted(map(float, flat(values)))
-        if not numbers:
+        numbers = as_tensor(values).detach().reshape(-1).to(dtypes.float64)
+        if not numbers.numel():
             raise ValueError(f"add_histogram({tag!r}): values: expected at least one element")
-        if numbers[0] != numbers[0] or not all(abs(n) < float("inf") for n in numbers):
+        if not numbers.isfinite().all():
             raise ValueError(f"add_histogram({tag!r}): values: found nan or inf, of which there is no histogram")
         self._summary(tag, bytes_field(5, histogram(numbers, bins if isinstance(bins, int) else 30)),
                       global_step, walltime)  # fmt: skip
@@ -193,8 +193,7 @@ class SummaryWriter:
         """A text, which TensorBoard reads as Markdown."""
         shape = bytes_field(2, bytes_field(2, number_field(1, 1)))
         tensor = number_field(1, 7) + shape + text_field(8, text_string)
-        plugin = bytes_field(9, bytes_field(1, text_field(1, "text")))
-        self._summary(f"{tag}/text_summary", plugin + bytes_field(8, tensor), global_step, walltime)
+        self._summary(f"{tag}/text_summary", of_plugin("text") + bytes_field(8, tensor), global_step, walltime)
 
     def add_graph(self, model: Any, input_to_model: Any = None, **_: Any) -> None:
         """The operations of a module, in boxes by the modules within it.
@@ -214,13 +213,33 @@ class SummaryWriter:
         self._write(bytes_field(4, graph_def(model, inputs)), None, None)
 
     def add_hparams(
-        self, hparam_dict: Mapping[str, Any], metric_dict: Mapping[str, Any], global_step: int | None = None, **_: Any
+        self,
+        hparam_dict: Mapping[str, Any],
+        metric_dict: Mapping[str, Any],
+        hparam_domain_discrete: Mapping[str, Sequence[Any]] | None = None,
+        run_name: str | None = None,
+        global_step: int | None = None,
     ) -> None:
-        """Settings of a run and what came of them: the settings as a table under "Text", the numbers as scalars."""
-        rows = [f"| {name} | {value} |" for name, value in hparam_dict.items()]
-        self.add_text("hparams", "\n".join(["| setting | value |", "| --- | --- |", *rows]), global_step)
-        for tag, value in metric_dict.items():
-            self.add_scalar(tag, value, global_step)
+        """Settings of a run and what came of them, which TensorBoard compares with those of other runs.
+
+        They are a run of their own, in a folder below.
+
+        Args:
+            hparam_dict: the settings: strings, bools and numbers. metric_dict: numbers by tag, as of ``add_scalar``.
+            hparam_domain_discrete: the values that a setting may have, by its name.
+            run_name: the folder; by default the time.
+
+        Raises:
+            TypeError: a setting is something else.
+        """
+        from leafgrad.utils.hparams import hparams  # which few programs need
+
+        records = hparams(hparam_dict, metric_dict, hparam_domain_discrete or {})
+        with SummaryWriter(f"{self.log_dir}/{run_name or time.time()}") as writer:
+            for tag, content in records.items():
+                writer._summary(tag, of_plugin("hparams", content), None, None)
+            for tag, value in metric_dict.items():
+                writer.add_scalar(tag, value, global_step)
 
     # ---- the file -----------------------------------------------------------------------------------------------
 
@@ -263,11 +282,9 @@ class SummaryWriter:
 # ---- values ------------------------------------------------------------------------------------------------------
 
 
-def flat(values: Any) -> Iterable[Any]:
-    """All elements."""
-    data = as_tensor(values).detach()
-    found: list[Any] = data.reshape(-1).tolist()
-    return found
+def of_plugin(name: str, content: bytes = b"") -> bytes:
+    """Which plugin of TensorBoard's shows a value, and what it wants to know of it."""
+    return bytes_field(9, bytes_field(1, text_field(1, name) + bytes_field(2, content) * bool(content)))
 
 
 def scalar(value: Any) -> float:
@@ -279,15 +296,14 @@ def scalar(value: Any) -> float:
     return float(value)
 
 
-def histogram(numbers: Sequence[float], bins: int) -> bytes:
-    """A HistogramProto of sorted numbers."""
-    low, high = numbers[0], numbers[-1]
+def histogram(numbers: Tensor, bins: int) -> bytes:
+    """A HistogramProto of float64 numbers."""
+    low, high = numbers.min().item(), numbers.max().item()
     step = (high - low) / bins or 1.0
-    counts = [0] * bins
-    for n in numbers:
-        counts[min(int((n - low) / step), bins - 1)] += 1
+    places = ((numbers - low) / step).to(dtypes.int64).clamp(max=bins - 1)
+    counts = places.bincount(minlength=bins).tolist()
     limits = [low + step * (i + 1) for i in range(bins)]
-    head = [low, high, float(len(numbers)), sum(numbers), sum(n * n for n in numbers)]
+    head = [low, high, float(numbers.numel()), numbers.sum().item(), (numbers * numbers).sum().item()]
     fields = b"".join(struct.pack("<Bd", (i + 1) << 3 | 1, n) for i, n in enumerate(head))
     packed = [struct.pack(f"<{bins}d", *row) for row in (limits, map(float, counts))]
     return fields + bytes_field(6, packed[0]) + bytes_field(7, packed[1])

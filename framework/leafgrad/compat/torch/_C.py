@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from leafgrad import modes
 from leafgrad.tensor.arguments import destination
 from leafgrad.tensor.kinds import unwrapped as _disabled_torch_function_impl
 from leafgrad.tensor.tensor import Tensor
@@ -12,6 +13,7 @@ _TensorMeta = type(Tensor)
 
 __all__ = [
     "_TensorMeta",
+    "_are_functorch_transforms_active",
     "_debug_only_are_vmap_fallback_warnings_enabled",
     "_debug_only_display_vmap_fallback_warnings",
     "_disabled_torch_function_impl",
@@ -33,6 +35,11 @@ def _get_tracing_state() -> None:
 def _is_tracing() -> bool:
     """False."""
     return False
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether ``vmap`` or a derivative of ``func`` is at work."""
+    return bool(modes.DERIVATIVES.get() or modes.get() & modes.BATCH)
 
 
 def _debug_only_display_vmap_fallback_warnings(enabled: bool) -> None:
