@@ -3,27 +3,52 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 
 from leafgrad.lowering import expressions
-from leafgrad.lowering.expressions import HELD, held, literal
+from leafgrad.lowering.expressions import FLOATS, HELD, held, literal
 from leafgrad.lowering.forms import Form, Root, full
-from leafgrad.lowering.kernels import Lines, Normalize, Reduce
-from leafgrad_cuda.writer import Item, Task
+from leafgrad.lowering.kernels import Lines, Normalize, Ranked, Reduce
+from leafgrad_cuda.writer import Item, Refused, Task
 
-START = {"+": 0.0, "*": 1.0, "max": -math.inf, "min": math.inf}
 LONG = 2048  # elements from which on a reduction of a whole array is cut into slices, one for each item
 SUFFIX = {"float16": "_f32", "float32": "_f32", "float64": "_f64"}
+ENDS = {"float": (-math.inf, math.inf), "bool": (0, 1), "uint8": (0, 255)}
 
 
-def combine(kind: str, total: str, x: str, dtype: str) -> str:
+def start(kind: str, dtype: str) -> str:
+    """Where a reduction begins."""
+    if not kind.isalpha():
+        return literal(kind == "*", dtype)
+    bits = int(re.sub(r"\D", "", dtype) or 0)
+    ends = ENDS.get(dtype) or (ENDS["float"] if held(dtype) in FLOATS else (-(1 << bits - 1), (1 << bits - 1) - 1))
+    return literal(ends[kind == "min"], dtype)
+
+
+def combine(w: Item, kind: str, x: str, dtype: str) -> None:
     """One more element of a reduction."""
-    return f"lg_{kind}imum{SUFFIX[dtype]}({total}, {x})" if kind.isalpha() else f"{total} {kind} {x}"
+    if kind.isalpha() and dtype in SUFFIX:
+        w.add(f"total = lg_{kind}imum{SUFFIX[dtype]}(total, {x});")
+    elif kind.isalpha():
+        w.add(f"const {HELD[dtype]} x_ = {x};\n    total = x_ {'>' if kind == 'max' else '<'} total ? x_ : total;")
+    else:
+        w.add(f"total = total {kind} {x};")
+
+
+def worded(reduce: Reduce, text: str, x: str, dtype: str) -> str:
+    """What is taken of an element, or becomes of a result, ``x`` of this dtype."""
+    if text == "x":
+        return x
+    kind = held(dtype)
+    return f"({expressions.worded(text, {**expressions.numbers(reduce.maker, kind), 'x': f'({x})'}, kind)})"
 
 
 def reduce(item: Callable[[], Item], reduce: Reduce) -> list[Task]:
     """Sums, products and extremes over dimensions."""
     (x,), out = reduce.sources, reduce.target
+    if reduce.total and reduce.then != "x":
+        raise Refused(reduce.equation, "what becomes of the sum over a batch is not a sum of what becomes of its parts")
     outer = [k for k, n in enumerate(x.shape) if k not in reduce.dims and k != x.axis and n != 1]
     inner = [k for k in reduce.dims if k != x.axis and x.shape[k] != 1]
     length = math.prod(x.shape[k] for k in inner)
@@ -34,13 +59,13 @@ def reduce(item: Callable[[], Item], reduce: Reduce) -> list[Task]:
     outs, ins = [f"o{k}" for k in outer], [f"i{k}" for k in inner]
     batched = x.axis is not None and not reduce.total
     count = w.decode(outs, [x.shape[k] for k in outer], points=batched)
-    t = HELD[x.root.dtype]
-    w.add(f"{t} total = {literal(START[reduce.kind], x.root.dtype)};")
+    dtype = out.root.dtype
+    w.add(f"{HELD[dtype]} total = {start(reduce.kind, dtype)};")
     w.loops(ins, [x.shape[k] for k in inner])
     if reduce.total:
         w.loop("p", "n")
     read = w.at(x, [x.strides[k] for k in (*outer, *inner)], [*outs, *ins])
-    w.add(f"total = {combine(reduce.kind, 'total', read, x.root.dtype)};")
+    combine(w, reduce.kind, worded(reduce, reduce.each, read, x.root.dtype), dtype)
     w.close(len(inner) + reduce.total)
     work = length * (w.chunk if reduce.total else 1)
     return [finished(w, reduce, out, outs, count, [x, out] if reduce.total else [x], work)]
@@ -51,7 +76,8 @@ def finished(w: Item, reduce: Reduce, out: Form, outs: list[str], count: int, re
     targets = [s for s, n in zip(out.strides, out.shape, strict=True) if n != 1 and s is not None]
     mean = math.prod(reduce.sources[0].shape[k] for k in reduce.dims)
     divided = f" / {mean}" if reduce.mean and not reduce.total else ""
-    w.add(f"{w.at(out, targets, outs)} {'+' if reduce.total else ''}= total{divided};")
+    total = worded(reduce, reduce.then, "total", out.root.dtype)
+    w.add(f"{w.at(out, targets, outs)} {'+' if reduce.total else ''}= {total}{divided};")
     return w.task(count, reads, [out], operations=work)
 
 
@@ -61,26 +87,26 @@ def sliced(
     """A long reduction: of slices at first, then of what they gave, always in the same order."""
     size = 1 << (math.isqrt(length) - 1).bit_length()
     slices = -(-length // size)
-    lengths, dtype = [x.shape[k] for k in outer], x.root.dtype
+    lengths, dtype = [x.shape[k] for k in outer], reduce.target.root.dtype
     partial = full(Root((math.prod(lengths), slices), held(dtype)))
-    t, start = HELD[dtype], literal(START[reduce.kind], dtype)
+    begin = f"{HELD[dtype]} total = {start(reduce.kind, dtype)};"
     outs, ins = [f"o{k}" for k in outer], [f"i{k}" for k in inner]
     w = item()
     count = w.decode([*outs, "slice"], [*lengths, slices])
     w.add(f"const INDEX first = slice * {size}, end = first + {size} < {length} ? first + {size} : {length};")
-    w.add(f"{t} total = {start};")
+    w.add(begin)
     w.loop("k", "end", "first")
     w.split("k", ins, [x.shape[k] for k in inner])
     read = w.at(x, [x.strides[k] for k in (*outer, *inner)], [*outs, *ins])
-    w.add(f"total = {combine(reduce.kind, 'total', read, dtype)};")
+    combine(w, reduce.kind, worded(reduce, reduce.each, read, x.root.dtype), dtype)
     w.close()
     w.add(f"{w.name(partial.root)}[i] = total;")
     first = w.task(count, [x], [partial], operations=size)
     w = item()
     count = w.decode(outs, lengths)
-    w.add(f"{t} total = {start};")
+    w.add(begin)
     w.loop("k", slices)
-    w.add(f"total = {combine(reduce.kind, 'total', f'{w.name(partial.root)}[i * {slices} + k]', dtype)};")
+    combine(w, reduce.kind, f"{w.name(partial.root)}[i * {slices} + k]", dtype)
     w.close()
     return [first, finished(w, reduce, reduce.target, outs, count, [partial], slices)]
 
@@ -120,24 +146,51 @@ def normalize(w: Item, normalize: Normalize) -> Task:
 
 
 def lines(w: Item, lines: Lines) -> Task:
-    """The statements of an op's author for one line, in which arguments and result are macros of an index."""
-    shape, out, dim = lines.sources[0].shape, lines.target, lines.dim
-    axis = next((x.axis for x in (*lines.sources, out) if x.axis is not None), None)
+    """The statements of an op's author for one line."""
+    count = statements(w, lines, [])
+    return w.task(count, lines.sources, [lines.target], operations=10 * lines.sources[0].shape[lines.dim])
+
+
+def ranked(w: Item, ranked: Ranked) -> Task:
+    """The statements of an op's author for one element, after it was compared with all of its line."""
+    (name,) = ranked.maker.op.signature.arguments
+    first, second = ("mine_", "other_") if ranked.descending else ("other_", "mine_")
+    less = "({0} < {1} || ({0} == {0} && {1} != {1}))".format
+    count = statements(w, ranked, [
+        f"const real mine_ = {name}(at);",
+        "long rank = 0, nans = 0;",
+        "for (long j_ = 0; j_ < n; j_++) {",
+        f"    const real other_ = {name}(j_);",
+        f"    rank += {less(first, second)} || (!{less(second, first)} && j_ < at);",
+        "    nans += other_ != other_;",
+        "}",
+    ])  # fmt: skip
+    return w.task(count, ranked.sources, [ranked.target], operations=6 * ranked.sources[0].shape[ranked.dim])
+
+
+def statements(w: Item, kernel: Lines | Ranked, before: Sequence[str]) -> int:
+    """Statements in which arguments and result are macros of an index; how many items there are.
+
+    An item is a line, or, of what is ranked, the element ``at`` of one.
+    """
+    shape, out, dim = kernel.sources[0].shape, kernel.target, kernel.dim
+    axis = next((x.axis for x in (*kernel.sources, out) if x.axis is not None), None)
     outer = [k for k in range(len(shape)) if k not in (dim, axis)]
+    items = sorted([*outer, dim]) if isinstance(kernel, Ranked) else outer
     outs = [f"o{k}" for k in outer]
-    count = w.decode(outs, [shape[k] for k in outer], points=axis is not None)
+    count = w.decode(["at" if k == dim else f"o{k}" for k in items], [shape[k] for k in items], points=axis is not None)
     gone = len(out.shape) < len(shape)
     strides = [*out.strides[:dim], 0, *out.strides[dim:]] if gone else list(out.strides)
-    macros = {**dict(zip(lines.maker.op.signature.arguments, lines.sources, strict=True)), "out": out}
+    macros = {**dict(zip(kernel.maker.op.signature.arguments, kernel.sources, strict=True)), "out": out}
     known = {}
     for name, form in macros.items():
         steps = strides if form is out else form.strides
         known[name] = w.at(form, [steps[k] for k in (*outer, dim)], [*outs, "(k_)"])
-    w.lines.append(f"#define real {HELD[out.root.dtype]}")
+    w.lines.append(f"#define real {HELD[kernel.sources[0].root.dtype]}")
     w.lines += [f"#define {name}(k_) {place}" for name, place in known.items()]
     w.open(f"{{ const long n = {shape[dim]}; (void)n;")
-    for line in expressions.statements(lines.maker, lines.code).splitlines():
+    for line in [*before, *expressions.statements(kernel.maker, kernel.code).splitlines()]:
         w.add(line.strip())
     w.close()
     w.lines += [f"#undef {name}" for name in ("real", *macros)]
-    return w.task(count, lines.sources, [out], operations=10 * shape[dim])
+    return count
