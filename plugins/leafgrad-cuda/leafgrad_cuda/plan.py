@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from leafgrad.compile.ir.graph import Equation, Graph, Write
+from leafgrad.compile.ir.graph import Equation, Graph, Value, Write
+from leafgrad.compile.schedule.schedule import batch_lengths
 from leafgrad.lowering import memory
 from leafgrad.lowering.expressions import HELD, STORED
 from leafgrad.lowering.forms import Root, full
@@ -57,6 +58,7 @@ class Plan(Stages):
 
     def __init__(self, graph: Graph, limit: int) -> None:
         self.limit = limit
+        self.lengths = batch_lengths(graph)
         self.names = graph.named()
         self.refused: dict[Equation, str] = {}
         while True:
@@ -92,8 +94,13 @@ class Plan(Stages):
 
     def chunked(self, e: Equation) -> bool:
         """Not where one array of the shortest chunk takes half of a block's memory: whole arrays keep a GPU busier."""
-        rows = [math.prod(v.shape[1:]) * memory_size(v.dtype) for v in (*e.values, *e.outputs)]
+        rows = [self.row(v) for v in (*e.values, *e.outputs)]
         return super().chunked(e) and max(rows, default=0) * (CHUNKS[-1] + 1) <= self.limit // 2
+
+    def row(self, v: Value) -> int:
+        """Bytes of a row of a batch; 0 of what has none."""
+        rows = [math.prod(v.shape) // n for n in self.lengths if n in v.shape]
+        return min(rows, default=0) * memory_size(v.dtype)
 
     # ---- launches ---------------------------------------------------------------------------------------------
 
