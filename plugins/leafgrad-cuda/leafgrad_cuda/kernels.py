@@ -59,7 +59,7 @@ def tasks(kernel: Kernel, functions: Functions, chunk: int) -> list[Task]:
         case Reduce():
             return reduce(item, kernel)
         case Product():
-            return [product(item(), kernel)]
+            return product(item, kernel)
         case Normalize():
             return [normalize(item(), kernel)]
         case Lines():

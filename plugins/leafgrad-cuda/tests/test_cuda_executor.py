@@ -66,6 +66,20 @@ def test_sums_over_a_long_batch_are_in_its_loop(monkeypatch):
     assert not [s for s in shapes if 10_000 in s]
 
 
+@pytest.mark.parametrize(
+    ("left", "right"), [((20, 3000), (3000, 5)), ((2000,), (2000, 3)), ((600,), (600,)), ((2, 7, 700), (2, 700, 3))]
+)
+def test_long_products_for_few_elements_are_cut(left, right):
+    x, y = leafgrad.rand(left, dtype=leafgrad.float64), leafgrad.rand(right, dtype=leafgrad.float64)
+    run = leafgrad.compile(lambda x, y: (x @ y).sin() * 2 + 1, executor=NAME)
+    for _ in range(2):
+        got = run(x, y)
+    np.testing.assert_allclose(got.numpy(), ((x @ y).sin() * 2 + 1).numpy(), rtol=1e-12, atol=1e-12)
+    tasks = [t for launch in program(run).plan.launches for t in launch.tasks if t.function.startswith("product")]
+    assert all(t.operations < 2 * 4 * 512 for t in tasks)
+    assert tasks
+
+
 def test_in_float64():
     agree(burgers, dtype=leafgrad.float64, rtol=1e-10)
 
