@@ -10,9 +10,9 @@ from leafgrad.lowering import expressions
 from leafgrad.lowering.expressions import FLOATS, HELD, held, literal
 from leafgrad.lowering.forms import Form, Root, full
 from leafgrad.lowering.kernels import Lines, Normalize, Ranked, Reduce
-from leafgrad_cuda.writer import Item, Refused, Task
+from leafgrad_cuda.writer import ITEMS, Item, Refused, Task
 
-LONG = 2048  # elements from which on a reduction of a whole array is cut into slices, one for each item
+RUN = 64  # elements of a whole array that an item of a reduction takes, if there are not enough other items
 SUFFIX = {"float16": "_f32", "float32": "_f32", "float64": "_f64"}
 ENDS = {"float": (-math.inf, math.inf), "bool": (0, 1), "uint8": (0, 255)}
 
@@ -52,9 +52,8 @@ def reduce(item: Callable[[], Item], reduce: Reduce) -> list[Task]:
     outer = [k for k, n in enumerate(x.shape) if k not in reduce.dims and k != x.axis and n != 1]
     inner = [k for k in reduce.dims if k != x.axis and x.shape[k] != 1]
     length = math.prod(x.shape[k] for k in inner)
-    kept = math.prod(x.shape[k] for k in outer)
-    if x.axis is None and length >= LONG and kept * 32 < length:
-        return sliced(item, reduce, x, outer, inner, length)
+    if x.axis is None and length >= 2 * RUN and math.prod(x.shape[k] for k in outer) < ITEMS:
+        return in_runs(item, reduce, outer, inner, length)
     w = item()
     outs, ins = [f"o{k}" for k in outer], [f"i{k}" for k in inner]
     batched = x.axis is not None and not reduce.total
@@ -68,47 +67,61 @@ def reduce(item: Callable[[], Item], reduce: Reduce) -> list[Task]:
     combine(w, reduce.kind, worded(reduce, reduce.each, read, x.root.dtype), dtype)
     w.close(len(inner) + reduce.total)
     work = length * (w.chunk if reduce.total else 1)
-    return [finished(w, reduce, out, outs, count, [x, out] if reduce.total else [x], work)]
+    return [finished(w, reduce, outs, count, [x, out] if reduce.total else [x], work)]
 
 
-def finished(w: Item, reduce: Reduce, out: Form, outs: list[str], count: int, reads: list[Form], work: int) -> Task:
+def added(item: Callable[[], Item], parts: Form, out: Form) -> list[Task]:
+    """The sum of parts over their first dimension."""
+    return reduce(item, Reduce(None, (parts,), out, (0,), False, "+", False))
+
+
+def finished(w: Item, reduce: Reduce, outs: list[str], count: int, reads: list[Form], work: int) -> Task:
     """What becomes of an item's total."""
+    out = reduce.target
     targets = [s for s, n in zip(out.strides, out.shape, strict=True) if n != 1 and s is not None]
     mean = math.prod(reduce.sources[0].shape[k] for k in reduce.dims)
     divided = f" / {mean}" if reduce.mean and not reduce.total else ""
     total = worded(reduce, reduce.then, "total", out.root.dtype)
     w.add(f"{w.at(out, targets, outs)} {'+' if reduce.total else ''}= {total}{divided};")
-    return w.task(count, reads, [out], operations=work)
+    return w.task(count, reads, [out], operations=work, flat=[out.root] if out.whole else [])
 
 
-def sliced(
-    item: Callable[[], Item], reduce: Reduce, x: Form, outer: list[int], inner: list[int], length: int
-) -> list[Task]:
-    """A long reduction: of slices at first, then of what they gave, always in the same order."""
-    size = 1 << (math.isqrt(length) - 1).bit_length()
-    slices = -(-length // size)
-    lengths, dtype = [x.shape[k] for k in outer], reduce.target.root.dtype
-    partial = full(Root((math.prod(lengths), slices), held(dtype)))
-    begin = f"{HELD[dtype]} total = {start(reduce.kind, dtype)};"
-    outs, ins = [f"o{k}" for k in outer], [f"i{k}" for k in inner]
-    w = item()
-    count = w.decode([*outs, "slice"], [*lengths, slices])
-    w.add(f"const INDEX first = slice * {size}, end = first + {size} < {length} ? first + {size} : {length};")
-    w.add(begin)
-    w.loop("k", "end", "first")
-    w.split("k", ins, [x.shape[k] for k in inner])
-    read = w.at(x, [x.strides[k] for k in (*outer, *inner)], [*outs, *ins])
-    combine(w, reduce.kind, worded(reduce, reduce.each, read, x.root.dtype), dtype)
-    w.close()
-    w.add(f"{w.name(partial.root)}[i] = total;")
-    first = w.task(count, [x], [partial], operations=size)
-    w = item()
-    count = w.decode(outs, lengths)
-    w.add(begin)
-    w.loop("k", slices)
-    combine(w, reduce.kind, f"{w.name(partial.root)}[i * {slices} + k]", dtype)
-    w.close()
-    return [first, finished(w, reduce, reduce.target, outs, count, [partial], slices)]
+def in_runs(item: Callable[[], Item], reduce: Reduce, outer: list[int], inner: list[int], length: int) -> list[Task]:
+    """A long reduction: an item takes every so many-th element, then of what these gave, until one is left.
+
+    The order does not depend on how many threads there are, and neighbours read neighbours.
+    """
+    (x,), dtype = reduce.sources, reduce.target.root.dtype
+    lengths, outs = [x.shape[k] for k in outer], [f"o{k}" for k in outer]
+    near = [abs(int(x.strides[k[-1]] or 0)) for k in (inner, outer) if k]
+    fast = near[0] == min(near)  # neighbouring items are of one total, or of neighbouring ones
+    tasks: list[Task] = []
+    source, runs = x, length
+    while runs > 1:
+        w, terms = item(), runs
+        runs = -(-terms // RUN)
+        cut = ["run"] if runs > 1 else []
+        order = [*zip(outs, lengths, strict=True)]
+        order = [*order, *[("run", runs) for _ in cut]] if fast else [*[("run", runs) for _ in cut], *order]
+        count = w.decode([name for name, _ in order], [n for _, n in order])
+        w.add(f"{HELD[dtype]} total = {start(reduce.kind, dtype)};")
+        w.open(f"for (INDEX k = {'run' if cut else 0}; k < {terms}; k += {runs}) {{")
+        if source is x:
+            ins = [f"i{k}" for k in inner]
+            w.split("k", ins, [x.shape[k] for k in inner])
+            read = w.at(x, [x.strides[k] for k in (*outer, *inner)], [*outs, *ins])
+            read = worded(reduce, reduce.each, read, x.root.dtype)
+        else:
+            read = w.at(source, source.strides, [*outs, "k"] if fast else ["k", *outs])
+        combine(w, reduce.kind, read, dtype)
+        w.close()
+        if not cut:
+            return [*tasks, finished(w, reduce, outs, count, [source], terms)]
+        partial = full(Root((*lengths, runs) if fast else (runs, *lengths), held(dtype)))
+        w.add(f"{w.name(partial.root)}[i] = total;")
+        tasks.append(w.task(count, [source], [partial], operations=-(-terms // runs)))
+        source = partial
+    raise AssertionError("a long reduction has many terms")
 
 
 def normalize(w: Item, normalize: Normalize) -> Task:

@@ -9,8 +9,8 @@ from leafgrad.lowering.expressions import HELD, held
 from leafgrad.lowering.forms import Form, Root, full
 from leafgrad.lowering.kernels import Product
 from leafgrad.lowering.strides import spread
-from leafgrad_cuda.convolutions import ITEMS, added
-from leafgrad_cuda.writer import Item, Refused, Task
+from leafgrad_cuda.along import added
+from leafgrad_cuda.writer import ITEMS, Item, Refused, Task
 
 SHORTEST = 256  # terms of a part of a sum that is cut
 TILE = 4  # columns of the result that one item computes: it reads each element on the left once for all of them
@@ -102,4 +102,4 @@ def multiplied(item: Callable[[], Item], product: Product) -> list[Task]:
         )
         w.add(f"{write} = s{c};")
     made = w.task(count, [a, b], [target], operations=2 * size * tile)
-    return [made, added(item(), target, out)] if cut else [made]
+    return [made, *added(item, target, out)] if cut else [made]
