@@ -120,9 +120,9 @@ def numbers(equation: Equation, kind: str) -> dict[str, str]:
 
 def statements(equation: Equation, code: str) -> str:
     """Statements of an op's author with the numbers that parameters are, and the runtime's functions."""
-    kind = held(equation.out.dtype)
+    kind = held(equation.values[0].dtype)
     names = numbers(equation, kind)
-    suffix = {"float32": "_f32", "float64": "_f64"}[kind]
+    suffix = {"float32": "_f32", "float64": "_f64"}.get(kind, "")
 
     def word(match: re.Match[str]) -> str:
         found = match[0]

@@ -98,12 +98,18 @@ class Reduce(One):
     """``"+"``, ``"*"``, ``"max"`` or ``"min"`` of the source over ``dims``, or the mean of a sum.
 
     With ``total``, the batch is among them: the sum is added to an accumulator.
+
+    Attributes:
+        each: what is taken of an element x.
+        then: what becomes of the result, also called x.
     """
 
     dims: tuple[int, ...]
     total: bool
     kind: str
     mean: bool
+    each: str = "x"
+    then: str = "x"
 
 
 @dataclass(eq=False, repr=False)
@@ -127,6 +133,15 @@ class Lines(One):
 
     code: str
     dim: int
+
+
+@dataclass(eq=False, repr=False)
+class Ranked(One):
+    """C statements for each element along ``dim``, which know how many go before it in order."""
+
+    code: str
+    dim: int
+    descending: bool
 
 
 @dataclass(eq=False, repr=False)
@@ -302,6 +317,7 @@ Kernel = (
     | Normalize
     | Lines
     | Ranges
+    | Ranked
     | Scan
     | Select
     | Slide
@@ -325,6 +341,8 @@ def work(kernel: Kernel, chunk: int) -> int:
         return kernel.target.shape[0] * kernel.target.shape[1] * math.prod(kernel.matrix.shape)
     if isinstance(kernel, Slide):  # a round for each tap
         return math.prod(lengths(kernel.target)) * math.prod(kernel.windows[1])
+    if isinstance(kernel, Ranked):
+        return math.prod(lengths(kernel.sources[0])) * kernel.sources[0].shape[kernel.dim]
     seen = [f for f in (*kernel.inputs, *kernel.outputs) if not chunk or f.axis is not None]
     size = max((math.prod(lengths(f)) for f in seen), default=0)
     return size * len(kernel.equations) if isinstance(kernel, Nest) else size

@@ -7,6 +7,7 @@ not for generated code. An elementwise op with a C expression (``leafgrad.op(...
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -245,6 +246,8 @@ class Reduction(Pattern):
     kind: str
     dim: int | tuple[int, ...] | None
     mean: bool
+    each: str = "x"
+    then: str = "x"
 
     def fits(self, e: Equation) -> bool:
         return one_float(e)
@@ -254,7 +257,7 @@ class Reduction(Pattern):
         over = dims(self.dim, len(x.shape))
         total = x.axis is not None and x.axis in over
         target = low.accumulator(e.out) if total else low.new(e.out)
-        low.add(Reduce(e, (x,), target, over, total, self.kind, self.mean), e.out)
+        low.add(Reduce(e, (x,), target, over, total, self.kind, self.mean, self.each, self.then), e.out)
 
 
 def reduction(kind: str, dim: int | tuple[int, ...] | None, mean: bool = False) -> Reduction:
@@ -292,29 +295,48 @@ class Along(Pattern):
 
     code: str
     dim: int | tuple[int, ...] | None
+    mixed: bool
 
     def fits(self, e: Equation) -> bool:
-        if len(dims(self.dim, e.values[0].ndim)) != 1:
+        if not all(isinstance(v, Value) for v in e.inputs):
             return False
-        return one_float(e) and all(isinstance(v, Value) for v in e.inputs) and not expressions.turns(self.code)
+        one = len(dims(self.dim, e.values[0].ndim)) == 1 or (self.mixed and self.dim is None)
+        return one and (self.mixed or one_float(e)) and not expressions.turns(self.code)
 
     def lower(self, low: Lowering, e: Equation) -> None:
-        shape = e.values[0].shape
-        sources = tuple([x.expand(shape) for x in low.operands(e)])
-        low.add(Lines(e, sources, low.new(e.out), self.code, dims(self.dim, len(shape))[0]), e.out)
+        sources, out, dim = lines(low, e, self.dim)
+        low.add(Lines(e, sources, out, self.code, dim), e.out)
 
 
-def along(code: str, dim: int | tuple[int, ...] | None) -> Along:
+def lines(low: Lowering, e: Equation, dim: int | tuple[int, ...] | None) -> tuple[tuple[Form, ...], Form, int]:
+    """The arguments in one shape, the result, and the dimension of their lines; for None, one line of all elements."""
+    shape = e.values[0].shape
+    sources = tuple([x.expand(shape) for x in low.operands(e)])
+    if dim is not None:
+        return sources, low.new(e.out), dims(dim, len(shape))[0]
+    return tuple([vector(low, e, x) for x in sources]), vector(low, e, low.new(e.out)), 0
+
+
+def vector(low: Lowering, e: Equation, x: Form) -> Form:
+    """All elements in order, as one vector."""
+    size = (math.prod(x.shape),)
+    found = x.reshape(size, None) or low.ordered(e, x).reshape(size, None)
+    assert found is not None
+    return found
+
+
+def along(code: str, dim: int | tuple[int, ...] | None, mixed: bool = False) -> Along:
     """C statements that compute each line of the result along ``dim`` from the same line of the arguments.
 
     In them ``x(i)`` is element i of the argument named x, ``n`` the length of a line, ``out(i)`` an element of the
     result (``out(0)`` if ``dim`` is gone or of size 1), ``real`` the dtype; parameters that are numbers are known by
     their names, and so are the functions of C expressions, but for sin, cos and tan, which C has of small angles only.
-    Where ``dim`` says several dimensions, C leaves the op alone.
+    Where ``dim`` says several dimensions, C leaves the op alone. All arrays are of one floating dtype, or, with
+    ``mixed``, of any; ``real`` is then that of the first, and None as ``dim`` makes all elements one line.
     """
     if not isinstance(code, str):
         raise TypeError(f"along: code: expected C statements as a string, got {type(code).__name__}")
-    return Along(code, dim)
+    return Along(code, dim, mixed)
 
 
 # ---- look-ups -------------------------------------------------------------------------------------------------------

@@ -145,6 +145,9 @@ def bitwise_not(xp: Any, x: Any) -> Any:
     return ~x
 
 
+bitwise_not.lower("native", lambda c, e: c.elementwise("x == 0" if e.out.dtype == "bool" else "~x"))
+
+
 @op("elementwise", "nondifferentiable")
 def bitwise_left_shift(xp: Any, x: Any, y: Any) -> Any:
     """The bits of x moved up by y. Integers. (...), (...) -> (...)"""

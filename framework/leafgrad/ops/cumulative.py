@@ -30,6 +30,20 @@ shift.shape(lambda x: x.shape)
 shift.chunk(lambda call: call.along())
 
 
+@shift.lower("cuda")
+def _shift_in_cuda(c: Any, e: Any) -> Any:
+    source = f"i - ({e.params['by']})"
+    code = f"for (long i = 0, j; i < n; i++) {{ j = {source}; out(i) = j >= 0 && j < n ? x(j) : fill; }}"
+    return c.along(code, e.params["dim"])
+
+
+def _run(c: Any, e: Any, start: str, step: str) -> Any:
+    """Code that walks along a dimension, and leaves at each place j what ``total`` has become by then."""
+    way = "n - 1 - i" if e.params.get("reverse") else "i"
+    code = f"real total = {start}; for (long i = 0, j; i < n; i++) {{ j = {way}; total = {step}; out(j) = total; }}"
+    return c.along(code, e.params["dim"], mixed=e.values[0].dtype == e.out.dtype)
+
+
 @op("linear", "along", "complex")
 def cumsum(xp: Any, x: Any, *, dim: int, reverse: bool = False) -> Any:
     """Sums of the elements up to each (or from each on, in reverse) along ``dim``. (...) -> (...)"""
@@ -37,16 +51,9 @@ def cumsum(xp: Any, x: Any, *, dim: int, reverse: bool = False) -> Any:
 
 
 cumsum.vjp(x=lambda g, *, dim, reverse: cumsum(g, dim=dim, reverse=not reverse))
+cumsum.lower("native", lambda c, e: _run(c, e, "0", "total + x(j)"))
 cumsum.shape(lambda x: x.shape if x.floating else None)
 cumsum.chunk(lambda call: call.along())
-
-
-@cumsum.lower("native")
-def _cumsum_in_c(c: Any, e: Any) -> Any:
-    way = "n - 1 - i" if e.params["reverse"] else "i"
-    return c.along(
-        f"real sum = 0; for (long i = 0; i < n; i++) {{ sum += x({way}); out({way}) = sum; }}", e.params["dim"]
-    )
 
 
 @op("along", "holomorphic")
@@ -91,6 +98,7 @@ def _recurrence_a(g: Any, out: Any, a: Any, *, dim: int, reverse: bool) -> Any:
 
 
 recurrence.vjp(a=_recurrence_a, b=_recurrence_b)
+recurrence.lower("cuda", lambda c, e: _run(c, e, "0", "i ? a(j) * total + b(j) : b(j)"))
 recurrence.shape(lambda a, b: b.shape if a.shape == b.shape else None)
 recurrence.chunk(lambda call: call.along())
 
@@ -105,6 +113,7 @@ def _cumprod_x(g: Any, out: Any, x: Any, *, dim: int, reverse: bool) -> Any:
 
 
 cumprod.vjp(x=_cumprod_x)
+cumprod.lower("cuda", lambda c, e: _run(c, e, "1", "total * x(j)"))
 cumprod.shape(lambda x: x.shape if x.floating else None)
 cumprod.chunk(lambda call: call.along())
 
@@ -143,6 +152,7 @@ def _logcumsumexp_x(g: Any, out: Any, x: Any, *, dim: int) -> Any:
 
 
 logcumsumexp.vjp(x=_logcumsumexp_x)
+logcumsumexp.lower("cuda", lambda c, e: _run(c, e, "0", "i ? logaddexp(total, x(j)) : x(j)"))
 logcumsumexp.shape(lambda x: x.shape if x.floating else None)
 logcumsumexp.chunk(lambda call: call.along())
 
@@ -174,6 +184,16 @@ def cummin(xp: Any, x: Any, *, dim: int) -> Any:
     return _best_index(xp, lambda new, old: (new <= old) | (new != new), x, dim)
 
 
+def _best(better: str) -> Any:
+    code = f"""
+        long best = 0;
+        for (long i = 0; i < n; i++) {{ if (x(i) {better} x(best) || x(i) != x(i)) best = i; out(i) = best; }}
+    """
+    return lambda c, e: c.along(code, e.params["dim"], mixed=True)
+
+
+cummax.lower("cuda", _best(">="))
+cummin.lower("cuda", _best("<="))
 for _op in (cummax, cummin):
     _op.shape(lambda x: x.like(x.shape, "int64"))
     _op.chunk(lambda call: call.along())

@@ -32,6 +32,20 @@ def argmin(xp: Any, x: Any, *, dim: int | None, keepdim: bool = False) -> Any:
     return _index(xp.argmin, x, dim, keepdim)
 
 
+def _first(better: str) -> Any:
+    """A rule for the first of the best elements; nan is better than all others."""
+    code = f"""
+        long best = 0;
+        for (long i = 1; i < n; i++) if (x(i) {better} x(best) || (x(i) != x(i) && x(best) == x(best))) best = i;
+        out(0) = best;
+    """
+    return lambda c, e: c.along(code, e.params["dim"], mixed=True)
+
+
+argmax.lower("cuda", _first(">"))
+argmin.lower("cuda", _first("<"))
+
+
 def _index(function: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
     if dim is None or not x.ndim:
         found = function(x.reshape(-1), 0)
@@ -56,6 +70,13 @@ def argmedian(xp: Any, x: Any, *, dim: int, skips_nan: bool = False) -> Any:
     return xp.where(spoilt.any(axis=dim, keepdims=True), first, middle)
 
 
+def _middle(dim: int | None, skips_nan: bool, found: str) -> Any:
+    """A rule that takes ``found`` of the lower median, or of the first nan."""
+    middle = "nans < n ? (n - nans - 1) / 2 : 0" if skips_nan else "nans ? n - nans : (n - 1) / 2"
+    return lambda c, e: c.ranked(f"if (rank == ({middle})) out(0) = {found};", dim)
+
+
+argmedian.lower("cuda", lambda c, e: _middle(e.params["dim"], e.params.get("skips_nan", False), "at")(c, e))
 argmedian.shape(lambda x, *, dim: x.like(kept(x.shape, (dim,)), "int64"))
 argmedian.chunk(lambda call: call.along())
 
@@ -113,6 +134,10 @@ def _median_batched(call: Any) -> Any:
     return reshape(gather(rows, middle, dim=1, inside=True), shape=(call.size,))
 
 
+median.lower("cuda", _middle(None, False, "x(at)"))
+nanmedian.lower("cuda", _middle(None, True, "x(at)"))
+largest.lower("native", lambda c, e: c.reduction("max", None))
+smallest.lower("native", lambda c, e: c.reduction("min", None))
 median.batched(_median_batched)
 nanmedian.batched(_median_batched)
 largest.batched(lambda call: amax(call.rows(0), dim=(1,)))

@@ -126,6 +126,7 @@ def nansum(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
 
 
 nansum.vjp(x=lambda g, x, x_shape, *, dim: where(x == x, broadcast_back(g, x_shape, dim), 0))
+nansum.lower("cuda", lambda c, e: c.reduction("+", e.params["dim"], each="x == x ? x : 0"))
 nansum.chunk(lambda call: call.reduced(additive=True))
 
 
@@ -254,6 +255,9 @@ def _norm_x(g: Any, out: Any, x: Any, x_shape: Shape, *, p: float, dim: Dims) ->
 
 
 norm.vjp(x=_norm_x)
+_POWERS = {0: ("x != 0", "x"), 1: ("abs(x)", "x"), 2: ("x * x", "sqrt(x)")}
+_POWER = ("pow(abs(x), p)", "pow(x, 1 / p)")
+norm.lower("cuda", lambda c, e: c.reduction("+", e.params["dim"], False, *_POWERS.get(e.params["p"], _POWER)))
 
 
 # ---- exponential --------------------------------------------------------------------------------------------------
@@ -439,4 +443,6 @@ def count_nonzero(xp: Any, x: Any, *, dim: Dims) -> Any:
     return (x != 0).sum(axis=dim, dtype="int64")
 
 
+for _op, _kind in ((any, "max"), (all, "min"), (count_nonzero, "+")):
+    _op.lower("cuda", lambda c, e, kind=_kind: c.reduction(kind, e.params["dim"], each="x != 0"))
 count_nonzero.chunk(lambda call: call.reduced(additive=True))

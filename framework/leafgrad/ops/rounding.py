@@ -56,6 +56,7 @@ def round(xp: Any, x: Any, *, decimals: int = 0) -> Any:
 
 
 round.vjp(x=zero)
+round.lower("native", lambda c, e: None if e.params.get("decimals") else c.elementwise("round(x)"))
 
 
 def _check(x: Any, y: Any) -> None:
@@ -130,4 +131,21 @@ def fmod(xp: Any, x: Any, y: Any) -> Any:
     return xp.fmod(x, y)
 
 
+def _divided(floats: str, integers: str | None = None) -> Any:
+    """A rule for floats, and for integers over a number, for which C has a rest: neither 0 nor -1."""
+
+    def rule(c: Any, e: Any) -> Any:
+        if "float" in e.out.dtype:
+            return c.elementwise(floats)
+        known = type(e.inputs[1]) is int and e.inputs[1] not in (0, -1)
+        return c.elementwise(integers) if integers and known else None
+
+    return rule
+
+
+floor_divide.lower("cuda", _divided("floor_divide(x, y)"))
+div_floor.lower("cuda", _divided("floor_divide(x, y)"))
+div_trunc.lower("cuda", _divided("trunc(x / y)"))
+remainder.lower("cuda", _divided("remainder(x, y)", "x % y + y * ((x % y != 0) & ((x % y < 0) != (y < 0)))"))
+fmod.lower("cuda", _divided("fmod(x, y)", "x % y"))
 fmod.vjp(x=lambda g: g, y=lambda g, x, y: -g * div_trunc(x, y))

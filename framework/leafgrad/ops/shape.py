@@ -227,6 +227,22 @@ def roll(xp: Any, x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> 
 
 flip.vjp(x=lambda g, *, dims: flip(g, dims=dims))
 roll.vjp(x=lambda g, *, shifts, dims: roll(g, shifts=tuple(-s for s in shifts), dims=dims))
+
+
+@roll.rewrite
+def _roll_in_parts(graph: Any, equation: Any) -> Any:
+    """What leaves at one end, and then the rest, joined."""
+    (x,), params = equation.values, equation.params
+    for d, by in zip(params["dims"], params["shifts"], strict=True):
+        n = x.shape[d]
+        if not n or not by % n:
+            continue
+        cuts = ((n - by % n, n), (0, n - by % n))
+        ranges = [tuple([(*cut, 1) if k == d else (0, m, 1) for k, m in enumerate(x.shape)]) for cut in cuts]
+        x = graph.emit(cat, *[graph.emit(part, x, at=at) for at in ranges], dim=d)
+    return x
+
+
 flip.lower("native", lambda c, e: c.view(lambda x, axis: x.flip(e.params["dims"])))
 for _op in (flip, roll):
     _op.shape(lambda x: x.shape)

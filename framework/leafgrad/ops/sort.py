@@ -16,6 +16,7 @@ def argsort(xp: Any, x: Any, *, dim: int, descending: bool) -> Any:
     return (x.shape[dim] - 1) - xp.flip(xp.argsort(xp.flip(x, dim), dim, "stable"), dim)
 
 
+argsort.lower("cuda", lambda c, e: c.ranked("out(rank) = at;", e.params["dim"], e.params["descending"]))
 argsort.shape(lambda x: x.like(x.shape, "int64"))
 argsort.chunk(lambda call: call.along())
 

@@ -3,86 +3,125 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 
 from leafgrad.lowering import expressions
-from leafgrad.lowering.expressions import HELD, held, literal
+from leafgrad.lowering.expressions import FLOATS, HELD, held, literal
 from leafgrad.lowering.forms import Form, Root, full
-from leafgrad.lowering.kernels import Lines, Normalize, Reduce
-from leafgrad_cuda.writer import Item, Task
+from leafgrad.lowering.kernels import Lines, Normalize, Ranked, Reduce
+from leafgrad_cuda.writer import ITEMS, Item, Refused, Task
 
-START = {"+": 0.0, "*": 1.0, "max": -math.inf, "min": math.inf}
-LONG = 2048  # elements from which on a reduction of a whole array is cut into slices, one for each item
+RUN = 64  # elements of a whole array that an item of a reduction takes, if there are not enough other items
 SUFFIX = {"float16": "_f32", "float32": "_f32", "float64": "_f64"}
+ENDS = {"float": (-math.inf, math.inf), "bool": (0, 1), "uint8": (0, 255)}
 
 
-def combine(kind: str, total: str, x: str, dtype: str) -> str:
+def start(kind: str, dtype: str) -> str:
+    """Where a reduction begins."""
+    if not kind.isalpha():
+        return literal(kind == "*", dtype)
+    bits = int(re.sub(r"\D", "", dtype) or 0)
+    ends = ENDS.get(dtype) or (ENDS["float"] if held(dtype) in FLOATS else (-(1 << bits - 1), (1 << bits - 1) - 1))
+    return literal(ends[kind == "min"], dtype)
+
+
+def combine(w: Item, kind: str, x: str, dtype: str) -> None:
     """One more element of a reduction."""
-    return f"lg_{kind}imum{SUFFIX[dtype]}({total}, {x})" if kind.isalpha() else f"{total} {kind} {x}"
+    if kind.isalpha() and dtype in SUFFIX:
+        w.add(f"total = lg_{kind}imum{SUFFIX[dtype]}(total, {x});")
+    elif kind.isalpha():
+        w.add(f"const {HELD[dtype]} x_ = {x};\n    total = x_ {'>' if kind == 'max' else '<'} total ? x_ : total;")
+    else:
+        w.add(f"total = total {kind} {x};")
+
+
+def worded(reduce: Reduce, text: str, x: str, dtype: str) -> str:
+    """What is taken of an element, or becomes of a result, ``x`` of this dtype."""
+    if text == "x":
+        return x
+    kind = held(dtype)
+    return f"({expressions.worded(text, {**expressions.numbers(reduce.maker, kind), 'x': f'({x})'}, kind)})"
 
 
 def reduce(item: Callable[[], Item], reduce: Reduce) -> list[Task]:
     """Sums, products and extremes over dimensions."""
     (x,), out = reduce.sources, reduce.target
+    if reduce.total and reduce.then != "x":
+        raise Refused(reduce.equation, "what becomes of the sum over a batch is not a sum of what becomes of its parts")
     outer = [k for k, n in enumerate(x.shape) if k not in reduce.dims and k != x.axis and n != 1]
     inner = [k for k in reduce.dims if k != x.axis and x.shape[k] != 1]
     length = math.prod(x.shape[k] for k in inner)
-    kept = math.prod(x.shape[k] for k in outer)
-    if x.axis is None and length >= LONG and kept * 32 < length:
-        return sliced(item, reduce, x, outer, inner, length)
+    if x.axis is None and length >= 2 * RUN and math.prod(x.shape[k] for k in outer) < ITEMS:
+        return in_runs(item, reduce, outer, inner, length)
     w = item()
     outs, ins = [f"o{k}" for k in outer], [f"i{k}" for k in inner]
     batched = x.axis is not None and not reduce.total
     count = w.decode(outs, [x.shape[k] for k in outer], points=batched)
-    t = HELD[x.root.dtype]
-    w.add(f"{t} total = {literal(START[reduce.kind], x.root.dtype)};")
+    dtype = out.root.dtype
+    w.add(f"{HELD[dtype]} total = {start(reduce.kind, dtype)};")
     w.loops(ins, [x.shape[k] for k in inner])
     if reduce.total:
         w.loop("p", "n")
     read = w.at(x, [x.strides[k] for k in (*outer, *inner)], [*outs, *ins])
-    w.add(f"total = {combine(reduce.kind, 'total', read, x.root.dtype)};")
+    combine(w, reduce.kind, worded(reduce, reduce.each, read, x.root.dtype), dtype)
     w.close(len(inner) + reduce.total)
     work = length * (w.chunk if reduce.total else 1)
-    return [finished(w, reduce, out, outs, count, [x, out] if reduce.total else [x], work)]
+    return [finished(w, reduce, outs, count, [x, out] if reduce.total else [x], work)]
 
 
-def finished(w: Item, reduce: Reduce, out: Form, outs: list[str], count: int, reads: list[Form], work: int) -> Task:
+def added(item: Callable[[], Item], parts: Form, out: Form) -> list[Task]:
+    """The sum of parts over their first dimension."""
+    return reduce(item, Reduce(None, (parts,), out, (0,), False, "+", False))
+
+
+def finished(w: Item, reduce: Reduce, outs: list[str], count: int, reads: list[Form], work: int) -> Task:
     """What becomes of an item's total."""
+    out = reduce.target
     targets = [s for s, n in zip(out.strides, out.shape, strict=True) if n != 1 and s is not None]
     mean = math.prod(reduce.sources[0].shape[k] for k in reduce.dims)
     divided = f" / {mean}" if reduce.mean and not reduce.total else ""
-    w.add(f"{w.at(out, targets, outs)} {'+' if reduce.total else ''}= total{divided};")
-    return w.task(count, reads, [out], operations=work)
+    total = worded(reduce, reduce.then, "total", out.root.dtype)
+    w.add(f"{w.at(out, targets, outs)} {'+' if reduce.total else ''}= {total}{divided};")
+    return w.task(count, reads, [out], operations=work, flat=[out.root] if out.whole else [])
 
 
-def sliced(
-    item: Callable[[], Item], reduce: Reduce, x: Form, outer: list[int], inner: list[int], length: int
-) -> list[Task]:
-    """A long reduction: of slices at first, then of what they gave, always in the same order."""
-    size = 1 << (math.isqrt(length) - 1).bit_length()
-    slices = -(-length // size)
-    lengths, dtype = [x.shape[k] for k in outer], x.root.dtype
-    partial = full(Root((math.prod(lengths), slices), held(dtype)))
-    t, start = HELD[dtype], literal(START[reduce.kind], dtype)
-    outs, ins = [f"o{k}" for k in outer], [f"i{k}" for k in inner]
-    w = item()
-    count = w.decode([*outs, "slice"], [*lengths, slices])
-    w.add(f"const INDEX first = slice * {size}, end = first + {size} < {length} ? first + {size} : {length};")
-    w.add(f"{t} total = {start};")
-    w.loop("k", "end", "first")
-    w.split("k", ins, [x.shape[k] for k in inner])
-    read = w.at(x, [x.strides[k] for k in (*outer, *inner)], [*outs, *ins])
-    w.add(f"total = {combine(reduce.kind, 'total', read, dtype)};")
-    w.close()
-    w.add(f"{w.name(partial.root)}[i] = total;")
-    first = w.task(count, [x], [partial], operations=size)
-    w = item()
-    count = w.decode(outs, lengths)
-    w.add(f"{t} total = {start};")
-    w.loop("k", slices)
-    w.add(f"total = {combine(reduce.kind, 'total', f'{w.name(partial.root)}[i * {slices} + k]', dtype)};")
-    w.close()
-    return [first, finished(w, reduce, reduce.target, outs, count, [partial], slices)]
+def in_runs(item: Callable[[], Item], reduce: Reduce, outer: list[int], inner: list[int], length: int) -> list[Task]:
+    """A long reduction: an item takes every so many-th element, then of what these gave, until one is left.
+
+    The order does not depend on how many threads there are, and neighbours read neighbours.
+    """
+    (x,), dtype = reduce.sources, reduce.target.root.dtype
+    lengths, outs = [x.shape[k] for k in outer], [f"o{k}" for k in outer]
+    near = [abs(int(x.strides[k[-1]] or 0)) for k in (inner, outer) if k]
+    fast = near[0] == min(near)  # neighbouring items are of one total, or of neighbouring ones
+    tasks: list[Task] = []
+    source, runs = x, length
+    while runs > 1:
+        w, terms = item(), runs
+        runs = -(-terms // RUN)
+        cut = ["run"] if runs > 1 else []
+        order = [*zip(outs, lengths, strict=True)]
+        order = [*order, *[("run", runs) for _ in cut]] if fast else [*[("run", runs) for _ in cut], *order]
+        count = w.decode([name for name, _ in order], [n for _, n in order])
+        w.add(f"{HELD[dtype]} total = {start(reduce.kind, dtype)};")
+        w.open(f"for (INDEX k = {'run' if cut else 0}; k < {terms}; k += {runs}) {{")
+        if source is x:
+            ins = [f"i{k}" for k in inner]
+            w.split("k", ins, [x.shape[k] for k in inner])
+            read = w.at(x, [x.strides[k] for k in (*outer, *inner)], [*outs, *ins])
+            read = worded(reduce, reduce.each, read, x.root.dtype)
+        else:
+            read = w.at(source, source.strides, [*outs, "k"] if fast else ["k", *outs])
+        combine(w, reduce.kind, read, dtype)
+        w.close()
+        if not cut:
+            return [*tasks, finished(w, reduce, outs, count, [source], terms)]
+        partial = full(Root((*lengths, runs) if fast else (runs, *lengths), held(dtype)))
+        w.add(f"{w.name(partial.root)}[i] = total;")
+        tasks.append(w.task(count, [source], [partial], operations=-(-terms // runs)))
+        source = partial
+    raise AssertionError("a long reduction has many terms")
 
 
 def normalize(w: Item, normalize: Normalize) -> Task:
@@ -120,24 +159,51 @@ def normalize(w: Item, normalize: Normalize) -> Task:
 
 
 def lines(w: Item, lines: Lines) -> Task:
-    """The statements of an op's author for one line, in which arguments and result are macros of an index."""
-    shape, out, dim = lines.sources[0].shape, lines.target, lines.dim
-    axis = next((x.axis for x in (*lines.sources, out) if x.axis is not None), None)
+    """The statements of an op's author for one line."""
+    count = statements(w, lines, [])
+    return w.task(count, lines.sources, [lines.target], operations=10 * lines.sources[0].shape[lines.dim])
+
+
+def ranked(w: Item, ranked: Ranked) -> Task:
+    """The statements of an op's author for one element, after it was compared with all of its line."""
+    (name,) = ranked.maker.op.signature.arguments
+    first, second = ("mine_", "other_") if ranked.descending else ("other_", "mine_")
+    less = "({0} < {1} || ({0} == {0} && {1} != {1}))".format
+    count = statements(w, ranked, [
+        f"const real mine_ = {name}(at);",
+        "long rank = 0, nans = 0;",
+        "for (long j_ = 0; j_ < n; j_++) {",
+        f"    const real other_ = {name}(j_);",
+        f"    rank += {less(first, second)} || (!{less(second, first)} && j_ < at);",
+        "    nans += other_ != other_;",
+        "}",
+    ])  # fmt: skip
+    return w.task(count, ranked.sources, [ranked.target], operations=6 * ranked.sources[0].shape[ranked.dim])
+
+
+def statements(w: Item, kernel: Lines | Ranked, before: Sequence[str]) -> int:
+    """Statements in which arguments and result are macros of an index; how many items there are.
+
+    An item is a line, or, of what is ranked, the element ``at`` of one.
+    """
+    shape, out, dim = kernel.sources[0].shape, kernel.target, kernel.dim
+    axis = next((x.axis for x in (*kernel.sources, out) if x.axis is not None), None)
     outer = [k for k in range(len(shape)) if k not in (dim, axis)]
+    items = sorted([*outer, dim]) if isinstance(kernel, Ranked) else outer
     outs = [f"o{k}" for k in outer]
-    count = w.decode(outs, [shape[k] for k in outer], points=axis is not None)
+    count = w.decode(["at" if k == dim else f"o{k}" for k in items], [shape[k] for k in items], points=axis is not None)
     gone = len(out.shape) < len(shape)
     strides = [*out.strides[:dim], 0, *out.strides[dim:]] if gone else list(out.strides)
-    macros = {**dict(zip(lines.maker.op.signature.arguments, lines.sources, strict=True)), "out": out}
+    macros = {**dict(zip(kernel.maker.op.signature.arguments, kernel.sources, strict=True)), "out": out}
     known = {}
     for name, form in macros.items():
         steps = strides if form is out else form.strides
         known[name] = w.at(form, [steps[k] for k in (*outer, dim)], [*outs, "(k_)"])
-    w.lines.append(f"#define real {HELD[out.root.dtype]}")
+    w.lines.append(f"#define real {HELD[kernel.sources[0].root.dtype]}")
     w.lines += [f"#define {name}(k_) {place}" for name, place in known.items()]
     w.open(f"{{ const long n = {shape[dim]}; (void)n;")
-    for line in expressions.statements(lines.maker, lines.code).splitlines():
+    for line in [*before, *expressions.statements(kernel.maker, kernel.code).splitlines()]:
         w.add(line.strip())
     w.close()
     w.lines += [f"#undef {name}" for name in ("real", *macros)]
-    return w.task(count, lines.sources, [out], operations=10 * shape[dim])
+    return count

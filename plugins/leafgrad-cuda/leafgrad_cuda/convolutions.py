@@ -10,10 +10,10 @@ from leafgrad.lowering.forms import Form, Root, full
 from leafgrad.lowering.kernels import Convolve
 from leafgrad.lowering.strides import linear
 from leafgrad.lowering.sweeps import Line
-from leafgrad_cuda.writer import Item, Refused, Task
+from leafgrad_cuda.along import added
+from leafgrad_cuda.writer import ITEMS, Item, Refused, Task
 
 TILES = (8, 4, 2, 1)  # channels of an item
-ITEMS = 1 << 16  # of a sum over windows, at which a GPU is busy; where there are fewer, the batch is cut
 
 
 def convolve(item: Callable[[], Item], kernel: Convolve) -> list[Task]:
@@ -118,16 +118,4 @@ def taps(item: Callable[[], Item], kernel: Convolve) -> list[Task]:
         at = [*(["part"] if parts > 1 else []), f"(first + {r})", "c", *ks]
         w.add(f"{w.at(target, target.strides, at)} {'+' if batched else ''}= {s};")
     made = w.task(count, [x, y, out] if batched else [x, y], [target], operations=work)
-    return [made] if parts == 1 else [made, added(item(), target, out)]
-
-
-def added(w: Item, parts: Form, out: Form) -> Task:
-    """The sum of parts, in order."""
-    names = [f"d{k}" for k in range(len(out.shape))]
-    count = w.decode(names, out.shape)
-    w.add(f"{HELD[out.root.dtype]} total = 0;")
-    w.loop("part", parts.shape[0])
-    w.add(f"total += {w.at(parts, parts.strides, ['part', *names])};")
-    w.close()
-    w.add(f"{w.at(out, out.strides, names)} = total;")
-    return w.task(count, [parts], [out], operations=parts.shape[0])
+    return [made] if parts == 1 else [made, *added(item, target, out)]

@@ -20,6 +20,7 @@ from leafgrad.lowering.kernels import (
     Normalize,
     Product,
     Ranges,
+    Ranked,
     Reduce,
     Scan,
     Select,
@@ -27,7 +28,7 @@ from leafgrad.lowering.kernels import (
     Store,
 )
 from leafgrad.lowering.strides import collapsed, spread
-from leafgrad_cuda.along import lines, normalize, reduce
+from leafgrad_cuda.along import lines, normalize, ranked, reduce
 from leafgrad_cuda.convolutions import convolve
 from leafgrad_cuda.draws import draw
 from leafgrad_cuda.products import product
@@ -58,11 +59,13 @@ def tasks(kernel: Kernel, functions: Functions, chunk: int) -> list[Task]:
         case Reduce():
             return reduce(item, kernel)
         case Product():
-            return [product(item(), kernel)]
+            return product(item, kernel)
         case Normalize():
             return [normalize(item(), kernel)]
         case Lines():
             return [lines(item(), kernel)]
+        case Ranked():
+            return [ranked(item(), kernel)]
         case Draw():
             return [draw(item(), kernel)]
         case Convolve():

@@ -15,6 +15,7 @@ from leafgrad_cuda.writer import Task
 
 THREADS = 256
 SMALL = 2048  # items of neighbouring phases that one block does, with barriers between, rather than several launches
+LITTLE = 1 << 14  # operations of such a phase
 
 Group = Sequence[Task]  # as many items each, of which a thread does the same one of all tasks in turn
 Phase = Sequence[Group]
@@ -132,8 +133,8 @@ def small(phase: Phase) -> bool:
     """Whether one block does a phase as fast as a launch of its own would begin."""
     if any(t.steps for group in phase for t in group):
         return False
-    most = max(sum(t.operations for t in group) for group in phase)
-    return sum(group[0].count for group in phase) <= SMALL and most <= SMALL
+    each = [(group[0].count, sum(t.operations for t in group)) for group in phase]
+    return sum(count for count, _ in each) <= SMALL and sum(count * work for count, work in each) <= LITTLE
 
 
 @dataclass(eq=False, repr=False)

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import dataclass
 
 from leafgrad.compile.ir.graph import Equation
-from leafgrad.lowering.expressions import STORED
+from leafgrad.lowering.expressions import FLOATS, STORED, held
+from leafgrad.lowering.order_patterns import Order, ranked
 from leafgrad.lowering.pattern import Pattern
 from leafgrad.lowering.patterns import (
+    Along,
     Random,
+    Reduction,
     Target,
     along,
     constant,
@@ -25,20 +29,21 @@ from leafgrad.lowering.patterns import (
     pick,
     place,
     placed,
-    reduction,
     view,
 )
 from leafgrad.lowering.product_patterns import MatrixProduct, RowProduct, contraction, product
 from leafgrad.lowering.scan_patterns import scan
 from leafgrad.lowering.window_patterns import Convolution, convolution, numbered, ranged, windowed
+from leafgrad.ops.traits import dims
 from leafgrad_cuda.draws import STREAMS
 
 __all__ = [
     "along", "constant", "contraction", "convolution", "draw", "elementwise", "filled", "join", "lookup", "normalized",
-    "numbered", "pick", "place", "placed", "product", "ranged", "reduction", "scan", "view", "windowed",
+    "numbered", "pick", "place", "placed", "product", "ranged", "ranked", "reduction", "scan", "view", "windowed",
 ]  # fmt: skip
 
 LARGEST = 1 << 31  # kernels count elements in 32 bits
+LONGEST = 1024  # elements of a line that one thread walks along, or compares with each other, where lines are few
 WIDE = 1 << 16  # elements of a matrix that products share; cuBLAS multiplies by larger ones
 
 
@@ -49,7 +54,16 @@ def pattern(e: Equation) -> Pattern | None:
     found = TARGET.pattern(e)
     if isinstance(found, Random) and e.params["generator"].stream not in STREAMS:
         return None
+    if isinstance(found, (Along, Order)) and long(e, found):
+        return None
     return None if isinstance(found, (Convolution, MatrixProduct, RowProduct)) and wide(e, found) else found
+
+
+def long(e: Equation, found: Along | Order) -> bool:
+    """Whether lines are so long, and so few, that a library takes them faster."""
+    shape = e.values[0].shape
+    length = math.prod(shape[k] for k in dims(found.dim, len(shape)))
+    return length > LONGEST and (isinstance(found, Order) or math.prod(shape) < length * length)
 
 
 def wide(e: Equation, found: Pattern) -> bool:
@@ -58,6 +72,31 @@ def wide(e: Equation, found: Pattern) -> bool:
     if isinstance(found, Convolution):
         return min(math.prod(v.shape) for v in arrays) > WIDE
     return min(math.prod(v.shape[-2:]) for v in arrays) > WIDE
+
+
+@dataclass(eq=False, repr=False)
+class Folded(Reduction):
+    """A reduction of any dtype."""
+
+    def fits(self, e: Equation) -> bool:
+        x, out = e.values[0].dtype, e.out.dtype
+        if held(out) in FLOATS:
+            return x == out
+        return not self.mean and self.then == "x" and (self.each != "x" or held(x) not in FLOATS)
+
+
+def reduction(
+    kind: str, dim: int | tuple[int, ...] | None, mean: bool = False, each: str = "x", then: str = "x"
+) -> Folded:
+    """The argument over ``dim``: a dimension, some, or all for None.
+
+    Args:
+        kind: ``"+"``, ``"*"``, ``"max"`` or ``"min"``.
+        mean: a sum is divided by the number of its terms.
+        each: a C expression of an element x and the op's parameters, which is taken in its place.
+        then: one of the result x.
+    """
+    return Folded(kind, dim, mean, each, then)
 
 
 TARGET = Target(("cuda", "native"), ("cuda", "fake", "cpu"), sys.modules[__name__], STORED)

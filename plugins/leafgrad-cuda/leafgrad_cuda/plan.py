@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 
-from leafgrad.compile.ir.graph import Equation, Graph, Write
+from leafgrad.compile.ir.graph import Equation, Graph, Value, Write
+from leafgrad.compile.schedule.schedule import batch_lengths
 from leafgrad.lowering import memory
-from leafgrad.lowering.expressions import HELD, STORED
+from leafgrad.lowering.expressions import STORED
 from leafgrad.lowering.forms import Root, full
 from leafgrad.lowering.stages import CPhase, OpPhase, Segment, Stages
+from leafgrad_cuda.along import added
 from leafgrad_cuda.kernels import copy, keep, tasks
 from leafgrad_cuda.launches import (
     THREADS,
@@ -57,6 +59,7 @@ class Plan(Stages):
 
     def __init__(self, graph: Graph, limit: int) -> None:
         self.limit = limit
+        self.lengths = batch_lengths(graph)
         self.names = graph.named()
         self.refused: dict[Equation, str] = {}
         while True:
@@ -92,8 +95,13 @@ class Plan(Stages):
 
     def chunked(self, e: Equation) -> bool:
         """Not where one array of the shortest chunk takes half of a block's memory: whole arrays keep a GPU busier."""
-        rows = [math.prod(v.shape[1:]) * memory_size(v.dtype) for v in (*e.values, *e.outputs)]
+        rows = [self.row(v) for v in (*e.values, *e.outputs)]
         return super().chunked(e) and max(rows, default=0) * (CHUNKS[-1] + 1) <= self.limit // 2
+
+    def row(self, v: Value) -> int:
+        """Bytes of a row of a batch; 0 of what has none."""
+        rows = [math.prod(v.shape) // n for n in self.lengths if n in v.shape]
+        return min(rows, default=0) * memory_size(v.dtype)
 
     # ---- launches ---------------------------------------------------------------------------------------------
 
@@ -228,18 +236,8 @@ class Plan(Stages):
         sums = {self.whole[v].root: root for v, root in segment.lowering.sums.items()}
         for whole, root in sums.items():
             partial = launch.partial[root] = Root((launch.blocks, *root.shape), root.dtype)
-            self.waiting.append(self.added(launch, partial, whole))
+            self.waiting += added(lambda: Item(self.functions, 0, "added", []), full(partial), full(whole))
         self.parts.append(launch)
-
-    def added(self, launch: Launch, partial: Root, whole: Root) -> Task:
-        """The sum of what blocks found, always in the same order."""
-        w = Item(self.functions, 0, "added", [])
-        out, x = full(whole), full(partial)
-        size = whole.lanes
-        w.add(f"{HELD[whole.dtype]} s = 0;")
-        w.add(f"for (INDEX k = 0; k < {launch.blocks}; k++) s += {w.name(partial)}[k * {size} + i];")
-        w.add(f"{w.name(whole)}[i] = s;")
-        return w.task(size, [x], [out], operations=launch.blocks, flat=[whole])
 
     def chunk_phases(self, segment: Segment, chunk: int) -> list[Phase]:
         """A chunk's tasks in their order, those together that do not need each other."""

@@ -16,6 +16,8 @@ from leafgrad.lowering.expressions import STORED
 from leafgrad.lowering.forms import Form, Root
 from leafgrad.lowering.strides import linear
 
+ITEMS = 1 << 16  # at which a GPU is busy; where there are fewer, long sums are cut
+
 
 class Refused(Exception):
     """No kernel does what ``equation`` asks for; its op has to run it."""

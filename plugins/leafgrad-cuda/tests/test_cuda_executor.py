@@ -17,8 +17,9 @@ from leafgrad.nn import functional as F
 from leafgrad.testing import check_executor, fake
 from leafgrad_cuda import nvrtc
 from leafgrad_cuda.device import Emulated
-from leafgrad_cuda.executor import CudaProgram, gains
+from leafgrad_cuda.executor import CudaProgram, EmulatedExecutor, gains
 from leafgrad_cuda.launches import Launch
+from leafgrad_cuda.plan import Plan
 
 NAME = "cuda-emulated"
 OPTIMIZERS = [optim.SGD, optim.Adam, optim.AdamW, optim.RMSprop, optim.Adagrad, optim.Adadelta, optim.NAdam]
@@ -54,6 +55,30 @@ def test_a_residual_of_second_order(rows):
     (loop,) = [p for p in program(run).plan.launches if p.segment]
     assert loop.length == rows
     assert loop.chunks * loop.chunk >= rows
+
+
+def test_sums_over_a_long_batch_are_in_its_loop(monkeypatch):
+    monkeypatch.setattr(EmulatedExecutor, "recorded", graphs := [])
+    trained(burgers(rows=10_000), NAME, calls=2)
+    first, loop, *rest = Plan(graphs[0], Emulated.shared).launches
+    assert loop.length == 10_000
+    assert len(rest) == 2
+    shapes = [v.shape for launch in (first, *rest) for e in launch.equations for v in (*e.values, *e.outputs)]
+    assert not [s for s in shapes if 10_000 in s]
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [((20, 3000), (3000, 5)), ((2000,), (2000, 3)), ((600,), (600,)), ((2, 7, 700), (2, 700, 3))]
+)
+def test_long_products_for_few_elements_are_cut(left, right):
+    x, y = leafgrad.rand(left, dtype=leafgrad.float64), leafgrad.rand(right, dtype=leafgrad.float64)
+    run = leafgrad.compile(lambda x, y: (x @ y).sin() * 2 + 1, executor=NAME)
+    for _ in range(2):
+        got = run(x, y)
+    np.testing.assert_allclose(got.numpy(), ((x @ y).sin() * 2 + 1).numpy(), rtol=1e-12, atol=1e-12)
+    tasks = [t for launch in program(run).plan.launches for t in launch.tasks if t.function.startswith("product")]
+    assert all(t.operations < 2 * 4 * 512 for t in tasks)
+    assert tasks
 
 
 def test_in_float64():
@@ -170,7 +195,7 @@ def test_changing_numbers_come_in_one_copy(monkeypatch):
 
 def test_ops_without_kernels_part_graphs():
     x = leafgrad.rand(70, 6)
-    run = leafgrad.compile(lambda x: ((x * 2).sort(0)[0].exp() * 2, x.sum(0)), executor=NAME)
+    run = leafgrad.compile(lambda x: ((x * 2).mode(0)[0].exp() * 2, x.sum(0)), executor=NAME)
     for _ in range(2):
         run(x)
     found = program(run)
@@ -178,7 +203,7 @@ def test_ops_without_kernels_part_graphs():
     found([x.numpy() * 2])
     assert found.launched == 4
     lines = [line.strip() for line in str(run.explain()).splitlines()]
-    kinds = [line.split(" ")[0] for line in lines if line.startswith(("CUDA graph", "op by op: argsort"))]
+    kinds = [line.split(" ")[0] for line in lines if line.startswith(("CUDA graph", "op by op: argmode"))]
     assert kinds == ["CUDA", "op", "CUDA"]
 
 
@@ -197,12 +222,12 @@ def test_what_has_no_kernel_is_told_and_right():
     x = leafgrad.rand(70, 6)
 
     def function(x):
-        return (x * 2).cumsum(0).sort(0)[0].exp() * 2
+        return (x * 2).cumsum(0).mode(0)[0].exp() * 2
 
     run = leafgrad.compile(function, executor=NAME)
     for _ in range(3):
         np.testing.assert_allclose(run(x).numpy(), function(x).numpy(), rtol=1e-5)
-    assert any(line.strip().startswith("op by op: argsort") for line in str(run.explain()).splitlines())
+    assert any(line.strip().startswith("op by op: argmode") for line in str(run.explain()).splitlines())
 
 
 def test_an_index_out_of_range_is_the_ops_own_error():
@@ -386,7 +411,7 @@ def test_graphs_that_gain():
     x = leafgrad.rand(100, 3)
     assert gains(leafgrad.trace(lambda x: (x * 2).tanh().exp().sum() + 1, x))
     assert not gains(leafgrad.trace(lambda x: x * 2, x))
-    assert not gains(leafgrad.trace(lambda x: x.sort(0)[0].sort(0)[0].sort(0)[0].sort(0)[0] * 2, x))
+    assert not gains(leafgrad.trace(lambda x: x.mode(0, keepdim=True)[0].mode(1)[0].mode(0)[0] * 2, x))
 
 
 @pytest.mark.parametrize("shape", [(1, 5000), (5000, 1), (3, 70, 70), (70, 101)])

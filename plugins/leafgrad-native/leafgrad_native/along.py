@@ -220,7 +220,7 @@ def lines(w: Writer, lines: Lines) -> None:
         w.loop("p", w.chunk, stop="m")
     gone = len(out.shape) < len(shape)
     strides = [*out.strides[:dim], 0, *out.strides[dim:]] if gone else list(out.strides)
-    w.add(f"#define real {C_TYPES[out.root.dtype]}")
+    w.add(f"#define real {C_TYPES[lines.sources[0].root.dtype]}")
     arguments = lines.maker.op.signature.arguments
     macros = {**dict(zip(arguments, lines.sources, strict=True)), "out": out}
     for name, form in macros.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from reduction_table import SHAPES, compare
 
+import leafgrad
 from leafgrad.compile.ir.replay import ReplayProgram
 from leafgrad.compile.numpy.executor import NumpyProgram
 
@@ -14,3 +15,12 @@ from leafgrad.compile.numpy.executor import NumpyProgram
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_small_reductions_are_as_in_eager(shape, dtype, program):
     assert not compare(shape, dtype, program)
+
+
+@pytest.mark.parametrize("loss", [lambda y: y.mean(), lambda y: y.sum() / 0.0])
+def test_the_gradient_of_a_mean_of_nothing_is_zero(loss):
+    """Infinity times each of no rows, and not times their sum."""
+    w = leafgrad.ones(3, 4, requires_grad=True)
+    run = leafgrad.compile(lambda x: leafgrad.autograd.grad(loss(x @ w), w)[0], executor="replay")
+    for _ in range(2):
+        assert run(leafgrad.ones(0, 3)).tolist() == [[0.0] * 4] * 3

@@ -234,6 +234,14 @@ PARTS = {
     "zero columns": (lambda x, y, w: matmul.matmul(spread(x[:, :2], 0, 3), w), ["slice", "slice", "matmul"]),
     "zero columns of a product": (lambda x, y, w: matmul.matmul(x, spread(w, 0, 9)), ["matmul", "unslice"]),
     "sum of zeros around": (lambda x, y, w: reduce.sum(spread(x, 2, 9), dim=(1,)), ["sum", "reshape"]),
+    "one column of zeros": (
+        lambda x, y, w: matmul.matmul(shape.unslice(x[:, 0], at=((0, 4, 1), 1), shape=(4, 3)), w),
+        ["slice", "slice", "mul"],
+    ),
+    "a new dimension in zeros": (
+        lambda x, y, w: shape.unslice(x, at=(None, (0, 4, 1)), shape=(4, 3)) * y,
+        ["mul"],
+    ),
     "pad": (lambda x, y, w: columns(padded(x, 0.0), 1, 4) * y, ["mul"]),
     "pad with ones stays": (lambda x, y, w: padded(x, 1.0), ["pad"]),
     "steps": (lambda x, y, w: shape.part(x, at=((0, 4, 2), (0, 3, 1))), ["slice"]),

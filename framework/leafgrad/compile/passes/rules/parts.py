@@ -65,14 +65,19 @@ def filled_by(r: Rewriter, x: object) -> tuple[Value, Window] | None:
 def as_window(r: Rewriter, e: Equation) -> Value | None:
     """A slice that drops or inserts dimensions is a window, reshaped."""
     (x,), at = e.values, e.params["at"]
-    if all(isinstance(entry, tuple) for entry in at) and len(at) == x.ndim:
+    kept, shape = ranges(at, x.shape)
+    if kept == at:
         return None
-    kept = [entry if isinstance(entry, tuple) else (entry, entry + 1, 1) for entry in at if entry is not None]
-    kept += [(0, n, 1) for n in x.shape[len(kept) :]]
-    shape = tuple(len(range(*entry)) for entry in kept)
     small = Value(shape, x.dtype, x.place)
-    (value,) = r.put(Equation(part, (x,), {"at": tuple(kept)}, (small,), e.line))
+    (value,) = r.put(Equation(part, (x,), {"at": kept}, (small,), e.line))
     return r.emit(reshape, value, shape=e.out.shape)
+
+
+def ranges(at: Index, shape: Shape) -> tuple[Index, Shape]:
+    """A basic index of arrays of this shape that keeps all dimensions and inserts none; the shape that it chooses."""
+    kept = [entry if isinstance(entry, tuple) else (entry, entry + 1, 1) for entry in at if entry is not None]
+    kept += [(0, n, 1) for n in shape[len(kept) :]]
+    return tuple(kept), tuple(len(range(*entry)) for entry in kept)
 
 
 def part_of(r: Rewriter, e: Equation) -> Value | None:
@@ -175,6 +180,14 @@ def padded_with_zeros(r: Rewriter, e: Equation) -> Value | None:
     if e.params["value"] != 0:
         return None
     return r.emit(unslice, *e.inputs, at=e.params["at"], shape=e.params["shape"])
+
+
+def filled_as_window(r: Rewriter, e: Equation) -> Value | None:
+    """What a slice that drops or inserts dimensions was taken of is filled by a window, reshaped."""
+    at, shape = ranges(e.params["at"], e.out.shape)
+    if at == e.params["at"]:
+        return None
+    return r.emit(unslice, r.emit(reshape, *e.inputs, shape=shape), at=at, shape=e.out.shape)
 
 
 def filled_whole(r: Rewriter, e: Equation) -> Value | None:
@@ -304,7 +317,7 @@ def written_whole(r: Rewriter, e: Equation) -> Value | None:
 RULES: dict[Op, tuple[Rule, ...]] = {
     part: (as_window, part_of),
     pad: (padded_with_zeros,),
-    unslice: (filled_whole,),
+    unslice: (filled_as_window, filled_whole),
     add: (sum_of_filled,),
     sub: (sum_of_filled,),
     neg: (sign_of_filled,),

@@ -1,0 +1,115 @@
+"""Order, running extremes and reductions of any dtype as kernels, against eager: with ties, nan and integers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leafgrad
+from leafgrad_cuda.device import Emulated
+from leafgrad_cuda.executor import CudaProgram
+from leafgrad_cuda.launches import OpRun
+from leafgrad_cuda.plan import Plan
+
+NAME = "cuda-emulated"
+TESTS = "lowering.order_patterns"
+
+RUNNING = [lambda x: (*x.cummax(1), *x.cummin(0), x.cumprod(1), x.cumsum(0), x.logcumsumexp(0))]
+FLOATS = [
+    lambda x: (x.argmax(1), x.argmin(1), x.argmax(), x.argmin(0), x.argmax(1, keepdim=True), x.max(0)[0], x.max()),
+    lambda x: (x.argsort(1), x.argsort(0), x.argsort(1, descending=True), x.sort(0)[0], x.sort(descending=True)[1]),
+    lambda x: (*x.topk(2, 1), *x.topk(2, 0, largest=False), *x.kthvalue(2, 1)),
+    lambda x: (x.median(), x.nanmedian(), *x.median(1), *x.median(0), *x.nanmedian(1), x.min(), x.aminmax()[0]),
+    lambda x: ((x > 0).any(), (x > 0).any(1), (x > 0).all(0), (x > 0.5).sum(), (x > 0).sum(1), x.count_nonzero()),
+    lambda x: (x.norm(), x.norm(dim=1), x.norm(1, dim=0), x.norm(3, dim=1), x.norm(0, dim=1), x.nansum(0)),
+    lambda x: (x % 0.7, x.fmod(0.7), x // 0.3, leafgrad.div(x, 0.3, rounding_mode="trunc"), x.round(), ~(x > 0)),
+    lambda x: (x.roll(1, 0), x.roll((2, -1), (0, 1)), x.roll(3), x.roll(0, 1)),
+]
+WHOLE = [
+    lambda x: (x % 3, x % 7, x.fmod(3), ~x, x.sum(), x.sum(0), x.amax(1), x.amin(0), x.prod(1), x.max(), x.min()),
+    lambda x: (
+        x.argmax(1),
+        x.argsort(0),
+        x.sort(1)[0],
+        x.cummax(0)[0],
+        x.any(1),
+        x.all(0),
+        x.cumsum(1),
+        x.median(0)[0],
+    ),
+]
+
+
+def compare(function, *args, rtol=1e-12):
+    """A function as kernels gives what eager gives; returns its plan."""
+    run = leafgrad.compile(function, executor=NAME)
+    with np.errstate(all="ignore"):
+        run(*args)
+        want, given = function(*args), run(*args)
+    for k, (g, w) in enumerate(zip(given, want, strict=True)):
+        got, expected = g.detach().numpy(), w.detach().numpy()
+        assert (got.dtype, got.shape) == (expected.dtype, expected.shape), k
+        np.testing.assert_allclose(got, expected, rtol=rtol, atol=rtol, err_msg=str(k))
+    return CudaProgram(run.graph, Emulated(("forward",))).plan
+
+
+def foreign(plan):
+    return [part.equation.name for part in plan.parts if isinstance(part, OpRun)]
+
+
+def numbers(kind):
+    x = np.random.default_rng(3).normal(size=(70, 5))
+    if kind != "apart":
+        x = np.round(x)
+    if kind == "nan":
+        x[3, 2] = x[5] = np.nan
+        x[7, 0], x[8, 1] = np.inf, -np.inf
+    return x
+
+
+@pytest.mark.parametrize("kind", ["apart", "ties", "nan"])
+def test_floats(kind):
+    x = leafgrad.tensor(numbers(kind))
+    assert not foreign(compare(lambda x: tuple(y for f in [*FLOATS, *RUNNING] for y in f(x)), x))
+
+
+@pytest.mark.parametrize("dtype", [leafgrad.int64, leafgrad.int32, leafgrad.int8, leafgrad.uint8])
+def test_integers(dtype):
+    x = leafgrad.tensor(np.random.default_rng(3).integers(-9, 9, size=(70, 4)))
+    x = (x.abs() if dtype == leafgrad.uint8 else x).to(dtype)
+    assert not foreign(compare(lambda x: tuple(y for f in WHOLE for y in f(x)), x))
+
+
+def test_signs_of_rests_are_those_of_divisors():
+    x = leafgrad.arange(-7, 8)
+    assert not foreign(compare(lambda x: (x % 3, x % -3, x.fmod(3), x.fmod(-3), x * 1), x))
+
+
+def test_gradients_of_second_order():
+    x = leafgrad.tensor(numbers("apart"), requires_grad=True)
+
+    def both(x):
+        x = x.detach().requires_grad_()
+        y = x.norm() + x.cumprod(1).sum() + x.logcumsumexp(0).square().sum() + x.sort(0)[0].prod(1).sum() + x.max()
+        y = y + x.median(1)[0].square().sum() + (x.roll(1, 0) * x).sum() + x.std(1).sum()
+        (first,) = leafgrad.autograd.grad(y, x, create_graph=True)
+        return y, first.detach(), *leafgrad.autograd.grad(first.square().sum(), x)
+
+    compare(both, x, rtol=1e-9)
+
+
+def test_counts_of_a_batch_in_a_loop_are_integers():
+    x = leafgrad.rand(5000, 2)
+    plan = compare(lambda x: (x.sin().count_nonzero(0), (x.sin() > 0.5).sum(0), x.exp().nansum(0)), x, rtol=1e-5)
+    assert any(p.segment for p in plan.launches)
+
+
+def test_roots_of_sums_are_taken_of_all_rows():
+    x = leafgrad.rand(300, 3)
+    compare(lambda x: (x.tanh().norm(dim=0), x.tanh().norm(), (x.tanh() * 2).sum(1)), x, rtol=1e-5)
+
+
+def test_long_lines_are_left_to_a_library():
+    x = leafgrad.rand(3000, 2)
+    plan = Plan(leafgrad.trace(lambda x: (x.argsort(0), x.cumsum(0), x.argmax(), x.sum(), (x > 0).sum()), x), 99 << 10)
+    assert foreign(plan) == ["argsort", "cumsum", "argmax"]
