@@ -46,7 +46,8 @@ class Scene:
 
     def named(self, function: Function | float, what: str, *more: str) -> Named:
         """A function of fields, coordinates, and what else it may ask for."""
-        return Named(function, what, [*self.fields, *self.domain.names, *more])
+        functions = [given.name for given in self.domain.functions]
+        return Named(function, what, [*self.fields, *self.domain.names, *functions, *more])
 
 
 class Condition(ABC):

@@ -69,7 +69,8 @@ def by_a_finer_rule(trainee: Trainee, index: int, condition: Integral) -> float:
     finer, found = copy.copy(condition), []
     finer.order = 2 * condition.order + 1
     for each in (condition, finer):
-        batch = each.draw(trainee.problem.domain, np.random.default_rng(0))
+        rng = np.random.default_rng(0)
+        batch = trainee.problem.domain.given(each.draw(trainee.problem.domain, rng), np.random.default_rng(1))
         (tensors,) = on_device([batch], trainee.dtype, trainee.device)
         found.append(host(trainee.residuals(index, tensors)))
     size = norm(found[1]) if condition.minimised else max(1.0, norm(found[1]))
@@ -131,7 +132,7 @@ def amplitudes(trainee: Trainee) -> dict[str, float]:
     """The root mean square of each field, at all points of the training."""
     values: dict[str, list[Array]] = {}
     for batch in trainee.batches:
-        columns, rows = trainee.system.points(batch["points"]).columns, host(batch["points"])
+        columns, rows = trainee.system.points(batch).columns, host(batch["points"])
         for surrogate in trainee.system.surrogates:
             for name, t in surrogate(columns).items():
                 inside = ~outside(surrogate, name, trainee.problem.domain, rows)
