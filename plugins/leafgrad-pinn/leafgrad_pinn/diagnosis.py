@@ -49,7 +49,7 @@ def relative(trainees: Sequence[Trainee]) -> dict[str, float]:
     solution add to it which are waves over the domain; or what each derivative of the solution itself adds, as in thin
     layers: whichever is largest. The norm is the dual one of the equation's energy, so that of m derivatives the root
     mean square over wave numbers to the power of m // 2: what oscillates changes a solution the less, the higher the
-    order is.
+    order is. Of a family, all this is at functions that were not trained.
     """
     found: dict[str, float] = {}
     for trainee in trainees:
@@ -79,7 +79,7 @@ def by_a_finer_rule(trainee: Trainee, index: int, condition: Integral) -> float:
 
 def left_over(trainee: Trainee, index: int, sizes: Mapping[str, float]) -> float:
     """The share for a condition, of fields of these sizes."""
-    batch = {key: t[: SHOWN // 4] for key, t in trainee.batches[index].items()}
+    batch = {key: t[: SHOWN // 4] for key, t in unseen(trainee)[index].items()}
 
     def of(factor: float) -> Array:
         given = partial(waves, trainee.problem.domain, {name: factor * size for name, size in sizes.items()})
@@ -91,6 +91,16 @@ def left_over(trainee: Trainee, index: int, sizes: Mapping[str, float]) -> float
     smooth = order // 2 if isinstance(trainee.problem.conditions[index], Interior) and len(bounds) <= 3 else 0
     terms = [source, of(1.0) - source, left - source, *own.values()]
     return share(dual(left, points, bounds, smooth), max(dual(term, points, bounds, smooth) for term in terms))
+
+
+def unseen(trainee: Trainee) -> list[Tensors]:
+    """For each condition of a family points with functions of which none was trained; else the training's points.
+
+    A network fits itself to some functions long before it fits all.
+    """
+    if not trainee.problem.domain.functions:
+        return trainee.batches
+    return on_device(trainee.problem.draw(np.random.default_rng([trainee.seed, 4])), trainee.dtype, trainee.device)
 
 
 def added(trainee: Trainee, index: int, batch: Tensors) -> dict[Request, Array]:

@@ -176,7 +176,8 @@ def order_of(problem: Problem, field: Field, time: Time) -> int:
     for index, condition in enumerate(problem.conditions):
         if isinstance(condition, Initial):
             continue
-        batch = {name: leafgrad.tensor(values[:8]) for name, values in condition.draw(problem.domain, rng()).items()}
+        drawn = problem.domain.given(condition.draw(problem.domain, rng()), rng())
+        batch = {name: leafgrad.tensor(values[:8]) for name, values in drawn.items()}
         known = plain(index, batch)
         for order in range(highest + 1, 4):
             changed = Changed(problem, field.name, time.name, order)

@@ -173,8 +173,30 @@ def test_functions_may_be_samples_and_several():
         sol(g=np.sin)
 
 
+def test_residuals_of_functions_that_were_not_trained_tell_what_is_not_solved():
+    problem = pinn.Problem(field(), pinn.Interior(lambda u, f: u.x - f, n=20))
+    run = problem.solve(pinn.LBFGS(300)).run
+    assert run.loss < 1e-3
+    assert "not solved: the residuals of interior" in run.doubts
+
+
 def test_stages_of_least_squares_take_operators():
     problem = pinn.Problem(field(width=6), pinn.Interior(lambda u, f: u.x - f, n=100))
     for stage in (pinn.LevenbergMarquardt(3), pinn.LeastSquares(2)):
         history = problem.solve(stage).run.history
         assert history[-1]["loss"] < history[0]["loss"] if len(history) > 1 else history[0]["loss"] < 1
+
+
+def test_families_in_time_are_trained_with_exact_initial_values():
+    ring = (
+        pinn.Interval("x", 0, 1, periodic=True) * pinn.Time("t", 0, 1) * pinn.GaussianField("f", length=0.5, sensors=17)
+    )
+    net = pinn.DeepONet(8, 1, embed=pinn.Periodic(x=2))
+    u = pinn.Field("u", ring, net=net, initial=pinn.Hard(lambda f: f))
+    problem = pinn.Problem(u, pinn.Interior(lambda u, f: u.t + u.x, n=128))
+    moved = pinn.references.family(ring, u=lambda x, t, f: f((x[:, None] - t) % 1.0), n=3, points=9)
+    sol = problem.solve(pinn.LBFGS(60), reference=moved)
+    assert sol.errors.l2["u"][0] < 0.6
+    x = np.linspace(0, 1, 17)
+    row = ring.functions[0].draw(1, np.random.default_rng(1))[0]
+    assert np.abs(sol(f=row)(x, 0.0) - row).max() < 1e-12
