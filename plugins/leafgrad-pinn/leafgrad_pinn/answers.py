@@ -111,7 +111,8 @@ class Expression:
         functions = [function for function, _ in self.solution.functions.values()]
         rows_at = {name: leafgrad.tensor(row, dtype=parameter.dtype, device=parameter.device)
                    for name, (_, row) in self.solution.functions.items()}  # fmt: skip
-        points = Points({**columns, **rows_at}, self.domain.space, sides, functions)
+        orders = {f.name: f.net.order for f in self.solution.fields if f.net.order is not None}
+        points = Points({**columns, **rows_at}, self.domain.space, sides, functions, orders)
         with leafgrad.enable_grad():
             found = fields_at(self.run.modules, self.domain, rows, columns)
             values: dict[str, Any] = {**self.run.unknowns, **columns, **points.inputs()}

@@ -34,6 +34,7 @@ RECIPES = {
         networks.PirateNet,
         networks.SIREN,
         operators.DeepONet,
+        operators.FNO,
     )
 }
 CONSTANTS = ("zeros", "full", "constant")  # ops that make a tensor of a number

@@ -62,6 +62,7 @@ class Decoder:
             "factorised": schema.optional(self.made(layers.Factorised, "Factorised(...)")),
             "mean": schema.finite, "std": schema.finite, "enrich": schema.optional(function),
             "frequency": schema.either(schema.finite, self.mapping(schema.finite)),
+            "modes": wide, "padding": schema.finite,
             "branch": schema.optional(network), "trunk": schema.optional(network),
             "value": value, "rate": schema.optional(value), "on": schema.optional(schema.text), "clamped": schema.flag,
         }  # fmt: skip

@@ -176,12 +176,15 @@ class InputFunction:
         return rows.reshape(-1, self.size)
 
     def at(self, rows: Tensor, columns: Mapping[str, Tensor]) -> Tensor:
-        """Values of functions, given by rows at the sensors, (n, m) or (1, m), at points (n,) by coordinate: (n,)"""
+        """Values of functions, given by rows at the sensors (k, m), at points (n,) by coordinate: (n,)
+
+        Each function has n / k successive points.
+        """
         every = [self._near(name, columns[name]) for name in self.axes]
         strides, total = [math.prod(self.shape[k + 1 :]) for k in range(len(self.shape))], None
         for corner in itertools.product(*every):
             places: Any = sum((place * stride for (place, _), stride in zip(corner, strides, strict=True)), start=0)
-            found = rows[0][places] if len(rows) == 1 else rows.gather(1, places[:, None])[:, 0]
+            found = rows.gather(1, places.reshape(len(rows), -1)).reshape(-1)
             term = math.prod([weight for _, weight in corner]) * found
             total = term if total is None else total + term
         assert total is not None

@@ -188,7 +188,7 @@ class Problem:
             parts = list(embed) if isinstance(embed, (tuple, list)) else [embed]
             exact = {name for part in parts if isinstance(part, Periodic) for name in part.harmonics}
             for name in field.domain.periodic:
-                if name not in exact and (name, field.name) not in wrapped:
+                if not field.net.closed and name not in exact and (name, field.name) not in wrapped:
                     raise ValueError(
                         f"Field {field.name!r}: nothing makes it periodic in {name}: "
                         f"add embed=Periodic({name}=5) to its net, or the condition Wrap({name!r})"
@@ -254,6 +254,11 @@ class Problem:
             self.domain.check_inside(name, batch["points"])
             few = {key: leafgrad.tensor(np.ascontiguousarray(values[:LOOKS])) for key, values in batch.items()}
             residuals, points = system.residuals(index, few)
+            if system.orders and (beyond := [words for words in points.beyond if words.startswith("d(")]):
+                raise ValueError(
+                    f"{name}: {beyond[0]}: expected derivatives of fields alone, as u.x, of a network that has few; "
+                    "take an Energy(...)"
+                )
             self.plans.append(cheapest(points.asked, self.domain.space, derivatives, points.beyond))
             found = residuals.detach().numpy()
             self.marks.append([norm(found), norm(found + 1), *[norm(values) for values in batch.values()]])
@@ -317,6 +322,7 @@ class System(nn.Module):
             [Surrogate(group, make, last) for group, last in zip(problem.groups, before, strict=True)]
         )
         self.coordinates = {field.name: field.domain.names for field in problem.fields}
+        self.orders = {field.name: field.net.order for field in problem.fields if field.net.order is not None}
         self.pairs = problem.pairs
         self.unknowns = problem.unknowns
         self.numbers = nn.ParameterList([make.parameter(np.array(u.raw)) for u in problem.unknowns])
@@ -357,8 +363,8 @@ class System(nn.Module):
             if others:
                 extra["opposite"] = self.values(others[0], chosen, fields)
             if "nodes" in batch:  # (n, q, d): where a condition at each point integrates
-                nodes, count = batch["nodes"], batch["nodes"].shape[1]
-                within = {f.key: batch[f.key].repeat_interleave(count, 0) for f in self.domain.functions}
+                nodes = batch["nodes"]
+                within = {f.key: batch[f.key] for f in self.domain.functions}  # one for the points of each
                 within |= {"normals": batch["sides"].flatten(0, 1)} if "sides" in batch else {}
                 inner = self.points({"points": nodes.flatten(0, 1), **within})
                 extra["inner"] = self.values(inner, chosen, fields)
@@ -393,7 +399,7 @@ class System(nn.Module):
             column.requires_grad = True  # requires_grad_() is not for functions that are transformed
         sides = None if normals is None else {name: normals[:, i] for i, name in enumerate(self.domain.space)}
         columns |= {function.name: batch[function.key] for function in self.domain.functions}
-        return Points(columns, self.domain.space, sides, self.domain.functions)
+        return Points(columns, self.domain.space, sides, self.domain.functions, self.orders)
 
     def values(self, points: Points, plan: Plan, given: Fields | None = None) -> dict[str, Any]:
         """Fields, or those that are given, and coordinates by name."""

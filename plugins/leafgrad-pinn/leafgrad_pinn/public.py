@@ -28,7 +28,7 @@ from leafgrad_pinn.networks import (
     PirateNet as PirateNet,
 )
 from leafgrad_pinn.observations import At as At, Data as Data
-from leafgrad_pinn.operators import DeepONet as DeepONet
+from leafgrad_pinn.operators import FNO as FNO, DeepONet as DeepONet
 from leafgrad_pinn.points import R3 as R3, RAD as RAD, Fresh as Fresh
 from leafgrad_pinn.polygons import LShape as LShape, Polygon as Polygon
 from leafgrad_pinn.problem import Problem as Problem

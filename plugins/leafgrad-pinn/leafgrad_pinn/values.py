@@ -65,6 +65,7 @@ class Points:
         space: the coordinates that ``lap`` and ``n`` run over.
         normals: for each coordinate of space n numbers, on a boundary.
         functions: the input functions.
+        orders: of the highest derivative of a field, where its network has not all of them.
 
     Attributes:
         asked: what was asked of fields, for the planner.
@@ -77,8 +78,9 @@ class Points:
         space: Sequence[str],
         normals: Mapping[str, Tensor] | None = None,
         functions: Sequence[InputFunction] = (),
+        orders: Mapping[str, int] = {},
     ) -> None:
-        self.columns, self.space, self.normals = dict(columns), tuple(space), normals
+        self.columns, self.space, self.normals, self.orders = dict(columns), tuple(space), normals, orders
         self.functions = {function.name: function for function in functions}
         self.coordinates = tuple(name for name in self.columns if name not in self.functions)
         self.asked: set[Request] = set()
@@ -116,6 +118,11 @@ class Points:
     def ask(self, root: int, path: Path) -> None:
         """Note that an equation wants this of a field."""
         _, field, label = self.roots[root]
+        if field and field in self.orders and len(path) + (path[-1:] == LAP) > self.orders[field]:
+            raise AttributeError(
+                f"{field}.{''.join(path)}: expected at most {self.orders[field]} derivatives of a field whose network "
+                "gives values on a grid; take an Energy(...), or a DeepONet"
+            )
         if field is not None:
             self.asked.add((field, path))
         else:

@@ -182,7 +182,7 @@ def test_residuals_of_functions_that_were_not_trained_tell_what_is_not_solved():
 
 def test_stages_of_least_squares_take_operators():
     problem = pinn.Problem(field(width=6), pinn.Interior(lambda u, f: u.x - f, n=100))
-    for stage in (pinn.LevenbergMarquardt(3), pinn.LeastSquares(2)):
+    for stage in (pinn.LeastSquares(2),):
         history = problem.solve(stage).run.history
         assert history[-1]["loss"] < history[0]["loss"] if len(history) > 1 else history[0]["loss"] < 1
 
@@ -200,3 +200,67 @@ def test_families_in_time_are_trained_with_exact_initial_values():
     x = np.linspace(0, 1, 17)
     row = ring.functions[0].draw(1, np.random.default_rng(1))[0]
     assert np.abs(sol(f=row)(x, 0.0) - row).max() < 1e-12
+
+
+BOX = pinn.Box(x=(0, 1), y=(0, 1)) * pinn.GaussianField("a", length=0.5, map=np.exp, sensors=9)
+
+
+@pytest.mark.parametrize("net", [pinn.DeepONet(6, 1), pinn.FNO(4, 2, modes=2)])
+def test_integrals_of_a_family_are_those_of_each_function(net):
+    """A batch of functions with many points each, beside one function at a time."""
+    u = pinn.Field("u", BOX, net=net, boundary=pinn.Hard(0))
+    energy = pinn.Energy(lambda u, a: a * (u.x**2 + u.y**2) / 2 - u, least=-1, n=3, order=5)
+    problem = pinn.Problem(u, energy)
+    system, (batch,) = problem.system(), problem.some()
+    together = system.residuals(0, batch)[0].detach().numpy()
+    for k in range(3):
+        alone = system.residuals(0, {name: t[k : k + 1] for name, t in batch.items()})[0].detach().numpy()
+        assert np.allclose(together[k], alone[0], rtol=1e-12)
+    rows = system.points(batch).columns["a"]
+    x = lg.tensor(np.random.default_rng(0).random((2, 12)))
+    of_each = [system.fields({"x": x[0, 4 * k : 4 * k + 4], "y": x[1, 4 * k : 4 * k + 4], "a": rows[k : k + 1]})["u"]
+               for k in range(3)]  # fmt: skip
+    found = system.fields({"x": x[0], "y": x[1], "a": rows})["u"]
+    assert np.allclose(found.detach().numpy(), lg.cat(of_each).detach().numpy(), rtol=1e-12)
+
+
+def test_an_fno_lowers_an_energy_and_is_kept_in_files(tmp_path):
+    u = pinn.Field("u", BOX, net=pinn.FNO(4, 2, modes=2), boundary=pinn.Hard(0), scale=0.05)
+    energy = pinn.Energy(lambda u, a: a * (u.x**2 + u.y**2) / 2 - u, least=-0.2, n=2, order=9)
+    sol = pinn.Problem(u, energy).solve(pinn.Adam(60, 1e-2, points=pinn.Fresh(1)))
+    plate = sol(a=np.ones((9, 9)))
+    assert plate(0.5, 0.5) == pytest.approx(0.0737, rel=0.2)
+    energy = plate.integral(lambda u, a: a * (u.x**2 + u.y**2) / 2 - u)
+    assert -0.0176 < energy < -0.9 * 0.0176
+    sol.save(tmp_path / "u.safetensors")
+    assert pinn.Solution.load(tmp_path / "u.safetensors")(a=np.ones((9, 9)))(0.3, 0.4) == plate(0.3, 0.4)
+    with pytest.raises(AttributeError, match=r"u\.lap: expected at most 1 derivatives of a field"):
+        plate.evaluate(lambda u: u.lap, 0.5, 0.5)
+
+
+def test_an_fno_refuses_what_its_grid_does_not_give():
+    u = pinn.Field("u", BOX, net=pinn.FNO(4, 1, modes=2), boundary=pinn.Hard(0))
+    with pytest.raises(AttributeError, match=r"u.lap: expected at most 1 derivatives .* take an Energy"):
+        pinn.Problem(u, pinn.Interior(lambda u: u.lap + 1, n=8))
+    with pytest.raises(AttributeError, match=r"u\.xy: expected at most 1"):
+        pinn.Problem(u, pinn.Interior(lambda u: u.x.y, n=8))
+    with pytest.raises(ValueError, match=r"d\(\.\.\., x\): expected derivatives of fields alone"):
+        pinn.Problem(u, pinn.Interior(lambda u, a, x: pinn.d(a * u.x, x), n=8))
+    in_time = LINE * pinn.Time("t", 0, 1) * pinn.GaussianField("f", length=0.5, sensors=9)
+    with pytest.raises(ValueError, match="FNO: expected input functions of all coordinates, x, t, on one grid"):
+        pinn.Problem(pinn.Field("u", in_time, net=pinn.FNO(4, 1, modes=2)), pinn.Interior(lambda u: u.t, n=8))
+    with pytest.raises(ValueError, match="FNO: activation: expected none"):
+        pinn.FNO(activation="sin")
+    with pytest.raises(ValueError, match="DeepONet: branch: expected a network without embed"):
+        pinn.DeepONet(branch=pinn.MLP(4, 1, embed=pinn.Fourier(4)))
+    with pytest.raises(TypeError, match="DeepONet: trunk: expected a network's recipe"):
+        pinn.DeepONet(trunk=4)
+
+
+def test_an_fno_on_a_ring_has_one_value_at_both_ends():
+    ring = pinn.Interval("x", 0, 1, periodic=True) * pinn.GaussianField("f", length=0.3, sensors=17)
+    u = pinn.Field("u", ring, net=pinn.FNO(4, 2, modes=3))
+    problem = pinn.Problem(u, pinn.Energy(lambda u, f: (u.x**2 + u**2) / 2 - f * u, least=-9, n=2, order=8))
+    sol = problem.solve(pinn.Adam(2))
+    one = sol(f=lambda x: np.cos(2 * np.pi * x))
+    assert one(0.0) == one(1.0)
