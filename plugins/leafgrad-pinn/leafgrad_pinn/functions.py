@@ -111,6 +111,9 @@ class InputFunction:
         """Of the highest derivative that there is."""
         return self.degree // 2
 
+    def __mul__(self, other: Any) -> Any:
+        raise TypeError(f"{type(self).__name__} * {type(other).__name__}: input functions come last: `shape * {self}`")
+
     @property
     def shape(self) -> tuple[int, ...]:
         """How many sensors there are along each coordinate."""

@@ -94,6 +94,8 @@ def test_what_is_wrong_with_a_family_is_said(solution):
         solution(f=lambda x: np.full_like(x, np.nan))
     with pytest.raises(AttributeError, match="expected at most 2 derivatives of an input function"):
         pinn.Problem(field(), pinn.Interior(lambda u, f: u.x - f.xxx))
+    with pytest.raises(TypeError, match="input functions come last"):
+        pinn.GaussianField("f", length=1) * LINE
     with pytest.raises(ValueError, match="there is no field or coordinate 'g'; there are u, x, f"):
         pinn.Problem(field(), pinn.Interior(lambda u, g: u.x - g))
     in_time = LINE * pinn.Time("t", 0, 1) * pinn.GaussianField("f", length=0.3)
@@ -264,3 +266,21 @@ def test_an_fno_on_a_ring_has_one_value_at_both_ends():
     sol = problem.solve(pinn.Adam(2))
     one = sol(f=lambda x: np.cos(2 * np.pi * x))
     assert one(0.0) == one(1.0)
+
+
+def test_data_of_a_family_have_their_functions():
+    rows, x = F.draw(40, np.random.default_rng(0)), np.linspace(0, 1, 40)
+    known = np.array(
+        [np.trapezoid(row[: k + 1], F.axes["x"][: k + 1]) for row, k in zip(rows, range(40), strict=False)]
+    )
+    data = pinn.Data({"x": x}, {"u": known}, functions={"f": rows})
+    equations = [data, pinn.At(data, lambda u, f: u.x - f)]
+    batches = pinn.Problem(field(), equations).draw(np.random.default_rng(1))
+    assert all(np.array_equal(batch["function f"], rows) for batch in batches)
+    with pytest.raises(ValueError, match=r"data: functions: expected those of the family, f, .* got none"):
+        pinn.Problem(field(), pinn.Data({"x": x}, {"u": known}))
+    with pytest.raises(ValueError, match="functions: f: expected one for each of 40 points, got 2"):
+        pinn.Problem(field(), pinn.Data({"x": x}, {"u": known}, functions={"f": rows[:2]}))
+    u = pinn.Field("u", LINE, net=pinn.MLP(4, 1))
+    with pytest.raises(ValueError, match=r"functions: expected those of the family, none, .* got f"):
+        pinn.Problem(u, pinn.Data({"x": x}, {"u": known}, functions={"f": rows}))
