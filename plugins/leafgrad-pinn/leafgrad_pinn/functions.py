@@ -73,8 +73,15 @@ class InputFunction:
                     f"{what}: {key}: expected at least {degree + 1} places of sensors, equally spaced and rising, got "
                     f"{axis!r:.60}"
                 )
-        if components is not None and (components.ndim != 2 or len(components) != self.size):
-            raise ValueError(f"{what}: components: expected shape ({self.size}, r), got {components.shape}")
+        if not self.std > 0:
+            raise ValueError(f"{what}: std: expected a positive number, got {std}")
+        if components is not None:
+            if components.ndim != 2 or len(components) != self.size or not components.size:
+                raise ValueError(f"{what}: components: expected shape ({self.size}, r), got {components.shape}")
+            if not np.isfinite(components).all() or not components.any(0).all():
+                raise ValueError(
+                    f"{what}: components: expected finite numbers, in each some other than zero, got others"
+                )
 
     def learn(self, draws: Array) -> None:
         """Take over mean, deviation and principal components of draws (n, m)."""

@@ -99,8 +99,9 @@ class Problem:
         self.domain = widest(field.domain for field in self.fields)
         self._check_fields()
         known = {field.name: field.domain.names for field in [*given, *self.fields]}
+        on_grid = any(field.net.order is not None for field in self.fields)
         for condition in self.conditions:
-            condition.bind(Scene(self.domain, known, [field.name for field in given], tuple(self.pairs)))
+            condition.bind(Scene(self.domain, known, [field.name for field in given], tuple(self.pairs), on_grid))
         self.names = distinct([condition.name for condition in self.conditions])
         if taken := [name for name in self.names if name in COLUMNS or name.startswith("error ")]:
             raise ValueError(f"{taken[0]}: expected a condition's name other than those of the history's columns")

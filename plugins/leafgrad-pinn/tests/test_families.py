@@ -211,7 +211,7 @@ BOX = pinn.Box(x=(0, 1), y=(0, 1)) * pinn.GaussianField("a", length=0.5, map=np.
 def test_integrals_of_a_family_are_those_of_each_function(net):
     """A batch of functions with many points each, beside one function at a time."""
     u = pinn.Field("u", BOX, net=net, boundary=pinn.Hard(0))
-    energy = pinn.Energy(lambda u, a: a * (u.x**2 + u.y**2) / 2 - u, least=-1, n=3, order=5)
+    energy = pinn.Energy(lambda u, a: a * (u.x**2 + u.y**2) / 2 - u, least=-1, n=3, order=2, pieces=8)
     problem = pinn.Problem(u, energy)
     system, (batch,) = problem.system(), problem.some()
     together = system.residuals(0, batch)[0].detach().numpy()
@@ -228,7 +228,7 @@ def test_integrals_of_a_family_are_those_of_each_function(net):
 
 def test_an_fno_lowers_an_energy_and_is_kept_in_files(tmp_path):
     u = pinn.Field("u", BOX, net=pinn.FNO(4, 2, modes=2), boundary=pinn.Hard(0), scale=0.05)
-    energy = pinn.Energy(lambda u, a: a * (u.x**2 + u.y**2) / 2 - u, least=-0.2, n=2, order=9)
+    energy = pinn.Energy(lambda u, a: a * (u.x**2 + u.y**2) / 2 - u, least=-0.2, n=2, order=2, pieces=8)
     sol = pinn.Problem(u, energy).solve(pinn.Adam(60, 1e-2, points=pinn.Fresh(1)))
     plate = sol(a=np.ones((9, 9)))
     assert plate(0.5, 0.5) == pytest.approx(0.0737, rel=0.2)
@@ -251,6 +251,8 @@ def test_an_fno_refuses_what_its_grid_does_not_give():
     in_time = LINE * pinn.Time("t", 0, 1) * pinn.GaussianField("f", length=0.5, sensors=9)
     with pytest.raises(ValueError, match="FNO: expected input functions of all coordinates, x, t, on one grid"):
         pinn.Problem(pinn.Field("u", in_time, net=pinn.FNO(4, 1, modes=2)), pinn.Interior(lambda u: u.t, n=8))
+    with pytest.raises(ValueError, match=r"energy: order: expected two points .* order=2, pieces=8, .* got 9 for 8"):
+        pinn.Problem(u, pinn.Energy(lambda u: u.x**2 - u, least=-1, n=2, order=9))
     with pytest.raises(ValueError, match="FNO: activation: expected none"):
         pinn.FNO(activation="sin")
     with pytest.raises(ValueError, match="DeepONet: branch: expected a network without embed"):
@@ -262,7 +264,7 @@ def test_an_fno_refuses_what_its_grid_does_not_give():
 def test_an_fno_on_a_ring_has_one_value_at_both_ends():
     ring = pinn.Interval("x", 0, 1, periodic=True) * pinn.GaussianField("f", length=0.3, sensors=17)
     u = pinn.Field("u", ring, net=pinn.FNO(4, 2, modes=3))
-    problem = pinn.Problem(u, pinn.Energy(lambda u, f: (u.x**2 + u**2) / 2 - f * u, least=-9, n=2, order=8))
+    problem = pinn.Problem(u, pinn.Energy(lambda u, f: (u.x**2 + u**2) / 2 - f * u, least=-9, n=2, order=2, pieces=16))
     sol = problem.solve(pinn.Adam(2))
     one = sol(f=lambda x: np.cos(2 * np.pi * x))
     assert one(0.0) == one(1.0)
