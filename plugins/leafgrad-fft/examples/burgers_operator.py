@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 import leafgrad
 from leafgrad import nn, optim
 from leafgrad.nn import functional as F
-from leafgrad_fft import SpectralConv
+from leafgrad_fft import FNO
 
 NU = 0.02
 MODES, WIDTH, BLOCKS, BATCH = 16, 20, 3, 16
@@ -47,23 +47,6 @@ def solve(u: np.ndarray, steps: int = 400) -> np.ndarray:
         d = rate(half * half * s + h * half * c)
         s = half * half * s + h / 6 * (half * half * a + 2 * half * (b + c) + d)
     return np.fft.irfft(s, points)
-
-
-class Block(nn.Module):
-    """The sum of a spectral convolution and a linear map at each point, and a nonlinearity."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.spectral, self.local = SpectralConv(WIDTH, WIDTH, MODES), nn.Conv1d(WIDTH, WIDTH, 1)
-
-    def forward(self, x: leafgrad.Tensor) -> leafgrad.Tensor:
-        return x + F.gelu(self.spectral(x) + self.local(x))
-
-
-def operator() -> nn.Module:
-    """(N, 1, points) -> (N, 1, points), on any grid"""
-    blocks = [Block() for _ in range(BLOCKS)]
-    return nn.Sequential(nn.Conv1d(1, WIDTH, 1), *blocks, nn.Conv1d(WIDTH, 64, 1), nn.GELU(), nn.Conv1d(64, 1, 1))
 
 
 def relative_error(found: np.ndarray, expected: np.ndarray) -> float:
@@ -110,7 +93,7 @@ def main() -> None:
 
     u = initial(rng, args.samples, 256)
     x, y = (leafgrad.tensor(a[:, None, ::4], dtype=leafgrad.float32) for a in (u, solve(u)))
-    model = operator()
+    model = FNO(1, 1, MODES, WIDTH, BLOCKS)
     train(model, x, y, args.steps)
 
     u = initial(rng, 64, 256)

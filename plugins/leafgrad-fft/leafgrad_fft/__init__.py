@@ -39,13 +39,13 @@ from leafgrad_fft.transforms import (
 )
 
 if TYPE_CHECKING:
-    from leafgrad_fft.layers import SpectralConv
+    from leafgrad_fft.layers import FNO, SpectralConv
 else:
 
     def __getattr__(name: str) -> object:
         """The layers, and leafgrad.nn with them, are imported when they are first asked for."""
-        if name == "SpectralConv":
-            globals()[name] = found = import_module("leafgrad_fft.layers").SpectralConv
+        if name in ("FNO", "SpectralConv"):
+            globals()[name] = found = getattr(import_module("leafgrad_fft.layers"), name)
             return found
         raise AttributeError(f"module 'leafgrad_fft' has no attribute {name!r}", name=name)
 
@@ -54,6 +54,7 @@ else:
 
 
 __all__ = [
+    "FNO",
     "SpectralConv",
     "fft",
     "fft2",

@@ -317,3 +317,45 @@ def test_loading_the_plugin_leaves_layers_for_later():
     assert run.stdout.split() == ["False", "True", "True"]
     with pytest.raises(AttributeError, match="module 'leafgrad_fft' has no attribute 'Conv'"):
         _ = leafgrad_fft.Conv
+
+
+@pytest.mark.parametrize(("modes", "grid", "padding"), [(3, (8,), 0.0), ((2, 3), (6, 8), 0.0), ((2, 2), (6, 5), 0.4)])
+def test_a_fourier_neural_operator_is_its_layers(modes, grid, padding):
+    """Against its formula, with the values of its own layers at each point."""
+    net = leafgrad_fft.FNO(2, 3, modes, width=4, depth=2, padding=padding, dtype=leafgrad.float64)
+    x = leafgrad.tensor(RNG.normal(size=(5, 2, *grid)))
+
+    def at_each(layer, x):
+        rows = x.movedim(1, -1)
+        return (rows @ layer.weight[:, :, 0].T + layer.bias).movedim(-1, 1)
+
+    places = np.stack(np.meshgrid(*[np.linspace(0, 1, n) for n in grid], indexing="ij"))
+    h = at_each(net.lift, leafgrad.cat([x, leafgrad.tensor(np.repeat(places[None], 5, 0))], 1))
+    larger = leafgrad.zeros(5, 4, *[n + round(padding * n) for n in grid], dtype=leafgrad.float64)
+    inside = (slice(None), slice(None), *[slice(n) for n in grid])
+    larger[inside] = h
+    h = leafgrad.nn.functional.gelu(net.spectral[0](larger) + at_each(net.local[0], larger))
+    h = (net.spectral[1](h) + at_each(net.local[1], h))[inside]
+    expected = at_each(net.project[2], leafgrad.nn.functional.gelu(at_each(net.project[0], h)))
+    found = net(x)
+    assert tuple(found.shape) == (5, 3, *grid)
+    np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), atol=1e-12)
+
+
+def test_a_fourier_neural_operator_takes_any_grid_and_refuses_others():
+    net = leafgrad_fft.FNO(1, 1, (2, 2), width=4, depth=1)
+    assert tuple(net(leafgrad.rand(2, 1, 9, 12)).shape) == (2, 1, 9, 12)
+    with pytest.raises(
+        RuntimeError, match=r"FNO: expected input of shape \(N, 1, \*grid\) with a grid of 2 dimensions"
+    ):
+        net(leafgrad.rand(2, 1, 9))
+    with pytest.raises(RuntimeError, match="expected a grid of at least"):
+        net(leafgrad.rand(2, 1, 3, 3))
+    with pytest.raises(TypeError, match="FNO: input: expected a Tensor, got int"):
+        net(3)
+    with pytest.raises(
+        ValueError, match="FNO: expected a depth of at least 1 and a padding of at least 0, got 0 and 0"
+    ):
+        leafgrad_fft.FNO(1, 1, 2, depth=0)
+    with pytest.raises(TypeError, match="modes: expected integers"):
+        leafgrad_fft.FNO(1, 1, 2.5)

@@ -24,11 +24,11 @@ else:
 
 # The names, so that none need be imported to be listed; public has where each is.
 __all__ = """
-    LBFGS MLP NTK R3 RAD RBA SIREN SOAP Adam At Ball Boundary Box Causal ComplexField Data Derivative Dirichlet Disk
-    Domain Ellipse Energy Even Factorised Field Fourier Fresh GaussNewton GradNorm Hard Huber Initial Integral
-    Interior Interval LShape LeastSquares LevenbergMarquardt ModifiedMLP Muon Neumann Own Parameter Periodic
-    PirateNet Polygon Problem Reference Robin SSBroyden SelfAdaptive Shape SignedDistance Solution Stochastic
-    Surface Table Time Unknown Wrap d fields references
+    LBFGS MLP NTK R3 RAD RBA SIREN SOAP Adam At Ball Boundary Box Causal ComplexField Data DeepONet Derivative
+    Dirichlet Disk Domain Ellipse Energy Even FNO Factorised Field Fourier Fresh GaussNewton GaussianField GradNorm Hard
+    Huber Initial InputFunction Integral Interior Interval LShape LeastSquares LevenbergMarquardt ModifiedMLP Muon
+    Neumann Own Parameter Periodic PirateNet Polygon Problem Reference Robin SSBroyden Sampled SelfAdaptive Shape
+    SignedDistance Solution Stochastic Surface Table Time Unknown Wrap d fields references
 """.split()
 
 leafgrad_api_version = 1

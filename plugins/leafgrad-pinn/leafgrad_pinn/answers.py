@@ -12,6 +12,7 @@ from leafgrad import Tensor
 from leafgrad_pinn.callables import Function, Named, check_number, names_of
 from leafgrad_pinn.complex import ComplexValue
 from leafgrad_pinn.domains import Domain
+from leafgrad_pinn.families import Given
 from leafgrad_pinn.field import Surrogate, columns_of
 from leafgrad_pinn.quadrature import inside, on_edges
 from leafgrad_pinn.sampling import Array
@@ -26,9 +27,10 @@ ROWS = 2**13  # those whose derivatives are computed at once
 
 
 def evaluate(
-    modules: Sequence[Surrogate | Piecewise], domain: Domain, columns: Sequence[Array], check: bool = True
+    modules: Sequence[Surrogate | Piecewise | Given], domain: Domain, columns: Sequence[Array], check: bool = True
 ) -> dict[str, Array]:
     """Each field at points, given as an array for each coordinate of one shape: of that shape, and its own dtype."""
+    check_one("Solution", domain)
     parameter = next(iter(modules[0].parameters()))
     shape, size = columns[0].shape, columns[0].size
     values: dict[str, Array] = {}
@@ -46,8 +48,15 @@ def evaluate(
     return {name: value.reshape(shape) for name, value in values.items()}
 
 
+def check_one(what: str, domain: Domain) -> None:
+    """TypeError for a family of problems, of which one has to be chosen."""
+    if domain.functions:
+        given = ", ".join(f"{function.name}=..." for function in domain.functions)
+        raise TypeError(f"{what}: expected one problem of the family, as sol({given}) gives it, got the family")
+
+
 def fields_at(
-    modules: Sequence[Surrogate | Piecewise], domain: Domain, rows: Array, columns: Mapping[str, Tensor]
+    modules: Sequence[Surrogate | Piecewise | Given], domain: Domain, rows: Array, columns: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:
     """Each field at points (n, d), also given by coordinate; nan, with all its derivatives, outside of its part."""
     found = {}
@@ -77,10 +86,11 @@ class Expression:
     """
 
     def __init__(self, solution: Solution, function: Function | float, what: str) -> None:
+        check_one(what, solution.domain)
         self.solution, self.domain, self.run = solution, solution.domain, solution.run
         self.coordinates = {field.name: field.domain.names for field in solution.fields}
         numbers = [name for name in self.run.unknowns if name.isidentifier()]
-        known = [*self.coordinates, *solution.pairs, *self.domain.names, *numbers]
+        known = [*self.coordinates, *solution.pairs, *self.domain.names, *solution.functions, *numbers]
         self.call = Named(function, what, dict.fromkeys(known))
 
     def __call__(self, rows: Array, normals: Array | None = None) -> list[Array]:
@@ -98,10 +108,14 @@ class Expression:
             name: leafgrad.tensor(np.ascontiguousarray(normals[:, i]), dtype=parameter.dtype, device=parameter.device)
             for i, name in enumerate(self.domain.space)
         }  # fmt: skip
-        points = Points(columns, self.domain.space, sides)
+        functions = [function for function, _ in self.solution.functions.values()]
+        rows_at = {name: leafgrad.tensor(row, dtype=parameter.dtype, device=parameter.device)
+                   for name, (_, row) in self.solution.functions.items()}  # fmt: skip
+        orders = {f.name: f.net.order for f in self.solution.fields if f.net.order is not None}
+        points = Points({**columns, **rows_at}, self.domain.space, sides, functions, orders)
         with leafgrad.enable_grad():
             found = fields_at(self.run.modules, self.domain, rows, columns)
-            values: dict[str, Any] = {**self.run.unknowns, **columns}
+            values: dict[str, Any] = {**self.run.unknowns, **columns, **points.inputs()}
             values |= {name: points.value(value, self.coordinates[name], name) for name, value in found.items()}
             for name, (real, imag) in self.solution.pairs.items():
                 values[name] = ComplexValue(values[real], values[imag])

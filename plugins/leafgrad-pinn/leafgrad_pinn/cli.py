@@ -136,7 +136,9 @@ def run(script: Script, args: argparse.Namespace) -> int:
         print(f"leafgrad pinn run: {error}".replace("resume=True", "--resume"), file=sys.stderr)
         return 2
     print("\n".join(script.report(solution)))
-    if len(solution.domain.names) <= 2:
+    if solution.domain.functions and solution.reference is not None:
+        solution = solution.unseen()
+    if len(solution.domain.names) <= 2 and not solution.domain.functions:
         picture = out / f"{script.name}.png"
         slices = script.given.get("SLICES")
         solution.plot(picture, slices=slices)

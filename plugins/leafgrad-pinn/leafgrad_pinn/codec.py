@@ -11,10 +11,11 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, plugins
-from leafgrad_pinn import layers, networks, shapes
+from leafgrad_pinn import layers, networks, operators, shapes
 from leafgrad_pinn.domains import Domain, Parameter, Time
 from leafgrad_pinn.ellipses import Ellipse
 from leafgrad_pinn.field import Derivative, Field, Hard
+from leafgrad_pinn.functions import InputFunction
 from leafgrad_pinn.implicit import SignedDistance
 from leafgrad_pinn.polygons import Polygon
 from leafgrad_pinn.sets import Combined
@@ -32,6 +33,8 @@ RECIPES = {
         networks.ModifiedMLP,
         networks.PirateNet,
         networks.SIREN,
+        operators.DeepONet,
+        operators.FNO,
     )
 }
 CONSTANTS = ("zeros", "full", "constant")  # ops that make a tensor of a number
@@ -55,7 +58,11 @@ def encode(value: Any) -> Any:
         return {"field": value.name, "scale": value.scale, **parts, **part}
     if isinstance(value, Domain):
         ranges = {"ranges": encode(list(value.parameters))} if value.parameters else {}
-        return {"domain": encode(value.shape), "time": encode(value.time), **ranges}
+        functions = {"functions": encode(list(value.functions))} if value.functions else {}
+        return {"domain": encode(value.shape), "time": encode(value.time), **ranges, **functions}
+    if isinstance(value, InputFunction):  # whatever it was drawn from
+        return {"sensors": value.name, "axes": encode(value.axes), "mean": value.mean, "std": value.std,
+                "degree": value.degree, "components": encode(value.components)}  # fmt: skip
     if isinstance(value, Parameter):
         return {"low": value.low, "high": value.high, "name": value.name}
     if isinstance(value, Time):

@@ -28,12 +28,19 @@ class Scene:
         fields: for each field, and for the parts of complex ones, its coordinates.
         given: the fields' names as the problem was given them.
         complex: those of complex ones.
+        on_grid: whether a network gives values on a grid, with kinks between.
     """
 
     def __init__(
-        self, domain: Domain, fields: Mapping[str, Sequence[str]], given: Sequence[str], complex: Sequence[str] = ()
+        self,
+        domain: Domain,
+        fields: Mapping[str, Sequence[str]],
+        given: Sequence[str],
+        complex: Sequence[str] = (),
+        on_grid: bool = False,
     ) -> None:
         self.domain, self.fields, self.given, self.complex = domain, dict(fields), list(given), tuple(complex)
+        self.on_grid = on_grid
 
     def field(self, name: str | None, what: str) -> str:
         """The name itself, or that of the only field; ValueError if there is none of that name, or several."""
@@ -46,7 +53,8 @@ class Scene:
 
     def named(self, function: Function | float, what: str, *more: str) -> Named:
         """A function of fields, coordinates, and what else it may ask for."""
-        return Named(function, what, [*self.fields, *self.domain.names, *more])
+        functions = [given.name for given in self.domain.functions]
+        return Named(function, what, [*self.fields, *self.domain.names, *functions, *more])
 
 
 class Condition(ABC):

@@ -21,6 +21,7 @@ from leafgrad_pinn.codec import CONSTANTS, RECIPES, Program, unpaired
 from leafgrad_pinn.domains import Domain, Parameter, Time
 from leafgrad_pinn.ellipses import Ellipse
 from leafgrad_pinn.field import Derivative, Field, Hard
+from leafgrad_pinn.functions import InputFunction
 from leafgrad_pinn.implicit import SignedDistance
 from leafgrad_pinn.polygons import Polygon
 from leafgrad_pinn.sets import Combined
@@ -61,6 +62,8 @@ class Decoder:
             "factorised": schema.optional(self.made(layers.Factorised, "Factorised(...)")),
             "mean": schema.finite, "std": schema.finite, "enrich": schema.optional(function),
             "frequency": schema.either(schema.finite, self.mapping(schema.finite)),
+            "modes": wide, "padding": schema.finite,
+            "branch": schema.optional(network), "trunk": schema.optional(network),
             "value": value, "rate": schema.optional(value), "on": schema.optional(schema.text), "clamped": schema.flag,
         }  # fmt: skip
         named = {"domain": self.made(Domain, "a domain"), "net": network, "initial": hard, "boundary": hard}
@@ -84,8 +87,15 @@ class Decoder:
             ),
             "domain": (
                 {"domain": schema.optional(shape), "time": schema.optional(self.made(Time, "a time")),
-                 "ranges": self.items(self.made(Parameter, "a parameter"))},
-                lambda domain, time, ranges=(): Domain(domain, time, ranges),
+                 "ranges": self.items(self.made(Parameter, "a parameter")),
+                 "functions": self.items(self.made(InputFunction, "an input function"))},
+                lambda domain, time, ranges=(), functions=(): Domain(domain, time, ranges, functions),
+            ),
+            "sensors": (
+                {"sensors": schema.text, "axes": self.mapping(schema.array(1)), "mean": schema.finite,
+                 "std": schema.finite, "degree": schema.count(1, 5),
+                 "components": schema.optional(self.made(np.ndarray, "an array"))},
+                lambda sensors, **given: InputFunction(sensors, **given),
             ),
             "start": ({"start": schema.finite, "stop": schema.finite, "name": schema.text}, Time),
             "low": ({"low": schema.finite, "high": schema.finite, "name": schema.text}, Parameter),
@@ -142,7 +152,7 @@ class Decoder:
         if not isinstance(found, str) or found not in self.kinds:
             raise schema.misfit(where, f"one of {', '.join(self.kinds)}, or a recipe", ", ".join(map(str, saved)))
         checks, make = self.kinds[found]
-        parts = schema.record(checks, optional=("scale", "ranges", "part"))(
+        parts = schema.record(checks, optional=("scale", "ranges", "functions", "part"))(
             saved, where
         )  # which older files do not have
         with schema.making(where):

@@ -37,7 +37,7 @@ class Probe(nn.Module):
         super().__init__()
         self.bounds, self.factors, self.added = bounds, np.ones(count), np.zeros((count, len(bounds) + 1))
 
-    def forward(self, columns: Sequence[Tensor]) -> Tensor:
+    def forward(self, columns: Sequence[Tensor], *functions: Tensor) -> Tensor:
         outputs = []
         for k, (factor, (constant, *slopes)) in enumerate(zip(self.factors.tolist(), self.added.tolist(), strict=True)):
             waves = wave(columns, self.bounds, k) + wave(columns, self.bounds, k, 0.8, SKEW)

@@ -49,7 +49,7 @@ def relative(trainees: Sequence[Trainee]) -> dict[str, float]:
     solution add to it which are waves over the domain; or what each derivative of the solution itself adds, as in thin
     layers: whichever is largest. The norm is the dual one of the equation's energy, so that of m derivatives the root
     mean square over wave numbers to the power of m // 2: what oscillates changes a solution the less, the higher the
-    order is.
+    order is. Of a family, all this is at functions that were not trained.
     """
     found: dict[str, float] = {}
     for trainee in trainees:
@@ -69,7 +69,8 @@ def by_a_finer_rule(trainee: Trainee, index: int, condition: Integral) -> float:
     finer, found = copy.copy(condition), []
     finer.order = 2 * condition.order + 1
     for each in (condition, finer):
-        batch = each.draw(trainee.problem.domain, np.random.default_rng(0))
+        rng = np.random.default_rng(0)
+        batch = trainee.problem.domain.given(each.draw(trainee.problem.domain, rng), np.random.default_rng(1))
         (tensors,) = on_device([batch], trainee.dtype, trainee.device)
         found.append(host(trainee.residuals(index, tensors)))
     size = norm(found[1]) if condition.minimised else max(1.0, norm(found[1]))
@@ -78,7 +79,7 @@ def by_a_finer_rule(trainee: Trainee, index: int, condition: Integral) -> float:
 
 def left_over(trainee: Trainee, index: int, sizes: Mapping[str, float]) -> float:
     """The share for a condition, of fields of these sizes."""
-    batch = {key: t[: SHOWN // 4] for key, t in trainee.batches[index].items()}
+    batch = {key: t[: SHOWN // 4] for key, t in unseen(trainee)[index].items()}
 
     def of(factor: float) -> Array:
         given = partial(waves, trainee.problem.domain, {name: factor * size for name, size in sizes.items()})
@@ -90,6 +91,16 @@ def left_over(trainee: Trainee, index: int, sizes: Mapping[str, float]) -> float
     smooth = order // 2 if isinstance(trainee.problem.conditions[index], Interior) and len(bounds) <= 3 else 0
     terms = [source, of(1.0) - source, left - source, *own.values()]
     return share(dual(left, points, bounds, smooth), max(dual(term, points, bounds, smooth) for term in terms))
+
+
+def unseen(trainee: Trainee) -> list[Tensors]:
+    """For each condition of a family points with functions of which none was trained; else the training's points.
+
+    A network fits itself to some functions long before it fits all.
+    """
+    if not trainee.problem.domain.functions:
+        return trainee.batches
+    return on_device(trainee.problem.draw(np.random.default_rng([trainee.seed, 4])), trainee.dtype, trainee.device)
 
 
 def added(trainee: Trainee, index: int, batch: Tensors) -> dict[Request, Array]:
@@ -131,7 +142,7 @@ def amplitudes(trainee: Trainee) -> dict[str, float]:
     """The root mean square of each field, at all points of the training."""
     values: dict[str, list[Array]] = {}
     for batch in trainee.batches:
-        columns, rows = trainee.system.points(batch["points"]).columns, host(batch["points"])
+        columns, rows = trainee.system.points(batch).columns, host(batch["points"])
         for surrogate in trainee.system.surrogates:
             for name, t in surrogate(columns).items():
                 inside = ~outside(surrogate, name, trainee.problem.domain, rows)

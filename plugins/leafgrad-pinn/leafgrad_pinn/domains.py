@@ -1,4 +1,4 @@
-"""Where an equation holds: a shape in space, an interval of time, ranges of parameters, or their product."""
+"""Where an equation holds: a shape in space, an interval of time, ranges of parameters, and families of functions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from leafgrad_pinn.callables import check_number
+from leafgrad_pinn.functions import InputFunction
 from leafgrad_pinn.sampling import Array, unit
 from leafgrad_pinn.shapes import Box, Piece, Shape
 
@@ -25,8 +26,8 @@ class Time:
         self.name, self.start, self.stop = name, float(start), float(stop)
 
     def __mul__(self, other: Any) -> Domain:
-        if isinstance(other, Parameter):
-            return Domain(None, self, (other,))
+        if isinstance(other, (Parameter, InputFunction)):
+            return Domain(None, self) * other
         raise TypeError(f"Time * {type(other).__name__}: time comes last: `shape * Time('t', 0, 1)`")
 
     def __repr__(self) -> str:
@@ -65,13 +66,22 @@ def check_ends(what: str, name: str, ends: dict[str, float]) -> None:
 class Domain:
     """A shape in space, an interval of time, ranges of parameters, or their product, made by ``*`` in this order.
 
+    Times an `InputFunction` it is that of a family of problems, one for each such function.
+
     Attributes:
         names: the coordinates: those of space, the parameters, and time last.
+        functions: those that the problems of a family differ in.
         bounds: the smallest and largest value of each: float64 (d, 2).
         space: the coordinates of space.
     """
 
-    def __init__(self, shape: Shape | None, time: Time | None = None, parameters: Sequence[Parameter] = ()) -> None:
+    def __init__(
+        self,
+        shape: Shape | None,
+        time: Time | None = None,
+        parameters: Sequence[Parameter] = (),
+        functions: Sequence[InputFunction] = (),
+    ) -> None:
         self.shape, self.time, self.parameters = shape, time, tuple(parameters)
         self.space = shape.names if shape else ()
         if time and time.name in self.space:
@@ -85,15 +95,33 @@ class Domain:
         rows = [*(shape.bounds if shape else ()), *ranges, *([(time.start, time.stop)] if time else ())]
         self.bounds = np.array(rows, dtype=np.float64)
         self.periodic = shape.periodic if isinstance(shape, Box) else ()
+        self.functions = tuple(function.on(self) for function in functions)
+        if taken := {f.name for f in self.functions} & {*self.names, *self.edges}:
+            raise ValueError(f"{min(taken)}: expected another name for an input function than coordinates have")
+        if len({f.name for f in self.functions}) < len(self.functions):
+            raise ValueError(f"{self.functions[-1].name}: expected input functions of different names, got it twice")
 
     def __mul__(self, other: Any) -> Domain:
         if isinstance(other, Parameter):
-            return Domain(self.shape, self.time, (*self.parameters, other))
+            return Domain(self.shape, self.time, (*self.parameters, other), self.functions)
         if isinstance(other, Time) and self.time is None:
-            return Domain(self.shape, other, self.parameters)
+            return Domain(self.shape, other, self.parameters, self.functions)
+        if isinstance(other, InputFunction):
+            return Domain(self.shape, self.time, self.parameters, (*self.functions, other))
         raise TypeError(
-            f"domain * {type(other).__name__}: expected shapes first, then one Time(...), and Parameter(...)"
+            f"domain * {type(other).__name__}: expected shapes first, then one Time(...), Parameter(...), and input "
+            "functions such as GaussianField(...)"
         )
+
+    def given(self, batch: dict[str, Array], rng: np.random.Generator) -> dict[str, Array]:
+        """Points with an input function of each kind at each of them, drawn unless the batch says which."""
+        drawn = {f.key: f.draw(len(batch["points"]), rng) for f in self.functions if f.key not in batch}
+        return batch | drawn
+
+    @property
+    def alone(self) -> Domain:
+        """That of one problem of a family."""
+        return Domain(self.shape, self.time, self.parameters)
 
     @property
     def edges(self) -> tuple[str, ...]:
@@ -215,7 +243,8 @@ class Domain:
             raise ValueError("sampler: 'stratified' is in time, which the domain does not have; use 'latin'")
 
     def __repr__(self) -> str:
-        return " * ".join(repr(part) for part in (self.shape, self.time, *self.parameters) if part is not None)
+        parts = (self.shape, self.time, *self.parameters, *self.functions)
+        return " * ".join(repr(part) for part in parts if part is not None)
 
 
 @cache
@@ -251,6 +280,11 @@ def filled(
         if count >= n:
             return np.concatenate([a for a, _ in kept])[:n], np.concatenate([b for _, b in kept])[:n]
     raise ValueError(empty)
+
+
+def widest(domains: Iterable[Domain]) -> Domain:
+    """The one with most coordinates, and input functions."""
+    return max(domains, key=lambda domain: (len(domain.names), len(domain.functions)))
 
 
 def as_domain(domain: Domain | Shape | Time) -> Domain:

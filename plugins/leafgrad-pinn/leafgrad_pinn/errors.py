@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from leafgrad_pinn.answers import evaluate, outside
 from leafgrad_pinn.domains import Domain, Time
-from leafgrad_pinn.field import Surrogate
-from leafgrad_pinn.references import Reference
+from leafgrad_pinn.families import Given
+from leafgrad_pinn.references.reference import Reference
 from leafgrad_pinn.sampling import Array
-from leafgrad_pinn.windows import Piecewise
 
 if TYPE_CHECKING:
     from leafgrad_pinn.solution import Run
@@ -78,7 +77,7 @@ class Errors:
 
 
 def score(
-    modules: Sequence[Surrogate | Piecewise], domain: Domain, reference: Reference | None, until: Time | None = None
+    modules: Sequence[Any], domain: Domain, reference: Reference | None, until: Time | None = None
 ) -> dict[str, dict[str, float]]:
     """The errors of each field of a reference, where the reference has numbers; those of nan are inf.
 
@@ -86,6 +85,8 @@ def score(
     """
     if reference is None:
         return {}
+    if domain.functions:
+        return score_family(modules, domain, reference)
     columns = reference.columns(domain.names)
     found = evaluate(modules, domain, columns, check=False)
     errors = {}
@@ -105,6 +106,18 @@ def score(
     return errors
 
 
+def score_family(modules: Sequence[Any], domain: Domain, reference: Reference) -> dict[str, dict[str, float]]:
+    """The same of a family of problems: the mean of the relative L2 errors for its functions, and the largest error."""
+    each = []
+    for i in range(len(next(iter(reference.functions.values())))):
+        rows = {name: values[i : i + 1] for name, values in reference.functions.items()}
+        each.append(score([Given(module, rows) for module in modules], domain.alone, reference.one(i)))
+    return {
+        name: {"l2": float(np.mean([e[name]["l2"] for e in each])), "max": max(e[name]["max"] for e in each)}
+        for name in each[0]
+    }
+
+
 def truth_of(reference: Reference, names: Sequence[str]) -> dict[str, Array]:
     """The reference's fields, their axes in the order of the names."""
     return {field: reference.values(field, names) for field in reference.fields}
@@ -115,6 +128,12 @@ def check_reference(reference: Reference, domain: Domain, names: Sequence[str]) 
     if not isinstance(reference, Reference):
         raise TypeError(
             f"reference: expected Reference(...), as references.exact gives, got {type(reference).__name__}"
+        )
+    expected = {function.name: function.size for function in domain.functions}
+    if expected != {name: rows.shape[-1] for name, rows in reference.functions.items()}:
+        raise ValueError(
+            f"reference: expected one for {'input functions ' + ', '.join(expected) if expected else 'one problem'}, "
+            f"got {', '.join(reference.functions) or 'none of these'}; references.family(...) makes those of families"
         )
     if set(reference.axes) != set(domain.names) or not set(reference.fields) <= set(names):
         raise ValueError(

@@ -16,6 +16,7 @@ from leafgrad_pinn.callables import Function, Named, check_number, names_of
 from leafgrad_pinn.domains import Domain, as_domain
 from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.networks import Network
+from leafgrad_pinn.operators import Operator
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.shapes import Shape
 from leafgrad_pinn.values import reverse
@@ -85,6 +86,12 @@ class Field:
         if initial is not None and initial.clamped:
             raise ValueError(f"Field {name!r}: initial: clamped is for boundaries; give the rate, as Hard(..., rate=0)")
         self.name, self.domain, self.net = name, as_domain(domain), net
+        if isinstance(net, Operator) != bool(self.domain.functions):
+            kind, got = ("an operator, such as DeepONet(64, 3)", "input functions") if self.domain.functions else (
+                "a network, such as MLP(32, 3)", "no input functions")  # fmt: skip
+            raise ValueError(
+                f"Field {name!r}: net: expected {kind}, since its domain has {got}, got {type(net).__name__}"
+            )
         self.initial, self.boundary = initial, boundary
         if scale is not None:
             check_number(f"Field {name!r}: scale", scale)
@@ -96,7 +103,7 @@ class Field:
                 f"Field {name!r}: part: expected a shape of {', '.join(self.domain.space) or 'space'}, got {part!r}"
             )
         self.shared: tuple[Field, ...] = (self,)
-        clash = {name, *RESERVED} & set(self.domain.names)
+        clash = {name, *RESERVED} & {*self.domain.names, *(f.name for f in self.domain.functions)}
         if clash or not name.isidentifier():
             raise ValueError(f"Field {name!r}: expected a name, and coordinates other than it, {', '.join(RESERVED)}")
         Ansatz(self).check()
@@ -185,7 +192,7 @@ class Ansatz:
         if initial := field.initial:
             if domain.time is None:
                 raise ValueError(f"Field {field.name!r}: initial: the domain has no time")
-            timeless = domain.names[:-1]
+            timeless = [*domain.names[:-1], *(f.name for f in domain.functions)]
             self.start = Named(initial.value, f"Field {field.name!r}: initial", timeless)
             if initial.rate is not None:
                 self.rate = Named(initial.rate, f"Field {field.name!r}: rate", timeless)
@@ -194,6 +201,8 @@ class Ansatz:
             if domain.shape:
                 domain.shape.check_hard()
             self.side = Named(boundary.value, f"Field {field.name!r}: boundary", domain.names)
+        asked = {name for call in (self.start, self.rate) if call for name in call.parameters}
+        self.functions = [function for function in domain.functions if function.name in asked]
 
     def __call__(self, columns: Mapping[str, Tensor], output: Tensor, begun: Beginning | None = None) -> Tensor:
         """The field (n,) of coordinates (n,) each, the network's output (n,), and what it begins with if it goes on."""
@@ -218,7 +227,11 @@ class Ansatz:
         time = self.domain.time
         assert time is not None
         if begun is None:
-            begun = self.start.numbers(columns, like), None if self.rate is None else self.rate.numbers(columns, like)
+            given = {f.name: f.at(columns[f.name], columns) for f in self.functions}
+            begun = (
+                self.start.numbers({**columns, **given}, like),
+                None if self.rate is None else self.rate.numbers({**columns, **given}, like),
+            )
         lift, rate = begun
         if rate is not None:
             lift = lift + (columns[time.name] - time.start) * rate
@@ -242,7 +255,7 @@ class Ansatz:
         """ValueError if initial and boundary values contradict each other where they meet."""
         rng = np.random.default_rng(0)
         points = self.domain.interior(8, "uniform", rng)
-        columns = {name: x.requires_grad_() for name, x in columns_of(self.domain, points).items()}
+        columns = {name: x.requires_grad_() for name, x in columns_of(self.domain, points).items()} | self._some(points)
         lift = self.lift(columns, leafgrad.zeros(len(points), dtype=leafgrad.float64))
         if lift is not None:
             self._check_finite(lift.detach(), points)
@@ -250,7 +263,7 @@ class Ansatz:
         if self.side is None:
             return
         points, normals = self.domain.boundary(64, self.edges, "uniform", rng)
-        columns = columns_of(self.domain, points)
+        columns = columns_of(self.domain, points) | self._some(points)
         apart, side = self._apart(columns), self.side.numbers(columns, columns[self.domain.names[0]])
         if self.clamped and self.start is not None:
             names = self.domain.space
@@ -273,6 +286,10 @@ class Ansatz:
                 f"Field {self.field.name!r}: conflicting corner values: initial and boundary differ by {gap.max():.2g} "
                 f"where they meet, at {first}; change one, or take a soft condition for it"
             )
+
+    def _some(self, points: Array) -> dict[str, Tensor]:
+        """Some input functions at as many points."""
+        return {f.name: leafgrad.tensor(f.some(len(points))) for f in self.functions}
 
     def _check_finite(self, values: Tensor, points: Array) -> None:
         """ValueError if exact values (n,) at points (n, d) are not all numbers."""
@@ -309,7 +326,7 @@ class Ansatz:
 
     def _at_end(self, points: Array, name: str, end: float) -> tuple[Tensor, Tensor]:
         """The lift, and its derivative by a coordinate, where that is ``end``."""
-        columns = columns_of(self.domain, points)
+        columns = columns_of(self.domain, points) | self._some(points)
         column = columns[name] = leafgrad.full_like(columns[name], end, requires_grad=True)
         value = self.lift(columns, leafgrad.zeros_like(column))
         if value is None:
@@ -339,11 +356,16 @@ class Surrogate(nn.Module):
         domain = shared[0].domain
         self.names, self.time, self.bounds = domain.names, domain.time, domain.bounds
         self.scales = [field.scale or 1.0 for field in shared if not isinstance(field, Derivative)]
-        self.fields = [field.name for field in shared]
+        self.fields, self.inputs = [field.name for field in shared], [f.name for f in domain.functions]
         self.parts = {field.name: field.part for field in shared if field.part is not None}
         self.derivatives = [field for field in shared if isinstance(field, Derivative)]
         self.ansatz = {field.name: Ansatz(field) for field in shared if not isinstance(field, Derivative)}
-        self.net = shared[0].net.build(domain.names, domain.bounds, len(self.ansatz), make)
+        net = shared[0].net
+        self.net: nn.Module = (
+            net.operator(domain, len(self.ansatz), make)
+            if isinstance(net, Operator)
+            else net.build(domain.names, domain.bounds, len(self.ansatz), make)
+        )
         self.before = () if before is None else (before,)  # in a tuple: none of its weights are this module's
 
     def forward(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -351,7 +373,7 @@ class Surrogate(nn.Module):
 
     def values(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The fields that have an output of the network."""
-        outputs = self.net([columns[name] for name in self.names])
+        outputs = self.net([columns[name] for name in self.names], *[columns[name] for name in self.inputs])
         exact = [name for name, ansatz in self.ansatz.items() if ansatz.start is not None]
         begun: Mapping[str, Beginning] = {}
         for before in self.before:

@@ -46,7 +46,8 @@ class Integral(Condition):
         on: names of edges to integrate over, as one string, in place of the inside.
         upto: the coordinate of ``over`` that ends at its value in ``at``.
         n: at how many points the equation holds; one by default, which is for integrals over all coordinates.
-        order: points along each coordinate.
+        order: points along each coordinate, or each of its pieces.
+        pieces: into how many equal ones each coordinate is cut, for integrands with kinks between, as those of `FNO`.
         sampler, weight, name: see `Condition`.
 
     Raises:
@@ -63,6 +64,7 @@ class Integral(Condition):
         upto: str | None = None,
         n: int = 1,
         order: int = 32,
+        pieces: int = 1,
         sampler: str = "sobol",
         weight: float = 1,
         name: str | None = None,
@@ -71,7 +73,10 @@ class Integral(Condition):
         if not callable(integrand):
             raise TypeError(f"{self.name}: expected a function, as lambda u: u**2, got {integrand!r}")
         check_number(f"{self.name}: order", order, 1, whole=True)
-        self.integrand, self.equals, self.order = integrand, equals, order
+        check_number(f"{self.name}: pieces", pieces, 1, whole=True)
+        if pieces > 1 and on is not None:
+            raise ValueError(f"{self.name}: pieces: expected an integral over the inside, got one over edges")
+        self.integrand, self.equals, self.order, self.pieces = integrand, equals, order, pieces
         self.given, self.on, self.upto = over, on, upto
 
     def bind(self, scene: Scene) -> None:
@@ -89,6 +94,12 @@ class Integral(Condition):
             )
         if self.n == 1 and (self.upto or set(self.over) < set(names)):
             raise ValueError(f"{self.name}: n: expected how many points the equation holds at, got 1, for a part of it")
+        cells = max((size - 1 for f in scene.domain.functions for size in f.shape), default=0)
+        if scene.on_grid and self.order * self.pieces < 2 * cells:
+            raise ValueError(
+                f"{self.name}: order: expected two points between each two of a grid's, as order=2, pieces={cells}, "
+                f"for its network bends to what no point sees, got {self.order * self.pieces} for {cells}"
+            )
         self.edges = None if self.on is None else scene.domain.check_edges(names_of(f"{self.name}: on", self.on))
         self.rule(scene.domain)
         self.inner = scene.named(self.integrand, self.name, "at")
@@ -102,7 +113,7 @@ class Integral(Condition):
     def rule(self, domain: Domain) -> tuple[Array, Array, Array | None]:
         """Points (q, d), weights (q,) and normals (q, k) of the integral."""
         if self.edges is None:
-            return inside(domain, self.over, self.order)
+            return inside(domain, self.over, self.order, self.pieces)
         return on_edges(domain, self.edges, self.over, self.order)
 
     def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
@@ -151,7 +162,7 @@ class Energy(Integral):
         integrand: a function of fields and coordinates by name.
         per: the same, for the denominator.
         least: a number that the integral, or quotient, cannot fall to.
-        on, over, order, weight, name: see `Integral`.
+        on, over, order, pieces, weight, name: see `Integral`.
 
     Source: E and Yu (2018), "The deep Ritz method", arXiv 1710.00211.
     """

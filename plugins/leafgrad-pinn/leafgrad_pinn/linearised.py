@@ -92,6 +92,8 @@ class Linearised:
     ) -> None:
         self.trainee, self.system, self.domain = trainee, trainee.system, trainee.problem.domain
         self.before = before
+        if self.domain.functions:
+            raise Unfit("a family of problems, whose errors differ")
         if any(isinstance(condition, Wrap) for condition in trainee.problem.conditions):
             raise Unfit("ends of a coordinate that agree softly")
         if any(isinstance(condition, Integral) for condition in trainee.problem.conditions):

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,9 @@ class Network:
         enrich: a function s of coordinates by name, such as the singular term of a corner: each field is then
             a + s b, where a and b are outputs of the network.
     """
+
+    order: ClassVar[int | None] = None  # of the highest derivative; None for any
+    closed: ClassVar[bool] = False  # whether it is periodic in periodic coordinates by itself
 
     width: int = 32
     depth: int = 3

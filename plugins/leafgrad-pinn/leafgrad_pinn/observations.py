@@ -26,6 +26,7 @@ class Data(Condition):
         values: for each field an array (n,), of complex numbers for a complex field.
         weight, name, loss: see `Condition`.
         weights: for each point what its squared residual counts, (n,).
+        functions: in a family, for each input function its values at the sensors for each point, (n, m) or (n, mx, my).
 
     Raises:
         ValueError: arrays of different lengths, or with numbers that are not finite.
@@ -40,7 +41,9 @@ class Data(Condition):
         name: str = "data",
         weights: Array | None = None,
         loss: Callable[[Any], Any] | None = None,
+        functions: Mapping[str, Array] = {},
     ) -> None:
+        self.functions = functions
         for given in (coordinates, values):
             if not isinstance(given, Mapping):
                 raise TypeError(
@@ -101,10 +104,28 @@ class Data(Condition):
             if np.iscomplexobj(value) and scene.field(field, self.name) not in scene.complex:
                 raise ValueError(f"{self.name}: expected real numbers for {field}, got complex ones; take ComplexField")
             scene.field(field, self.name)
-        self.points(scene.domain)
+        self.at(scene.domain)
+
+    def at(self, domain: Domain) -> Batch:
+        """The points (n, d), and input functions there; ValueError if these are missing, or of another number."""
+        if set(self.functions) != {function.name for function in domain.functions}:
+            wanted = ", ".join(function.name for function in domain.functions) or "none"
+            raise ValueError(
+                f"{self.name}: functions: expected those of the family, {wanted}, by their values at sensors for each "
+                f"point, got {', '.join(self.functions) or 'none'}"
+            )
+        batch = {"points": self.points(domain)}
+        for function in domain.functions:
+            batch[function.key] = function.values(self.functions[function.name])
+            if len(batch[function.key]) != self.n:
+                raise ValueError(
+                    f"{self.name}: functions: {function.name}: expected one for each of {self.n} points, got "
+                    f"{len(batch[function.key])}"
+                )
+        return batch
 
     def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
-        batch = {"points": self.points(domain)} | ({} if self.counts is None else {"weights": self.counts})
+        batch = self.at(domain) | ({} if self.counts is None else {"weights": self.counts})
         for field, value in self.values.items():
             batch[f"value {field}"] = value.real
             if np.iscomplexobj(value):
@@ -142,7 +163,7 @@ class At(Condition):
         self.call = scene.named(self.equation, self.name)
 
     def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
-        return {"points": self.data.points(domain)}
+        return self.data.at(domain)
 
     def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
         return self.call(values)

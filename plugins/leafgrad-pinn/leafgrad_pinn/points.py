@@ -89,7 +89,7 @@ class RAD(Redraw):
             if isinstance(condition, Interior) and condition.own is None:
                 n = condition.n if self.n is None else self.n
                 points = condition.region(trainee.problem.domain).interior(self.pool * n, "uniform", rng)
-                candidates = condition.at(points, rng)
+                candidates = trainee.problem.domain.given(condition.at(points, rng), rng)
                 chosen = self.choose(sizes(trainee, index, candidates), n, rng)
                 batches[index] = {name: rows[chosen] for name, rows in candidates.items()}
         return batches
@@ -117,11 +117,13 @@ class R3(Redraw):
         batches = trainee.problem.draw(rng)
         for index, condition in enumerate(trainee.problem.conditions):
             if isinstance(condition, Interior) and condition.own is None:
-                points = trainee.batches[index]["points"].cpu().numpy().astype(np.float64)
-                size = sizes(trainee, index, condition.at(points, rng))
+                old = {key: t.cpu().numpy().astype(np.float64) for key, t in trainee.batches[index].items()}
+                points, given = old["points"], {f.key: old[f.key] for f in trainee.problem.domain.functions}
+                size = sizes(trainee, index, condition.at(points, rng) | given)
                 fresh = condition.region(trainee.problem.domain).interior(len(points), "uniform", rng)
                 kept = size > size.mean()  # nothing, where a nan is
-                batches[index] = condition.at(np.where(kept[:, None], points, fresh), rng)
+                batch = trainee.problem.domain.given(condition.at(np.where(kept[:, None], points, fresh), rng), rng)
+                batches[index] = batch | {key: np.where(kept[:, None], old[key], batch[key]) for key in given}
         return batches
 
 

@@ -99,6 +99,10 @@ class Posterior:
         Raises:
             ValueError: there is none.
         """
+        if self.trainee.problem.domain.functions:
+            raise ValueError(
+                "deviation: by: expected one problem, got a family; take sol(f=...).deviation(...) by seeds"
+            )
         if not self.known:
             raise ValueError(
                 "deviation: expected residuals that say how large errors are, and at most "

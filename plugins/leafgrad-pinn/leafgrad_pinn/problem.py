@@ -15,6 +15,7 @@ from leafgrad import Tensor, nn
 from leafgrad_pinn.callables import Named
 from leafgrad_pinn.complex import ComplexField, ComplexValue, parts_of
 from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Scene, Wrap
+from leafgrad_pinn.domains import widest
 from leafgrad_pinn.field import Ansatz, Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker, Periodic
 from leafgrad_pinn.places import Part
@@ -95,11 +96,12 @@ class Problem:
             raise ValueError(
                 f"Problem: expected fields and conditions, got {len(self.fields)} and {len(self.conditions)}"
             )
-        self.domain = max((field.domain for field in self.fields), key=lambda domain: len(domain.names))
+        self.domain = widest(field.domain for field in self.fields)
         self._check_fields()
         known = {field.name: field.domain.names for field in [*given, *self.fields]}
+        on_grid = any(field.net.order is not None for field in self.fields)
         for condition in self.conditions:
-            condition.bind(Scene(self.domain, known, [field.name for field in given], tuple(self.pairs)))
+            condition.bind(Scene(self.domain, known, [field.name for field in given], tuple(self.pairs), on_grid))
         self.names = distinct([condition.name for condition in self.conditions])
         if taken := [name for name in self.names if name in COLUMNS or name.startswith("error ")]:
             raise ValueError(f"{taken[0]}: expected a condition's name other than those of the history's columns")
@@ -124,7 +126,7 @@ class Problem:
 
     def draw(self, rng: np.random.Generator) -> list[Batch]:
         """Points for each condition."""
-        return [condition.draw(self.domain, rng) for condition in self.conditions]
+        return [self.domain.given(condition.draw(self.domain, rng), rng) for condition in self.conditions]
 
     def some(self) -> list[Tensors]:
         """A few points for each condition, always the same."""
@@ -167,6 +169,11 @@ class Problem:
                         f"Field {field.name!r}: expected {coordinate} from {expected[0]} to {expected[1]}, as other "
                         f"fields have it, got {ends[0]} to {ends[1]}"
                     )
+            if other := [f.name for f in field.domain.functions if f not in self.domain.functions]:
+                raise ValueError(
+                    f"Field {field.name!r}: expected the input functions of one domain for all fields, got another "
+                    f"{other[0]}; take the same domain"
+                )
             if field.name in self.domain.names:
                 raise ValueError(f"Field {field.name!r}: expected a name other than a coordinate's")
 
@@ -182,7 +189,7 @@ class Problem:
             parts = list(embed) if isinstance(embed, (tuple, list)) else [embed]
             exact = {name for part in parts if isinstance(part, Periodic) for name in part.harmonics}
             for name in field.domain.periodic:
-                if name not in exact and (name, field.name) not in wrapped:
+                if not field.net.closed and name not in exact and (name, field.name) not in wrapped:
                     raise ValueError(
                         f"Field {field.name!r}: nothing makes it periodic in {name}: "
                         f"add embed=Periodic({name}=5) to its net, or the condition Wrap({name!r})"
@@ -248,6 +255,11 @@ class Problem:
             self.domain.check_inside(name, batch["points"])
             few = {key: leafgrad.tensor(np.ascontiguousarray(values[:LOOKS])) for key, values in batch.items()}
             residuals, points = system.residuals(index, few)
+            if system.orders and (beyond := [words for words in points.beyond if words.startswith("d(")]):
+                raise ValueError(
+                    f"{name}: {beyond[0]}: expected derivatives of fields alone, as u.x, of a network that has few; "
+                    "take an Energy(...)"
+                )
             self.plans.append(cheapest(points.asked, self.domain.space, derivatives, points.beyond))
             found = residuals.detach().numpy()
             self.marks.append([norm(found), norm(found + 1), *[norm(values) for values in batch.values()]])
@@ -311,6 +323,7 @@ class System(nn.Module):
             [Surrogate(group, make, last) for group, last in zip(problem.groups, before, strict=True)]
         )
         self.coordinates = {field.name: field.domain.names for field in problem.fields}
+        self.orders = {field.name: field.net.order for field in problem.fields if field.net.order is not None}
         self.pairs = problem.pairs
         self.unknowns = problem.unknowns
         self.numbers = nn.ParameterList([make.parameter(np.array(u.raw)) for u in problem.unknowns])
@@ -343,16 +356,18 @@ class System(nn.Module):
     ) -> tuple[Tensor, Points]:
         """The residuals (n, k), of other fields or by another plan if given, and points that know what was asked."""
         condition, label = self.conditions[index], self.labels[index]
-        points = self.points(batch["points"], batch.get("normals"))
-        others = [self.points(batch["opposite"])] if "opposite" in batch else []
+        points = self.points(batch)
+        others = [self.points({**batch, "points": batch["opposite"]})] if "opposite" in batch else []
         chosen = plan or (self.plans[index] if index < len(self.plans) else cheapest((), self.domain.space))
         with bound(self.unknowns, list(self.numbers)):
             extra: dict[str, Any] = {**batch}
             if others:
                 extra["opposite"] = self.values(others[0], chosen, fields)
             if "nodes" in batch:  # (n, q, d): where a condition at each point integrates
-                nodes, sides = batch["nodes"], batch.get("sides")
-                inner = self.points(nodes.flatten(0, 1), None if sides is None else sides.flatten(0, 1))
+                nodes = batch["nodes"]
+                within = {f.key: batch[f.key] for f in self.domain.functions}  # one for the points of each
+                within |= {"normals": batch["sides"].flatten(0, 1)} if "sides" in batch else {}
+                inner = self.points({"points": nodes.flatten(0, 1), **within})
                 extra["inner"] = self.values(inner, chosen, fields)
                 others.append(inner)
             with noted([points, *others]) if index >= len(self.plans) else nullcontext():
@@ -377,19 +392,21 @@ class System(nn.Module):
         found, share = leafgrad.stack(parts, 1), batch.get("share", getattr(self, f"share{index}", None))
         return found if share is None else found * share, points
 
-    def points(self, rows: Tensor, normals: Tensor | None = None) -> Points:
-        """Points (n, d), and normals (n, k), by coordinate."""
+    def points(self, batch: Tensors) -> Points:
+        """A batch's points (n, d), normals (n, k), and input functions (n, m), by name."""
+        rows, normals = batch["points"], batch.get("normals")
         columns = {name: rows[:, i].detach() for i, name in enumerate(self.domain.names)}
         for column in columns.values():
             column.requires_grad = True  # requires_grad_() is not for functions that are transformed
         sides = None if normals is None else {name: normals[:, i] for i, name in enumerate(self.domain.space)}
-        return Points(columns, self.domain.space, sides)
+        columns |= {function.name: batch[function.key] for function in self.domain.functions}
+        return Points(columns, self.domain.space, sides, self.domain.functions, self.orders)
 
     def values(self, points: Points, plan: Plan, given: Fields | None = None) -> dict[str, Any]:
         """Fields, or those that are given, and coordinates by name."""
         fields = plan.values(given or self.fields, points, self.coordinates)
         pairs = {name: ComplexValue(fields[real], fields[imag]) for name, (real, imag) in self.pairs.items()}
-        return {**points.columns, **fields, **pairs}
+        return {**points.columns, **points.inputs(), **fields, **pairs}
 
     def solved(self) -> dict[str, float]:
         """The unknowns by name."""

@@ -14,6 +14,8 @@ from leafgrad_pinn.conditions import (
 from leafgrad_pinn.domains import Domain as Domain, Parameter as Parameter, Time as Time
 from leafgrad_pinn.ellipses import Ellipse as Ellipse
 from leafgrad_pinn.field import Derivative as Derivative, Field as Field, Hard as Hard, fields as fields
+from leafgrad_pinn.functions import InputFunction as InputFunction, Sampled as Sampled
+from leafgrad_pinn.gaussian import GaussianField as GaussianField
 from leafgrad_pinn.implicit import SignedDistance as SignedDistance
 from leafgrad_pinn.integrals import Energy as Energy, Integral as Integral
 from leafgrad_pinn.layers import Even as Even, Factorised as Factorised, Fourier as Fourier, Periodic as Periodic
@@ -26,6 +28,7 @@ from leafgrad_pinn.networks import (
     PirateNet as PirateNet,
 )
 from leafgrad_pinn.observations import At as At, Data as Data
+from leafgrad_pinn.operators import FNO as FNO, DeepONet as DeepONet
 from leafgrad_pinn.points import R3 as R3, RAD as RAD, Fresh as Fresh
 from leafgrad_pinn.polygons import LShape as LShape, Polygon as Polygon
 from leafgrad_pinn.problem import Problem as Problem

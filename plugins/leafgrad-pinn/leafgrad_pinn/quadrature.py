@@ -13,12 +13,13 @@ from leafgrad_pinn.shapes import Ball, Box
 Rule = tuple[Array, Array, Array | None]  # points (q, d), weights (q,), and normals (q, k) on edges
 
 
-def interval(count: int, periodic: bool = False) -> tuple[Array, Array]:
-    """Points in [0, 1] and their weights, (q,) each: exact up to degree 2 q - 1, or for q harmonics."""
-    if periodic:
+def interval(count: int, periodic: bool = False, pieces: int = 1) -> tuple[Array, Array]:
+    """Points in [0, 1] and their weights, (q,) each: exact up to degree 2 q - 1 in each piece, or for q harmonics."""
+    if periodic and pieces == 1:
         return np.arange(count) / count, np.full(count, 1 / count)
     x, w = np.polynomial.legendre.leggauss(count)
-    return (x + 1) / 2, w / 2
+    points = ((x + 1) / 2 + np.arange(pieces)[:, None]) / pieces
+    return points.ravel(), np.tile(w / 2 / pieces, pieces)
 
 
 def product(rules: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
@@ -30,13 +31,15 @@ def product(rules: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
     return points, weights
 
 
-def inside(domain: Domain, over: Sequence[str], count: int) -> Rule:
-    """A rule over some coordinates of a domain, ``count`` points along each: all others are 0.
+def inside(domain: Domain, over: Sequence[str], count: int, pieces: int = 1) -> Rule:
+    """A rule over some coordinates of a domain, ``count`` points along each piece of each: all others are 0.
 
     Raises:
         ValueError: they are of a shape for which there is no rule.
     """
     shape = domain.shape
+    if pieces > 1 and isinstance(shape, Ball):
+        raise ValueError(f"Integral: pieces: expected a box or an interval to cut, got {shape}")
     if isinstance(shape, Ball) and len(shape.names) == 2 and set(over) >= set(shape.names):
         (r, wr), (turn, wt) = interval(count), interval(2 * count + 1, periodic=True)  # odd, for there is no symmetry
         polar, weights = product([(r, wr * r), (2 * np.pi * turn, 2 * np.pi * wt)])
@@ -49,10 +52,10 @@ def inside(domain: Domain, over: Sequence[str], count: int) -> Rule:
             f"Integral: expected boxes and disks, intervals and times, or edges, got {shape}; there is no rule for it"
         )
     for name in [c for c in over if c not in names]:
-        x, w = interval(count, name in domain.periodic)
+        x, w = interval(count, name in domain.periodic, pieces)
         low, high = domain.bounds[domain.names.index(name)]
         last = np.tile(low + (high - low) * x, len(points))[:, None]
-        points = np.concatenate([np.repeat(points, count, 0), last], 1)
+        points = np.concatenate([np.repeat(points, len(x), 0), last], 1)
         weights = (weights[:, None] * w * (high - low)).ravel()
         names.append(name)
     whole = np.zeros((len(points), len(domain.names)))

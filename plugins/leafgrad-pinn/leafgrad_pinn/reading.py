@@ -97,6 +97,7 @@ DETAILS = schema.record(
 REFERENCE = schema.record(
     {
         "name": schema.text, "axes": schema.mapping(schema.array(1)), "fields": schema.mapping(schema.array()),
-        "floor": NUMBERS, "seconds": schema.number, "grid": schema.flag,
-    }
+        "floor": NUMBERS, "seconds": schema.number, "grid": schema.flag, "functions": schema.mapping(schema.array(2)),
+    },
+    optional=("functions",),
 )  # fmt: skip

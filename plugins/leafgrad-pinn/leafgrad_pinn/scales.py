@@ -46,7 +46,7 @@ class Waves(nn.Module):
         self.bounds, self.sizes = bounds, [1.0] * count
         self.turns, self.skew = 1.0, STRAIGHT
 
-    def forward(self, columns: Sequence[Tensor]) -> Tensor:
+    def forward(self, columns: Sequence[Tensor], *functions: Tensor) -> Tensor:
         return leafgrad.stack(
             [size * wave(columns, self.bounds, k, self.turns, self.skew) for k, size in enumerate(self.sizes)], 1
         )

@@ -18,6 +18,7 @@ from leafgrad_pinn.sampling import Array
 
 if TYPE_CHECKING:
     from leafgrad_pinn.domains import Domain, Parameter, Time
+    from leafgrad_pinn.functions import InputFunction
 
 ROUNDING = 1e-6  # of a shape's size: how far outside a point on its boundary may lie
 
@@ -100,17 +101,16 @@ class Shape(ABC):
     def __and__(self, other: Shape) -> Shape:
         return combined("intersection", self, other)
 
-    def __mul__(self, other: Time | Parameter) -> Domain:
+    def __mul__(self, other: Time | Parameter | InputFunction) -> Domain:
         from leafgrad_pinn.domains import Domain, Parameter, Time
+        from leafgrad_pinn.functions import InputFunction
 
-        if isinstance(other, Parameter):
-            return Domain(self, None, (other,))
-        if not isinstance(other, Time):
+        if not isinstance(other, (Time, Parameter, InputFunction)):
             raise TypeError(
-                f"{type(self).__name__} * other: expected Time(...) or Parameter(...), got {type(other).__name__}; "
-                "of shapes, only intervals and boxes have products"
+                f"{type(self).__name__} * other: expected Time(...), Parameter(...) or an input function, got "
+                f"{type(other).__name__}; of shapes, only intervals and boxes have products"
             )
-        return Domain(self, other)
+        return Domain(self) * other
 
 
 def combined(how: str, first: Shape, second: Any) -> Shape:

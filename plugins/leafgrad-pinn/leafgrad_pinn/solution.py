@@ -13,13 +13,15 @@ import numpy as np
 import leafgrad
 from leafgrad.forks import cached_property
 from leafgrad_pinn import schema
-from leafgrad_pinn.answers import evaluate, evaluate_at, integrate
+from leafgrad_pinn.answers import check_one, evaluate, evaluate_at, integrate
 from leafgrad_pinn.callables import Function
 from leafgrad_pinn.codec import encode
-from leafgrad_pinn.domains import Domain
-from leafgrad_pinn.errors import Errors
+from leafgrad_pinn.domains import Domain, widest
+from leafgrad_pinn.errors import Errors, score
 from leafgrad_pinn.estimate import estimated
+from leafgrad_pinn.families import Given, one_of, rows_of
 from leafgrad_pinn.field import Field, Surrogate
+from leafgrad_pinn.functions import InputFunction
 from leafgrad_pinn.grids import dataset, paraview, write
 from leafgrad_pinn.networks import Own
 from leafgrad_pinn.posterior import Posterior
@@ -55,7 +57,7 @@ class Run:
     def __init__(
         self,
         seed: int,
-        modules: Sequence[Surrogate | Piecewise],
+        modules: Sequence[Surrogate | Piecewise | Given],
         details: Mapping[str, Any],
         trainees: Sequence[Trainee] = (),
     ) -> None:
@@ -127,7 +129,10 @@ class Solution:
         reference: what errors are measured against, or None.
         pairs: for each complex field the names of its parts.
         moments: at which windows of time begin and end; none if there is one window.
+        functions: for one problem of a family the input functions, each with its values at sensors (1, m).
     """
+
+    functions: Mapping[str, tuple[InputFunction, Array]] = {}
 
     def __init__(
         self,
@@ -141,7 +146,7 @@ class Solution:
         self.pairs = {name: tuple(parts) for name, parts in pairs.items()}
         self.groups, self.runs, self.reference = [list(group) for group in groups], list(runs), reference
         self.fields = [field for group in self.groups for field in group]
-        self.domain: Domain = max((f.domain for f in self.fields), key=lambda domain: len(domain.names))
+        self.domain: Domain = widest(f.domain for f in self.fields)
 
     @property
     def run(self) -> Run:
@@ -152,6 +157,26 @@ class Solution:
     def of(self, run: Run) -> Solution:
         """The solution of one of its runs alone."""
         return Solution(self.groups, [run], self.reference, self.pairs, self.moments)
+
+    def given(self, **functions: Any) -> Solution:
+        """That of one problem of a family, by its input functions: `__call__` takes them, too."""
+        rows = rows_of(self.domain, functions)
+        plain: dict[str, Any] = {"errors": {}, "estimated": {}}
+        runs = [Run(r.seed, [Given(m, rows) for m in r.modules], r.details() | plain) for r in self.runs]
+        chosen = Solution(one_of(self.groups), runs, None, self.pairs)
+        chosen.functions = {f.name: (f, rows[f.name]) for f in self.domain.functions}
+        return chosen
+
+    def unseen(self, index: int = 0) -> Solution:
+        """That of one problem of a family, of those that its reference has; ValueError if there is none."""
+        if self.reference is None or not self.reference.functions:
+            raise ValueError("unseen: expected a family that was solved with reference=references.family(...)")
+        known = {f.name: self.reference.functions[f.name][index].reshape(f.shape) for f in self.domain.functions}
+        chosen = self.given(**known)
+        chosen.reference = self.reference.one(index)
+        for run in chosen.runs:
+            run.errors = score(run.modules, chosen.domain, chosen.reference)
+        return chosen
 
     @property
     def unknowns(self) -> Unknowns:
@@ -173,11 +198,16 @@ class Solution:
         Returns:
             Array of their common shape, of the network's dtype, complex for a complex field; for several fields a dict
             of such by name. nan in windows of time that were not reached, after one that met a nan. With values of
-            parameters alone, as in ``sol(mu=3)``, the solution there as a function of the other coordinates.
+            parameters alone, as in ``sol(mu=3)``, the solution there as a function of the other coordinates; with
+            input functions, as in ``sol(f=np.sin)``, or arrays of their values at sensors, that of this problem.
 
         Raises:
             TypeError: coordinates are missing, or too many. ValueError: points outside the domain.
         """
+        if self.domain.functions and (given := {f.name for f in self.domain.functions} & set(named)):
+            chosen = self.given(**{name: named.pop(name) for name in given})
+            return chosen(*points, **named) if points or named else chosen
+        check_one("Solution", self.domain)
         ranges = {p.name: p for p in self.domain.parameters}
         if named and not points and set(named) <= set(ranges) and set(named) != set(self.domain.names):
             for name, value in named.items():
@@ -357,6 +387,8 @@ class Solution:
         Raises:
             ValueError: a function that cannot be saved so.
         """
+        if self.functions:
+            raise ValueError("save: expected the solution of the family, got one problem's; save what it was asked of")
         reference = None if self.reference is None else vars(self.reference)
         leafgrad.save(
             {
@@ -407,8 +439,10 @@ class Solution:
             with schema.making("groups"):
                 solution = Solution(groups, [Run(*run) for run in runs], reference, pairs, moments)
                 points = solution.domain.interior(2, "uniform", np.random.default_rng(0))
-                for run in solution.runs:
-                    evaluate(run.modules, solution.domain, list(points.T))
+                means = {f.name: np.full(f.shape, f.mean) for f in solution.domain.functions}
+                tried = solution.given(**means) if means else solution
+                for run in tried.runs:
+                    evaluate(run.modules, tried.domain, list(points.T))
             return solution
         except (schema.Misfit, RecursionError) as error:
             raise ValueError(f"load: {path}: {error}") from error

@@ -85,7 +85,7 @@ class Taylor:
         if len(wanted) > MOST:
             raise Unfit(f"{len(wanted)} derivatives of fields, of at most {MOST}")
         paths = sorted((name, sorted_path(path, domain.names)) for name, path in wanted)
-        points = system.points(tensors["points"], tensors.get("normals"))
+        points = system.points(tensors)
         values = cheapest([p for p in paths if p[1]], domain.space).values(system.fields, points, system.coordinates)
         found = {(name, path): values[name].along(path).detach().clone() for name, path in paths}
         points.forget()

@@ -97,4 +97,5 @@ class Trainee:
 
 def is_linear(name: str) -> bool:
     """Whether fields depend linearly on the parameter of this name, or it is an unknown."""
-    return ".last." in name or name.startswith("numbers.")
+    multiplied = ".trunk." in name  # by the output of a branch, whose last layer counts instead
+    return (".last." in name and not multiplied) or name.startswith("numbers.")

@@ -9,6 +9,7 @@ from typing import Any
 import leafgrad
 from leafgrad import Tensor
 from leafgrad.autograd import grad
+from leafgrad_pinn.functions import InputFunction
 
 
 def reverse(value: Tensor, columns: Sequence[Tensor]) -> Sequence[Tensor]:
@@ -60,9 +61,11 @@ class Points:
     """Points, and what is known there: coordinates, normals, and derivatives that were computed.
 
     Args:
-        columns: for each coordinate n numbers that require grad.
+        columns: for each coordinate n numbers that require grad; for each input function its values at sensors.
         space: the coordinates that ``lap`` and ``n`` run over.
         normals: for each coordinate of space n numbers, on a boundary.
+        functions: the input functions.
+        orders: of the highest derivative of a field, where its network has not all of them.
 
     Attributes:
         asked: what was asked of fields, for the planner.
@@ -70,10 +73,16 @@ class Points:
     """
 
     def __init__(
-        self, columns: Mapping[str, Tensor], space: Sequence[str], normals: Mapping[str, Tensor] | None = None
+        self,
+        columns: Mapping[str, Tensor],
+        space: Sequence[str],
+        normals: Mapping[str, Tensor] | None = None,
+        functions: Sequence[InputFunction] = (),
+        orders: Mapping[str, int] = {},
     ) -> None:
-        self.columns, self.space, self.normals = dict(columns), tuple(space), normals
-        self.coordinates = tuple(self.columns)
+        self.columns, self.space, self.normals, self.orders = dict(columns), tuple(space), normals, orders
+        self.functions = {function.name: function for function in functions}
+        self.coordinates = tuple(name for name in self.columns if name not in self.functions)
         self.asked: set[Request] = set()
         self.beyond: dict[str, None] = {}
         self.roots: list[tuple[Value, str | None, str]] = []  # values that are no derivatives, with names of fields
@@ -84,6 +93,13 @@ class Points:
         made = self.made(tensor, names, len(self.roots), ())
         self.roots.append((made, field, field or label))
         return made
+
+    def inputs(self) -> dict[str, Value]:
+        """The input functions at the points."""
+        found = {}
+        for name, function in self.functions.items():
+            found[name] = self.value(function.at(self.columns[name], self.columns), tuple(function.axes), label=name)
+        return found
 
     def made(self, tensor: Tensor, names: Sequence[str], root: int, path: Path) -> Value:
         made: Any = tensor.clone()  # a tensor of its own, whose class is changed below
@@ -102,6 +118,11 @@ class Points:
     def ask(self, root: int, path: Path) -> None:
         """Note that an equation wants this of a field."""
         _, field, label = self.roots[root]
+        if field and field in self.orders and len(path) + (path[-1:] == LAP) > self.orders[field]:
+            raise AttributeError(
+                f"{field}.{''.join(path)}: expected at most {self.orders[field]} derivatives of a field whose network "
+                "gives values on a grid; take an Energy(...), or a DeepONet"
+            )
         if field is not None:
             self.asked.add((field, path))
         else:
@@ -111,6 +132,12 @@ class Points:
         """The derivative of a value without a path: known, or from that by one coordinate less, by a reverse pass."""
         if not path:
             return root
+        label = self.roots[root.root][2]
+        if label in self.functions and len(path) > self.functions[label].order:
+            raise AttributeError(
+                f"{label}.{''.join(path)}: expected at most {self.functions[label].order} derivatives of an input "
+                f"function that is a polynomial of degree {self.functions[label].degree} between its sensors"
+            )
         found = self.derived.get((root.root, path))
         if found is None:
             before = self.derivative(root, path[:-1])

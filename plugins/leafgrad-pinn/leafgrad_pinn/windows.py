@@ -14,7 +14,7 @@ import leafgrad
 from leafgrad import Tensor, nn
 from leafgrad_pinn.complex import both
 from leafgrad_pinn.conditions import Batch, Initial
-from leafgrad_pinn.domains import Domain, Time
+from leafgrad_pinn.domains import Domain, Time, widest
 from leafgrad_pinn.field import Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.problem import Problem, System
@@ -110,6 +110,10 @@ def moments_of(problem: Problem, windows: int | Sequence[float]) -> list[float]:
     if windows in (1, [], ()):
         return []
     time = problem.domain.time
+    if problem.domain.functions:
+        raise ValueError(
+            "windows: expected one problem, got a family of them, of input functions; take one window of time"
+        )
     if time is None:
         raise ValueError("windows: the domain has no time; make one with `shape * Time('t', 0, 1)`")
     if isinstance(windows, int):
@@ -172,7 +176,8 @@ def order_of(problem: Problem, field: Field, time: Time) -> int:
     for index, condition in enumerate(problem.conditions):
         if isinstance(condition, Initial):
             continue
-        batch = {name: leafgrad.tensor(values[:8]) for name, values in condition.draw(problem.domain, rng()).items()}
+        drawn = problem.domain.given(condition.draw(problem.domain, rng()), rng())
+        batch = {name: leafgrad.tensor(values[:8]) for name, values in drawn.items()}
         known = plain(index, batch)
         for order in range(highest + 1, 4):
             changed = Changed(problem, field.name, time.name, order)
@@ -197,7 +202,7 @@ def window(problem: Problem, start: float, stop: float, before: Sequence[Surroga
     """The problem from a moment to another; ``before`` has its fields up to there, () in the first window."""
     part = copy.copy(problem)
     part.fields, part.before = cut(problem.fields, start, stop), tuple(before)
-    part.domain = max((field.domain for field in part.fields), key=lambda domain: len(domain.names))
+    part.domain = widest(field.domain for field in part.fields)
     kept = []
     for condition, name, plan in zip(problem.conditions, problem.names, problem.plans, strict=True):
         inside = condition.within(part.domain)

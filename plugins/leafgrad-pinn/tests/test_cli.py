@@ -252,7 +252,7 @@ def test_a_table_shows_the_standard_error_of_numbers(tmp_path):
 def test_all_examples_are_found_and_have_targets():
     scripts, failed = find(EXAMPLES)
     assert not failed
-    assert len(scripts) == 28
+    assert len(scripts) == 31
     for script in scripts.values():
         assert script.target(quick=False) is not None, script.name
         assert script.title, script.name

@@ -39,6 +39,28 @@ def test_rules_converge_to_rounding():
         inside(pinn.Domain(pinn.LShape()), ("x", "y"), 4)
 
 
+def test_rules_of_pieces_are_exact_between_kinks():
+    """Of polynomials of degree 3 in each of four pieces, in two dimensions."""
+    domain, rng = (
+        (pinn.Interval("x", -1, 1) * pinn.Interval("y", 0, 3)) * pinn.Time("t", 0, 1),
+        np.random.default_rng(0),
+    )
+    nodes, weights, _ = inside(domain, ["x", "y"], 2, 4)
+    a, b = rng.normal(size=(2, 4, 4))
+    x, y = (np.clip(((nodes[:, k] - low) / length * 4).astype(int), 0, 3) for k, low, length in ((0, -1, 2), (1, 0, 3)))
+    found = sum(a[x, i] * nodes[:, 0] ** i for i in range(4)) * sum(b[y, j] * nodes[:, 1] ** j for j in range(4))
+
+    def exact(c, ends):
+        antiderivatives = c / np.arange(1, 5)
+        return sum(np.polyval([*p[::-1], 0], high) - np.polyval([*p[::-1], 0], low)
+                   for p, low, high in zip(antiderivatives, ends[:-1], ends[1:], strict=True))  # fmt: skip
+
+    known = exact(a, np.linspace(-1, 1, 5)) * exact(b, np.linspace(0, 3, 5))
+    assert found @ weights == pytest.approx(known, rel=1e-12)
+    with pytest.raises(ValueError, match="pieces: expected a box or an interval"):
+        inside(pinn.Domain(pinn.Disk(1, x=0, y=0)), ["x", "y"], 2, 2)
+
+
 def test_fredholm():
     """u(x) = exp(x) - x + integral of x y u(y) over [0, 1], u = exp(x)."""
     u = pinn.Field("u", X, pinn.MLP(6, 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class Reference:
-    """A solution on a grid, or at scattered points.
+    """A solution on a grid, or at scattered points; or those of a family of problems, for some input functions.
 
     Attributes:
         name: of the method.
@@ -23,6 +23,8 @@ class Reference:
         floor: for each field the relative L2 error of these values, as the method estimates it itself.
         seconds: what computing them took, without the estimate.
         grid: whether the points are a grid.
+        functions: for each input function of a family its values at sensors, (n, m); fields then begin with such an
+            axis, too.
     """
 
     name: str
@@ -31,16 +33,22 @@ class Reference:
     floor: dict[str, float]
     seconds: float
     grid: bool = True
+    functions: dict[str, Array] = field(default_factory=dict)
+
+    def one(self, index: int) -> Reference:
+        """That of one problem of a family."""
+        values = {name: array[index] for name, array in self.fields.items()}
+        return replace(self, fields=values, functions={})
 
     def columns(self, names: Sequence[str]) -> list[Array]:
         """The points' coordinates in the order of ``names``, each an array of the shape of ``values``."""
         axes = [self.axes[name] for name in names]
         return list(np.meshgrid(*axes, indexing="ij")) if self.grid else axes
 
-    def values(self, field: str, names: Sequence[str]) -> Array:
-        """A field's values, the axes of a grid in the order of ``names``."""
-        order = [list(self.axes).index(name) for name in names]
-        return np.transpose(self.fields[field], order) if self.grid else self.fields[field]
+    def values(self, name: str, names: Sequence[str]) -> Array:
+        """The values of the field of a name, the axes of a grid in the order of ``names``."""
+        order = [list(self.axes).index(axis) for axis in names]
+        return np.transpose(self.fields[name], order) if self.grid else self.fields[name]
 
     def points(self) -> Array:
         """The points (n, d)."""
