@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from scipy import linalg
 
+import leafgrad
 from leafgrad_pinn.field import columns_of
 from leafgrad_pinn.linearised import Linearised, numbers
 from leafgrad_pinn.sampling import Array
@@ -30,6 +31,7 @@ RATIOS = 1.0, 4.0, 0.25  # of the numbers of polynomials by the first and the se
 Before = Callable[[str, Array, Path], Array]
 
 
+@leafgrad.enable_grad()
 def estimated(trainees: Sequence[Trainee]) -> dict[str, float]:
     """The relative L2 error of each field, of all windows of time together.
 

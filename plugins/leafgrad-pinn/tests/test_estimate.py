@@ -64,6 +64,20 @@ def test_fields_that_are_derivatives_and_unknowns():
     close(pinn.Problem([s, v], conditions, k).solve(pinn.LevenbergMarquardt(40), reference=truth), 5)
 
 
+def test_residuals_change_with_unknowns_also_without_grad_mode():
+    """-a u'' = 1, u = x (1 - x) / 4, a = 2: the residual changes with a by u'' = -1/2."""
+    x, a = np.linspace(0, 1, 20), pinn.Unknown("a", 1)
+    u = pinn.Field("u", X, pinn.MLP(8, 1))
+    conditions = [pinn.Interior(lambda u: a * u.xx + 1, n=40), pinn.Data({"x": x}, {"u": x * (1 - x) / 4})]
+    with lg.no_grad():
+        sol = pinn.Problem(u, conditions, a).solve(pinn.LevenbergMarquardt(12))
+        assert sol.run.estimated
+    problem = linearised.Linearised(sol.run.trainees[-1], {"x": 8})
+    matrix, _ = problem.rows(0, problem.trainee.problem.conditions[0], 50, np.random.default_rng(0))
+    size = sol.run.trainees[-1].problem.sizes[0][0]
+    assert np.allclose(matrix[:, -1] * size * 50**0.5, -0.5, atol=0.1)
+
+
 def test_where_there_is_none_it_says_why():
     u = pinn.Field("u", pinn.LShape(), pinn.MLP(4, 1))
     sol = pinn.Problem(u, [pinn.Interior(lambda u: u.lap + 1, n=32), pinn.Dirichlet(0, n=32)]).solve(pinn.Adam(1))
