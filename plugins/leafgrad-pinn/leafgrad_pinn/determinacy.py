@@ -6,6 +6,7 @@ condition, no training can find.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -77,6 +78,22 @@ def undetermined(problem: Problem) -> list[str]:
     return [*found, *beginnings(problem, unseen), *open_edges(problem, unseen)]
 
 
+def homogeneous(problem: Problem) -> str:
+    """That fields of zero are a solution, in words; "" where they are none."""
+    if any(condition.minimised for condition in problem.conditions):
+        return ""
+    system, batches = problem.system(), problem.some()
+    for surrogate in system.surrogates:
+        surrogate.net = Probe(surrogate.bounds, len(surrogate.ansatz))
+        surrogate.net.factors[:] = 0
+    left = residuals(system, batches)
+    fields = [field for batch in batches for field in system.fields(system.points(batch["points"]).columns).values()]
+    if any(norm(values) > UNSEEN for values in [*left, *[field.detach().numpy() for field in fields]]):
+        return ""
+    names = ", ".join(problem.pairs or system.coordinates)
+    return f"{names} = 0 satisfies every condition; if another solution is meant, add one that says how large it is"
+
+
 def free(system: System, batches: Sequence[Tensors], before: Sequence[Array], unseen: set[str]) -> list[str]:
     """Which constants and linear functions change no residual when added to a field, or to several at once."""
     places = [
@@ -123,7 +140,7 @@ def beginnings(problem: Problem, unseen: set[str]) -> Iterator[str]:
 
 
 def open_edges(problem: Problem, unseen: set[str]) -> Iterator[str]:
-    """Edges of boxes on which nothing is said of a field with second derivatives across, of several coordinates.
+    """Edges of boxes with fewer conditions on a field than its derivatives across need, of several coordinates.
 
     An ordinary equation may have all of its conditions at one end; its rank tells what they leave open.
     """
@@ -133,17 +150,26 @@ def open_edges(problem: Problem, unseen: set[str]) -> Iterator[str]:
     if not isinstance(shape, Box) or len(domain.names) < 2 or not usual or problem.unknowns:
         return
     asked = set[Request]().union(*[plan.asked for plan in problem.plans])
-    said = [(spoken_of(problem, c), c.edges) for c in problem.conditions if isinstance(c, OnBoundary)]
+    said = [(spoken_of(problem, c), c.edges, len(sizes)) for c, sizes in zip(problem.conditions, problem.sizes,
+            strict=True) if isinstance(c, OnBoundary)]  # fmt: skip
     for field in problem.fields:
         if isinstance(field, Derivative) or field.name in unseen:
             continue
-        known = {edge for names, edges in said if field.name in names for edge in edges} | {*Ansatz(field).edges}
+        known: Counter[str] = Counter()
+        for names, edges, count in said:
+            known.update(dict.fromkeys(edges, count) if field.name in names else {})
+        ansatz = Ansatz(field)
+        known.update(dict.fromkeys(ansatz.edges, 1 + bool(ansatz.clamped)))
         paths = [path for name, path in asked if name == field.name]
         for name in shape.names:
-            second = any(path.count(name) > 1 or path == LAP for path in paths)
-            open_ = [edge for edge in (f"{name}_min", f"{name}_max") if edge in domain.edges and edge not in known]
-            if second and open_:
-                yield f"{field.name}: no condition on {', '.join(open_)}, but second derivatives across"
+            order = max([2 if path == LAP else path.count(name) for path in paths], default=0)
+            both = [edge for edge in (f"{name}_min", f"{name}_max") if edge in domain.edges]
+            few = [edge for edge in both if known[edge] < order // 2]
+            if few and order == 2:
+                yield f"{field.name}: no condition on {', '.join(few)}, but second derivatives across"
+            elif few or (len(both) == 2 and sum(known[edge] for edge in both) < order > 1):
+                counts = " and ".join(f"{known[edge]} on {edge}" for edge in both)
+                yield f"{field.name}: {order} derivatives across need as many conditions, got {counts}"
 
 
 def spoken_of(problem: Problem, condition: OnBoundary) -> set[str]:

@@ -37,7 +37,8 @@ class Errors:
         """An estimate of each field's relative L2 error that needs no reference, of the run that is shown.
 
         Each residual that the equations leave is followed to the error that it makes, in polynomials that the network
-        knows nothing of. {} where these do not explain the residuals, as at corners and shocks.
+        knows nothing of. {} where these do not explain the residuals, as at corners and shocks, and where conditions
+        leave something open. ``run.unestimated`` says why, or why an estimate is rough.
         """
         return self.run.estimated
 
@@ -60,7 +61,9 @@ class Errors:
     def __str__(self) -> str:
         times = f"training {statistics.median(self.seconds):.1f} s"
         if self.reference is None:
-            found = [f"{name}: relative L2 error about {e:.1e}, by its estimate" for name, e in self.estimated.items()]
+            estimates, rough = self.estimated, self.run.unestimated
+            by = f"a rough estimate: there are {rough}" if rough else "its estimate"
+            found = [f"{name}: relative L2 error about {e:.1e}, by {by}" for name, e in estimates.items()]
             return "\n".join([*(found or [f"no reference, and no estimate: {self.run.unestimated}"]), times])
         lines = []
         for name, l2 in self.l2.items():

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from scipy import linalg
 
+import leafgrad
 from leafgrad_pinn.field import columns_of
 from leafgrad_pinn.linearised import Linearised, numbers
 from leafgrad_pinn.sampling import Array
@@ -23,32 +24,61 @@ from leafgrad_pinn.values import Path
 SIZE = 900  # polynomials, of all fields together
 POINTS = 2.5  # for each polynomial of a field
 LEFT = 0.5  # of the residuals, what polynomials may leave unexplained
+ROUGH = 0.9, 1.5  # what they may leave where half as many give the same error, up to this factor
 ROUNDING = 1e-11  # of the largest column: a smaller one is none
 LOOKS = 2048  # points at which the error is measured
 RATIOS = 1.0, 4.0, 0.25  # of the numbers of polynomials by the first and the second of two coordinates
 
 Before = Callable[[str, Array, Path], Array]
+Fit = tuple[float, float, Linearised, Array]  # what is left of the residuals, a ratio, the problem, and coefficients
 
 
-def estimated(trainees: Sequence[Trainee]) -> dict[str, float]:
-    """The relative L2 error of each field, of all windows of time together.
+@leafgrad.enable_grad()
+def estimated(trainees: Sequence[Trainee]) -> tuple[dict[str, float], str]:
+    """The L2 error of each field, beside what it should be, of all windows of time together; and a reservation, or "".
+
+    Residuals that oscillate within a cell of the polynomials are not explained and change little: where half as many
+    polynomials give the same error, there is a rough estimate.
 
     Raises:
         Unfit: there is no estimate; says why.
     """
+    fits = fitted(trainees, SIZE, [RATIOS] * len(trainees))
+    left, found = max(fit[0] for fit in fits), errors_of(fits)
+    if left < LEFT:
+        return found, ""
+    words = f"residuals of which {SIZE} polynomials explain {max(0.0, 1 - left):.0%}"
+    if left < ROUGH[0]:
+        fewer = errors_of(fitted(trainees, SIZE / 2, [[ratio] for _, ratio, *_ in fits]))
+        if all(max(found[name], error) <= ROUGH[1] * min(found[name], error) for name, error in fewer.items()):
+            return found, words
+    raise Unfit(words)
+
+
+def errors_of(fits: Sequence[Fit]) -> dict[str, float]:
+    """Those of each field, of all windows."""
     squares: dict[str, list[tuple[float, float]]] = {}
-    before: Before | None = None
-    for trainee in trainees:
-        problem, c = solved(trainee, before)
+    for _, _, problem, c in fits:
+        trainee, time = problem.trainee, problem.domain.time
         points = problem.domain.interior(LOOKS, "sobol", np.random.default_rng(2))
         columns = columns_of(problem.domain, points, trainee.dtype, trainee.device)
         for name, values in problem.system.fields(columns).items():
             inside = problem.within(name, points)
             wrong, known = problem.basis(name, points[inside]) @ c, numbers(values)[inside]
-            length = 1.0 if problem.domain.time is None else problem.domain.time.stop - problem.domain.time.start
-            squares.setdefault(name, []).append((length * wrong @ wrong, length * np.square(known).sum()))
-        before = at_the_end(problem, c)
+            length = 1.0 if time is None else time.stop - time.start
+            squares.setdefault(name, []).append((length * wrong @ wrong, length * np.square(known + wrong).sum()))
     return {name: math.sqrt(sum(e for e, _ in parts) / sum(u for _, u in parts)) for name, parts in squares.items()}
+
+
+def fitted(trainees: Sequence[Trainee], size: float, ratios: Sequence[Sequence[float]]) -> list[Fit]:
+    """What is wrong in each window, after what is wrong at its beginning."""
+    found: list[Fit] = []
+    for trainee, some in zip(trainees, ratios, strict=True):
+        before = at_the_end(*found[-1][2:]) if found else None
+        found.append(
+            min((fit(trainee, size, ratio, before) for ratio in ways(trainee, some)), key=lambda each: each[0])
+        )
+    return found
 
 
 def at_the_end(problem: Linearised, c: Array) -> Before:
@@ -62,37 +92,31 @@ def at_the_end(problem: Linearised, c: Array) -> Before:
     return wrong
 
 
-def solved(trainee: Trainee, before: Before | None) -> tuple[Linearised, Array]:
-    """The linearised problem in the polynomials that explain most, and their coefficients."""
-    best: tuple[float, Linearised, Array] | None = None
-    for degrees in choices(trainee):
-        problem = Linearised(trainee, degrees, before)
-        size = max(basis.size for _, basis in problem.bases.values())
-        a, r = problem.everything(max(64, int(POINTS * size)), np.random.default_rng(0))
-        if not (np.isfinite(a).all() and np.isfinite(r).all()):
-            raise Unfit("residuals that are not finite")
-        scale = np.sqrt(np.square(a).sum(0))
-        scale[scale <= ROUNDING * float(np.max(scale))] = 1
-        c = -linalg.lstsq(a / scale, r, cond=ROUNDING, lapack_driver="gelsy", check_finite=False)[0] / scale
-        a, r = problem.everything(max(64, size // 2), np.random.default_rng(1))
-        left = float(np.linalg.norm(a @ c + r)) / max(float(np.linalg.norm(r)), 1e-300)
-        if best is None or left < best[0]:
-            best = left, problem, c
-    assert best is not None
-    if not best[0] < LEFT:
-        raise Unfit(f"residuals of which {SIZE} polynomials explain {max(0.0, 1 - best[0]):.0%}")
-    return best[1:]
+def fit(trainee: Trainee, size: float, ratio: float, before: Before | None) -> Fit:
+    """The linearised problem solved in so many polynomials, and what that leaves of the residuals at other points."""
+    problem = Linearised(trainee, degrees(trainee, size, ratio), before)
+    count = max(basis.size for _, basis in problem.bases.values())
+    a, r = problem.everything(max(64, int(POINTS * count)), np.random.default_rng(0))
+    if not (np.isfinite(a).all() and np.isfinite(r).all()):
+        raise Unfit("residuals that are not finite")
+    scale = np.sqrt(np.square(a).sum(0))
+    scale[scale <= ROUNDING * float(np.max(scale))] = 1
+    c = -linalg.lstsq(a / scale, r, cond=ROUNDING, lapack_driver="gelsy", check_finite=False)[0] / scale
+    a, r = problem.everything(max(64, count // 2), np.random.default_rng(1))
+    return float(np.linalg.norm(a @ c + r)) / max(float(np.linalg.norm(r)), 1e-300), ratio, problem, c
 
 
-def choices(trainee: Trainee) -> list[Mapping[str, int]]:
-    """How many polynomials each coordinate may have."""
+def ways(trainee: Trainee, ratios: Sequence[float]) -> Sequence[float]:
+    """The ratios that make a difference."""
+    return ratios if len(trainee.problem.domain.names) == 2 else ratios[:1]
+
+
+def degrees(trainee: Trainee, size: float, ratio: float) -> Mapping[str, int]:
+    """How many polynomials each coordinate has."""
     names = trainee.problem.domain.names
     if len(names) > 3:
         raise Unfit(f"{len(names)} coordinates, of at most 3")
-    count = SIZE / len(trainee.problem.groups) / max(len(group) for group in trainee.problem.groups)
+    count = size / len(trainee.problem.groups) / max(len(group) for group in trainee.problem.groups)
     if len(names) != 2:
-        return [dict.fromkeys(names, min(64, int(count ** (1 / len(names)))))]
-    return [
-        {names[0]: max(4, int((count * ratio) ** 0.5)), names[1]: max(4, int((count / ratio) ** 0.5))}
-        for ratio in RATIOS
-    ]
+        return dict.fromkeys(names, min(64, int(count ** (1 / len(names)))))
+    return {names[0]: max(4, int((count * ratio) ** 0.5)), names[1]: max(4, int((count / ratio) ** 0.5))}

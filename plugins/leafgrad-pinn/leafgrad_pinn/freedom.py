@@ -1,66 +1,139 @@
 """What the conditions leave open, told at the end by the rank of the linearised problem.
 
-A direction e is free where A e is nothing beside e: the smallest generalised singular values of A and of the fields.
+A direction e of fields and unknowns is free where A e is nothing beside e: the smallest generalised singular values. So
+are symmetries, such as u times a factor, as far as the residuals that are left can tell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping
+from itertools import combinations
 
 import numpy as np
 from scipy import linalg
 
-from leafgrad_pinn.linearised import Linearised
+import leafgrad
+from leafgrad import Tensor
+from leafgrad_pinn.field import columns_of
+from leafgrad_pinn.linearised import Linearised, numbers
+from leafgrad_pinn.problem import norm
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.taylor import Unfit
 from leafgrad_pinn.trainee import Trainee
+from leafgrad_pinn.unknowns import Unknown
 
 FREE = (
-    1e-6  # of the terms, what a direction changes residuals by: well-posed problems have 0.1 and more, free ones 1e-8
+    1e-6  # of the terms, what a direction changes residuals by: well-posed problems have 0.03 and more, free ones 1e-7
 )
 NAMED = 1e-6  # how far a direction may be from what it is called
-DEGREES = {1: 12, 2: 6, 3: 4}  # polynomials of each coordinate, by the number of these
+ABOUT = 3.0, 1e-3  # times the residuals, but at most so much: what a symmetry of the solution may change them by
+INDIFFERENT = 1e-2  # of the terms: what unknowns without effect may change at most
+FITS = 1e-4  # how far a symmetry may be from polynomials
+PART = 0.01  # of a direction's square: what has less is not named
+DEGREES = {1: 18, 2: 15, 3: 8}  # polynomials of each coordinate at most, by the number of these
+COLUMNS = 450  # of all fields
+
+Named = tuple[str, Array]  # words, and a direction (k,)
+Moved = Callable[[float, float, float], tuple[float, float]]
+
+SMALL, FAR = 1e-6, (0.3, -0.17)  # how far unknowns are moved
+COMBINED: dict[str, Moved] = {  # two unknowns, moved so that a combination of theirs stays
+    "*": lambda a, b, s: (a * math.exp(s), b * math.exp(-s)),
+    "/": lambda a, b, s: (a * math.exp(s), b * math.exp(s)),
+    "+": lambda a, b, s: (a + s * (abs(a) + abs(b)), b - s * (abs(a) + abs(b))),
+    "-": lambda a, b, s: (a + s * (abs(a) + abs(b)), b + s * (abs(a) + abs(b))),
+}
 
 
+@leafgrad.enable_grad()
 def directions(trainee: Trainee) -> str:
-    """What may be added to the fields, in words; "" where all is determined, or where it cannot be told."""
-    names = trainee.problem.domain.names
+    """What may be added to the fields and unknowns, in words; "" where all is determined, or it cannot be told."""
+    names, fields = trainee.problem.domain.names, sum(map(len, trainee.problem.groups))
     if len(names) not in DEGREES:
         return ""
+    degree = max(4, min(DEGREES[len(names)], int((COLUMNS / fields) ** (1 / len(names)))))
     try:
-        problem = Linearised(trainee, dict.fromkeys(names, DEGREES[len(names)]))
-        size = problem.size - problem.numbers
-        rng = np.random.default_rng(0)
-        a = problem.everything(3 * DEGREES[len(names)] ** len(names), rng)[0][:, :size]
+        problem = Linearised(trainee, dict.fromkeys(names, degree))
+        a, left = problem.everything(3 * degree ** len(names), np.random.default_rng(0))
     except Unfit:
         return ""
-    if not np.isfinite(a).all():
+    if not (np.isfinite(a).all() and np.isfinite(left).all()):
         return ""
-    points = problem.domain.interior(4 * size, "sobol", rng)
-    fields = np.concatenate(
-        [
-            problem.basis(n, points[problem.within(n, points)])[:, :size] / (problem.fields[n].scale or 1)
-            for n in problem.bases
-        ]
-    )
-    r: Array = np.asarray(np.linalg.qr(fields / len(points) ** 0.5, mode="r"))
-    _, sizes, rows = np.linalg.svd(linalg.solve_triangular(r.T, a.T, lower=True).T)
-    open_ = rows[np.count_nonzero(sizes > FREE) :]
-    if not len(open_):
+    points = problem.domain.interior(4 * problem.size, "sobol", np.random.default_rng(0))
+    r: Array = np.asarray(np.linalg.qr(sizes(problem, points), mode="r"))
+    whitened = linalg.solve_triangular(r.T, a.T, lower=True).T
+    _, found, rows = np.linalg.svd(whitened)
+    open_ = rows[np.count_nonzero(found > FREE) :]
+    known: list[Named] = []
+    for words, c in of_unknowns(problem):
+        add(known, words, r @ c, True)
+    for words, c in simple(problem):
+        add(known, words, r @ c, explained(open_, r @ c) > 1 - NAMED)
+    for words, c, size in symmetries(problem, points):
+        e = r @ c
+        limit = max(FREE, min(ABOUT[0] * float(np.linalg.norm(left)) / size, ABOUT[1])) if size else FREE
+        add(known, words, e, float(np.linalg.norm(whitened @ e)) <= limit * float(np.linalg.norm(e)))
+    rest = unexplained(open_, known)
+    count = len(known) + len(rest)
+    if not count:
         return ""
-    known = [name for name, c in simple(problem, size) if explained(open_, r @ c) > 1 - NAMED]
-    if more := len(open_) - len(known):
-        known.append(f"{more} {'more' if known else 'without a simple name'}")
-    count = "1 direction is" if len(open_) == 1 else f"{len(open_)} directions are"
-    return f"{count} free: {', '.join(known)}"
+    said = [*(words for words, _ in known), *([described(problem, points, r, rest, bool(known))] if len(rest) else [])]
+    return f"{'1 direction is' if count == 1 else f'{count} directions are'} free: {', '.join(said)}"
+
+
+def sizes(problem: Linearised, points: Array) -> Array:
+    """Rows whose mean square is that of the fields and unknowns, in units of their scales."""
+    rows = [problem.basis(n, points[problem.within(n, points)]) / (problem.fields[n].scale or 1) for n in problem.bases]
+    each = np.zeros((problem.numbers, problem.size))
+    for k, (unknown, number) in enumerate(zip(problem.system.unknowns, problem.system.numbers, strict=True)):
+        each[k, problem.size - problem.numbers + k] = 1 / scale_of(unknown, number)
+    return np.concatenate([np.concatenate(rows) / len(points) ** 0.5, each])
+
+
+def add(known: list[Named], words: str, direction: Array, free: bool) -> None:
+    """Note a direction, divided by its length, that is free and no sum of those before."""
+    if free and (size := np.linalg.norm(direction)):
+        new = direction / size
+        for _, other in known:
+            new = new - (other @ new) * other
+        if np.linalg.norm(new) > 0.1:
+            known.append((words, new / np.linalg.norm(new)))
 
 
 def explained(rows: Array, direction: Array) -> float:
     """The part of a direction (k,) that lies in orthonormal ones (m, k)."""
-    return float(np.linalg.norm(rows @ direction) / np.linalg.norm(direction))
+    size = float(np.linalg.norm(direction))
+    return float(np.linalg.norm(rows @ direction)) / size if size else 0.0
 
 
-def simple(problem: Linearised, size: int) -> Iterator[tuple[str, Array]]:
+def unexplained(rows: Array, known: list[Named]) -> Array:
+    """Orthonormal directions that, with those that are known, make the rows: (m, k)."""
+    if not known or not len(rows):
+        return rows
+    inside = np.stack([direction for _, direction in known]) @ rows.T
+    _, found, turned = np.linalg.svd(inside)
+    return np.asarray(turned[np.count_nonzero(found > 0.5) :] @ rows)
+
+
+def described(problem: Linearised, points: Array, r: Array, rows: Array, more: bool) -> str:
+    """Directions without a simple name (m, k): of what, and where they are largest."""
+    c = linalg.solve_triangular(r, rows.T)
+    squares = {n: np.square(problem.basis(n, points) @ c / (problem.fields[n].scale or 1)).sum(1)
+               for n in problem.bases}  # fmt: skip
+    first = problem.size - problem.numbers
+    shares = {n: float(square.mean()) for n, square in squares.items()}
+    shares |= {u.name: float(np.square((r[k:] @ c)[0]).sum()) for k, u in enumerate(problem.system.unknowns, first)}
+    named = [n for n, share in shares.items() if share > PART * len(rows)]
+    count = f"{len(rows)} {'more ' if more else ''}change{'s' * (len(rows) > 1)} of {' and '.join(named)}"
+    if not (fields := [n for n in named if n in squares]):
+        return count
+    place = points[int(np.argmax(sum(squares[n] for n in fields)))]
+    where = ", ".join(f"{name} = {value:.2g}" for name, value in zip(problem.domain.names, place, strict=True))
+    return f"{count}, largest about {where}"
+
+
+def simple(problem: Linearised) -> Iterator[Named]:
     """Constants and multiples of coordinates added to each field, by name, as coefficients (size,)."""
     for name, (begin, basis) in problem.bases.items():
         step = basis.size
@@ -68,6 +141,89 @@ def simple(problem: Linearised, size: int) -> Iterator[tuple[str, Array]]:
             step //= degree  # how far apart the next polynomials of a coordinate are
             if coordinate in basis.domain.periodic:
                 continue
-            c = np.zeros(size)
+            c = np.zeros(problem.size)
             c[begin + (step if which else 0)] = 1
             yield f"{name} + {f'multiple of {coordinate}' if which else 'constant'}", c
+
+
+def of_unknowns(problem: Linearised) -> Iterator[Named]:
+    """Unknowns that no residual depends on, and pairs of which all depend on one combination alone."""
+    first, system = problem.size - problem.numbers, problem.system
+    unknowns = list(zip(system.unknowns, system.numbers, strict=True))
+    for k, (unknown, number) in enumerate(unknowns):
+        if all(indifferent(problem, {k: float(number.detach()) + s * scale_of(unknown, number)}) for s in FAR):
+            c = np.zeros(problem.size)
+            c[first + k] = 1
+            yield f"{unknown.name}, on which no residual depends", c
+    for (i, (a, x)), (j, (b, y)) in combinations(enumerate(unknowns), 2):
+        values = float(a.number(x.detach())), float(b.number(y.detach()))
+        for sign, moved in COMBINED.items():
+            pairs = [moved(*values, s) for s in (0, SMALL, *FAR)]
+            if any(u.positive and value <= 0 for pair in pairs for u, value in zip((a, b), pair, strict=True)):
+                continue
+            here, near, *far = (np.array([a.raw_of(p), b.raw_of(q)]) for p, q in pairs)
+            if all(indifferent(problem, dict(zip((i, j), raw.tolist(), strict=True))) for raw in far):
+                c = np.zeros(problem.size)
+                c[[first + i, first + j]] = (near - here) / SMALL
+                yield f"{a.name} and {b.name}, of which {a.name} {sign} {b.name} alone is determined", c
+
+
+def scale_of(unknown: Unknown, number: Tensor) -> float:
+    """What change of its parameter counts as large."""
+    return 1.0 if unknown.positive else max(abs(float(number.detach())), abs(unknown.raw)) or 1.0
+
+
+def indifferent(problem: Linearised, moved: Mapping[int, float]) -> bool:
+    """Whether residuals are as they were, up to what they are, with other unknowns, by their numbers."""
+    trainee, kept = problem.trainee, {k: problem.system.numbers[k].detach().clone() for k in moved}
+
+    def of(values: Mapping[int, float | Tensor]) -> list[Array]:
+        with leafgrad.no_grad():
+            for k, value in values.items():
+                problem.system.numbers[k].copy_(leafgrad.zeros_like(kept[k]) + value)
+        return [numbers(trainee.residuals(index, batch)) for index, batch in enumerate(trainee.batches)]
+
+    pairs = zip(of(moved), of(kept), strict=True)
+    return all(norm(there - here) <= FREE + min(norm(here), INDIFFERENT) for there, here in pairs)
+
+
+def symmetries(problem: Linearised, points: Array) -> Iterator[tuple[str, Array, float]]:
+    """What makes solutions of solutions: in words, as coefficients, and how large the fields are that it changes.
+
+    A factor of a field, or of all; one of a field and an unknown; a turn of a complex field; and a shift along a
+    coordinate.
+    """
+    domain, trainee = problem.domain, problem.trainee
+    if any(field.part is not None for field in problem.fields.values()):
+        return
+    columns = columns_of(domain, points, trainee.dtype, trainee.device)
+    for column in columns.values():
+        column.requires_grad = True
+    values = problem.system.fields(columns)
+    parts = {name: problem.fit(name, points, numbers(values[name])) for name in problem.bases}
+    norms = {n: float(np.sqrt(np.square(numbers(values[n])).mean())) / (problem.fields[n].scale or 1) for n in parts}
+    good = {name: c for name, (c, misfit) in parts.items() if misfit < FITS and c.any()}
+    everything = float(np.sqrt(sum(size**2 for size in norms.values())))
+    if len(good) == len(parts) > 1:
+        yield "all fields times a factor", np.sum(list(good.values()), axis=0), everything
+    for name, c in good.items():
+        if any(name in pair for pair in problem.system.pairs.values()):
+            continue
+        yield f"{name} times a factor", c, norms[name]
+        for k, (unknown, number) in enumerate(zip(problem.system.unknowns, problem.system.numbers, strict=True)):
+            for sign, word in ((-1, "*"), (1, "/")):
+                both = c.copy()
+                both[problem.size - problem.numbers + k] = sign * (1 if unknown.positive else float(number))
+                alone = f"{name} {word} {unknown.name}"
+                yield f"{name} and {unknown.name}, of which {alone} alone is determined", both, norms[name]
+    for name, (real, imag) in problem.system.pairs.items():
+        turned = {real: -numbers(values[imag]), imag: numbers(values[real])}
+        if set(turned) <= set(good):
+            c = np.sum([problem.fit(part, points, there)[0] for part, there in turned.items()], axis=0)
+            yield f"{name} times a phase", c, everything
+    for coordinate in domain.names:
+        slopes = {n: leafgrad.autograd.grad(values[n].sum(), columns[coordinate], retain_graph=True)[0]
+                  for n in good if coordinate in problem.fields[n].domain.names}  # fmt: skip
+        moved = {n: problem.fit(n, points, numbers(slope)) for n, slope in slopes.items()}
+        if moved and len(good) == len(parts) and all(misfit < FITS for _, misfit in moved.values()):
+            yield f"all moved along {coordinate}", np.sum([c for c, _ in moved.values()], axis=0), everything

@@ -98,8 +98,8 @@ class Linearised:
             raise Unfit("ends of a coordinate that agree softly")
         if any(isinstance(condition, Integral) for condition in trainee.problem.conditions):
             raise Unfit("integrals, which depend on more than fields at a point")
-        if any(condition.own is not None for condition in trainee.problem.conditions):
-            raise Unfit("conditions at given points, where more cannot be drawn")
+        if any(isinstance(c, Interior) and c.own is not None for c in trainee.problem.conditions):
+            raise Unfit("an equation at given points, where more cannot be drawn")
         self.taylor = Taylor(trainee)
         self.fields = self.taylor.fields
         self.bases: dict[str, tuple[int, Polynomials]] = {}
@@ -125,6 +125,14 @@ class Linearised:
             values = polynomials(self.columns(points), path) * (factor * (field.scale or 1.0))
             found[:, begin : begin + polynomials.size] = values
         return found
+
+    def fit(self, name: str, points: Array, values: Array) -> tuple[Array, float]:
+        """Coefficients (size,) by which a field has values (n,) at points, and how far it is from them, relatively."""
+        begin, polynomials = self.bases[name]
+        c, basis = np.zeros(self.size), self.basis(name, points)[:, begin : begin + polynomials.size]
+        c[begin : begin + polynomials.size] = np.linalg.lstsq(basis, values)[0]
+        size = float(np.linalg.norm(values))
+        return c, float(np.linalg.norm(self.basis(name, points) @ c - values)) / size if size else 0.0
 
     def within(self, name: str, points: Array) -> Array:
         """At which points (n, d) there is such a field: (n,)"""
@@ -167,11 +175,10 @@ class Linearised:
             here = number.detach().clone()
             step = 1e-5 * max(1.0, abs(float(here)))
             ends = []
-            with leafgrad.no_grad():
-                for sign in (1, -1):
-                    number.copy_(here + sign * step)
-                    ends.append(numbers(self.trainee.residuals(index, tensors)))
-                number.copy_(here)
+            for place in (here + step, here - step, here):
+                with leafgrad.no_grad():
+                    number.copy_(place)
+                ends.append(numbers(self.trainee.residuals(index, tensors)))
             found.append((ends[0] - ends[1]) / (2 * step))
         return np.stack(found, -1) if found else np.zeros((*self.trainee.residuals(index, tensors).shape, 0))
 

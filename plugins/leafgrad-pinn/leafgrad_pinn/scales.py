@@ -18,6 +18,7 @@ import leafgrad
 from leafgrad import Tensor, nn
 from leafgrad_pinn.conditions import Interior
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.values import LAP
 
 if TYPE_CHECKING:
     from leafgrad_pinn.problem import System, Tensors
@@ -181,11 +182,17 @@ def apart(names: Sequence[str], sizes: Sequence[Sequence[float]]) -> str:
 
 
 def least(system: System, index: int, scales: Mapping[str, float]) -> float:
-    """The smallest derivative of waves that a condition asks for: what is left of terms that cancel is less."""
+    """The smallest derivative of waves that a condition asks for: what is left of terms that cancel is less.
+
+    0 where expressions are differentiated, of which it is not known how often.
+    """
+    if system.plans[index].beyond:
+        return 0.0
     lengths = {c: float(high - low) for c, (low, high) in zip(system.domain.names, system.domain.bounds, strict=True)}
     found = [
         scales[field] * math.prod(math.pi / lengths[c] for c in path if c in lengths)
-        for field, path in system.plans[index].asked
+        for field, asked in system.plans[index].asked
+        for path in ([(c, c) for c in system.domain.space] if asked == LAP else [asked])
         if field in scales
     ]
     return min([*found, *scales.values()])

@@ -81,7 +81,8 @@ class Script:
         """What was found, in words, a line each."""
         lines = [] if solution.reference is None else [str(solution.errors)]
         guesses = ", ".join(f"{name} {error:.1e}" for name, error in solution.run.estimated.items())
-        lines.append(f"estimated without a reference: {guesses or f'nothing ({solution.run.unestimated})'}")
+        why = f" ({solution.run.unestimated})" if solution.run.unestimated else ""
+        lines.append(f"estimated without a reference: {guesses or 'nothing'}{why}")
         truth = self.given.get("TRUTH", {})
         found = [self.numbers(solution, run) for run in solution.runs]
         for name in found[0]:

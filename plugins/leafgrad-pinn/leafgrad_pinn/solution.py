@@ -73,7 +73,9 @@ class Run:
         self.history: list[dict[str, Any]] = details["history"]
         self._estimated: dict[str, float] = details.get("estimated", {})
         self._asked = False  # whether an estimate was tried
-        self.unestimated = "" if self._estimated else "it was not made before the solution was saved"
+        self.unestimated = (
+            details.get("rough", "") if self._estimated else "it was not made before the solution was saved"
+        )
 
     @property
     def loss(self) -> float:
@@ -92,13 +94,16 @@ class Run:
 
     @property
     def estimated(self) -> dict[str, float]:
-        """The relative L2 error of each field, without a reference; {} for none, and ``unestimated`` says why.
+        """The relative L2 error of each field, without a reference; {} for none.
 
-        It is made when it is first asked for, in some seconds; see `leafgrad_pinn.estimate`.
+        ``unestimated`` says why there is none, or, of a rough one, what is not explained. It is made when it is first
+        asked for, in some seconds; see `leafgrad_pinn.estimate`.
         """
         if not self._asked and not self._estimated and self.trainees:
             try:
-                self._estimated, self.unestimated = estimated(self.trainees), ""
+                if self.free:
+                    raise Unfit(self.free)
+                self._estimated, self.unestimated = estimated(self.trainees)
             except Unfit as error:
                 self.unestimated = str(error)
             self._asked = True
@@ -115,7 +120,7 @@ class Run:
     def details(self) -> dict[str, Any]:
         """All but seed and modules, as numbers, strings, lists and dicts."""
         names = ("errors", "unknowns", "deviations", "residuals", "relative", "free", "reasons", "seconds", "history")
-        made = {"estimated": self._estimated} if self._estimated else {}
+        made = {"estimated": self._estimated, "rough": self.unestimated} if self._estimated else {}
         return {name: getattr(self, name) for name in names} | made
 
 

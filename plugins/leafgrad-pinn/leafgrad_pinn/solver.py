@@ -13,10 +13,9 @@ from typing import Any
 from tqdm import tqdm
 
 import leafgrad
-from leafgrad.forks import cached_property
 from leafgrad.utils import Checkpoints
 from leafgrad_pinn.codec import encode
-from leafgrad_pinn.determinacy import undetermined
+from leafgrad_pinn.determinacy import homogeneous, undetermined
 from leafgrad_pinn.diagnosis import relative, residuals
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.errors import check_reference, score
@@ -33,6 +32,7 @@ from leafgrad_pinn.training import ENDINGS, INTERRUPTED, Callback, Modules, Trai
 from leafgrad_pinn.windows import moments_of
 
 
+@leafgrad.enable_grad()
 def solve(
     problem: Problem,
     *stages: Stage,
@@ -103,11 +103,6 @@ class Job:
     device: Any
     callback: Callback | None = None
 
-    @cached_property
-    def told(self) -> list[str]:
-        """What the conditions leave open, as far as their structure shows it."""
-        return undetermined(self.problem)
-
     def prepare(self, numbers: Sequence[int], ranks: Ranks) -> None:
         """Make the folder, and tell what can be told before the first step; FileExistsError for an earlier run."""
         if self.out is not None:
@@ -119,9 +114,8 @@ class Job:
             encode(self.problem.fields)  # what cannot be written is an error now rather than after the training
             self.out.mkdir(parents=True, exist_ok=True)
         if ranks.first:
-            for line in [f"not determined: {words}" for words in self.told] + [
-                apart(self.problem.names, self.problem.sizes)
-            ]:
+            told = [f"not determined: {words}" for words in undetermined(self.problem)]
+            for line in [*told, homogeneous(self.problem), apart(self.problem.names, self.problem.sizes)]:
                 if line:
                     tqdm.write(line, file=sys.stderr)
 
@@ -153,11 +147,7 @@ class Job:
         except Exception as error:
             error.add_note(f"in seed {seed}")
             raise
-        return training, details_of(training, self.problem, self.reference) | {"free": self.free(training)}
-
-    def free(self, training: Training) -> str:
-        """What is undetermined, unless that was told before the first step."""
-        return "" if self.told else directions(training.trainee)
+        return training, details_of(training, self.problem, self.reference)
 
     def in_turn(self, numbers: Sequence[int]) -> list[Run]:
         """One seed after the other, up to the one that is interrupted."""
@@ -206,6 +196,7 @@ def details_of(training: Training, problem: Problem, reference: Reference | None
         "errors": score(training.modules, problem.domain, reference),
         "unknowns": training.trainee.system.solved(),
         "deviations": Posterior(training.trainee).unknowns() if problem.unknowns else {},
+        "free": directions(training.trainee),
         "residuals": residuals(training.trainees),
         "relative": relative(training.trainees),
         "reasons": training.reasons,

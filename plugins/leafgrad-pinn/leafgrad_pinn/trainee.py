@@ -74,7 +74,8 @@ class Trainee:
 
     def residuals(self, index: int, batch: Tensors) -> Tensor:
         """Those of a condition at a batch of points: (n, k)."""
-        found, _ = self.system.residuals(index, batch)
+        with leafgrad.enable_grad():  # derivatives of fields need it
+            found, _ = self.system.residuals(index, batch)
         return found.detach()
 
     def state_dict(self) -> dict[str, Any]:

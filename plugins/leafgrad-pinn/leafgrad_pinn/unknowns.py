@@ -32,9 +32,13 @@ class Unknown:
                 f"Unknown {name!r}: value: expected a {'positive' if positive else 'finite'} number, got {value}"
             )
         self.name, self.value, self.positive = name, float(value), positive
-        self.raw = math.log(value) if positive else float(value)
+        self.raw = self.raw_of(value)
         self.tensor: Tensor | None = None  # while residuals are computed
         self.used = False  # whether an equation asked for it
+
+    def raw_of(self, value: float) -> float:
+        """The parameter that is trained, of a value."""
+        return math.log(value) if self.positive else float(value)
 
     def number(self, raw: Tensor) -> Tensor:
         """Its value, of the parameter that is trained."""

@@ -8,7 +8,7 @@ import pytest
 
 import leafgrad as lg
 import leafgrad_pinn as pinn
-from leafgrad_pinn.determinacy import undetermined
+from leafgrad_pinn.determinacy import homogeneous, undetermined
 
 X, Y, T = pinn.Interval("x", 0, 2), pinn.Interval("y", 0, 1), pinn.Time("t", 0, 1)
 NET = pinn.MLP(4, 1)
@@ -123,3 +123,36 @@ def test_edges_of_which_nothing_is_said():
                   pinn.Initial(0, n=8)]  # fmt: skip
     assert len(told(psi, *conditions)) == 2
     assert told(psi, *conditions, pinn.Boundary(lambda psi: psi.x, "x_max", n=8)) == []
+
+
+def test_derivatives_of_fourth_order_need_two_conditions_on_each_edge():
+    square = pinn.Box(x=(0, 1), y=(0, 1))
+    u, clamped = (pinn.Field("u", square, NET, boundary=hard) for hard in (None, pinn.Hard(0, clamped=True)))
+    plate, held = inside(lambda u: u.xxxx + 2 * u.xxyy + u.yyyy - 1), pinn.Dirichlet(0, n=16)
+    lines = told(u, plate, held)
+    assert lines == [
+        f"u: 4 derivatives across need as many conditions, got 1 on {c}_min and 1 on {c}_max" for c in "xy"
+    ]
+    assert told(u, plate, held, pinn.Boundary(lambda u: u.lap, n=16)) == []
+    assert told(u, plate, pinn.Boundary(lambda u: (u, u.n), n=16)) == []
+    assert told(clamped, plate) == []
+    strip = pinn.Interval("x", 0, 1) * T
+    w = pinn.Field("w", strip, NET)
+    kdv, start = inside(lambda w: w.t + w * w.x + w.xxx), pinn.Initial(lambda x: x * (1 - x) ** 2, n=8)
+    ends = pinn.Dirichlet(0, n=8)
+    assert told(w, kdv, start, ends) == [
+        "w: 3 derivatives across need as many conditions, got 1 on x_min and 1 on x_max"
+    ]
+    assert told(w, kdv, start, ends, pinn.Boundary(lambda w: w.x, "x_max", n=8)) == []
+
+
+def test_zero_is_told_to_be_a_solution(capsys):
+    u = pinn.Field("u", X, NET)
+    resonant, source = inside(lambda u: u.xx + math.pi**2 * u), inside(lambda u: u.xx + 1)
+    assert "u = 0 satisfies every condition" in homogeneous(pinn.Problem(u, [resonant, pinn.Dirichlet(0, n=2)]))
+    assert homogeneous(pinn.Problem(u, [source, pinn.Dirichlet(0, n=2)])) == ""
+    assert homogeneous(pinn.Problem(u, [resonant, pinn.Dirichlet(1, "x_min", n=1)])) == ""
+    hard = pinn.Field("u", X, NET, boundary=pinn.Hard(1))
+    assert homogeneous(pinn.Problem(hard, [inside(lambda u: u.xx)])) == ""
+    pinn.Problem(u, [resonant, pinn.Dirichlet(0, n=2)]).solve(pinn.Adam(1))
+    assert "u = 0 satisfies every condition" in capsys.readouterr().err

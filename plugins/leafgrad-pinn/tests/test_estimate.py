@@ -9,7 +9,7 @@ import pytest
 
 import leafgrad as lg
 import leafgrad_pinn as pinn
-from leafgrad_pinn import linearised
+from leafgrad_pinn import estimate, linearised
 
 X = pinn.Interval("x", 0, 1)
 
@@ -64,6 +64,20 @@ def test_fields_that_are_derivatives_and_unknowns():
     close(pinn.Problem([s, v], conditions, k).solve(pinn.LevenbergMarquardt(40), reference=truth), 5)
 
 
+def test_residuals_change_with_unknowns_also_without_grad_mode():
+    """-a u'' = 1, u = x (1 - x) / 4, a = 2: the residual changes with a by u'' = -1/2."""
+    x, a = np.linspace(0, 1, 20), pinn.Unknown("a", 1)
+    u = pinn.Field("u", X, pinn.MLP(8, 1))
+    conditions = [pinn.Interior(lambda u: a * u.xx + 1, n=40), pinn.Data({"x": x}, {"u": x * (1 - x) / 4})]
+    with lg.no_grad():
+        sol = pinn.Problem(u, conditions, a).solve(pinn.LevenbergMarquardt(12))
+        assert sol.run.estimated
+    problem = linearised.Linearised(sol.run.trainees[-1], {"x": 8})
+    matrix, _ = problem.rows(0, problem.trainee.problem.conditions[0], 50, np.random.default_rng(0))
+    size = sol.run.trainees[-1].problem.sizes[0][0]
+    assert np.allclose(matrix[:, -1] * size * 50**0.5, -0.5, atol=0.1)
+
+
 def test_where_there_is_none_it_says_why():
     u = pinn.Field("u", pinn.LShape(), pinn.MLP(4, 1))
     sol = pinn.Problem(u, [pinn.Interior(lambda u: u.lap + 1, n=32), pinn.Dirichlet(0, n=32)]).solve(pinn.Adam(1))
@@ -112,3 +126,51 @@ def test_fields_in_parts_of_a_domain_have_estimates():
         x = np.linspace(*part.bounds[0], 200)
         error = np.linalg.norm(solution(x)[name] - truth(x)) / np.linalg.norm(truth(x))
         assert 0.8 < solution.run.estimated[name] / error < 1.25
+
+
+def test_errors_are_beside_what_the_solution_should_be():
+    """A network that was not trained is small, or large, and the estimate that of a linear problem all the same."""
+    truth = pinn.references.exact(X, u=lambda x: np.sin(2 * np.pi * x))
+    equation = pinn.Interior(lambda u, x: u.xx + 40 * u - (40 - 4 * math.pi**2) * lg.sin(2 * math.pi * x), n=40)
+    for seed in (0, 1):
+        u = pinn.Field("u", X, pinn.MLP(10, 1))
+        sol = pinn.Problem(u, [equation, pinn.Dirichlet(0, n=2)]).solve(pinn.Adam(1), seeds=[seed], reference=truth)
+        close(sol, 1.01)
+
+
+def test_what_conditions_leave_open_has_no_estimate():
+    u = pinn.Field("u", X, pinn.MLP(6, 1))
+    sol = pinn.Problem(u, [pinn.Interior(lambda u: u.xx + 1, n=20), pinn.Neumann(-0.5, n=2)]).solve(pinn.GaussNewton(4))
+    assert sol.errors.estimated == {}
+    assert sol.run.unestimated == "1 direction is free: u + constant"
+
+
+class Known(lg.nn.Module):
+    """1.01 sin(pi x), and a wave that residuals see twice."""
+
+    def __init__(self, height):
+        super().__init__()
+        self.height = lg.nn.Parameter(lg.tensor([height]))
+
+    def forward(self, z):
+        x = (z + 1) / 2
+        return 1.01 * lg.sin(math.pi * x) + self.height * lg.sin(18 * math.pi * x)
+
+
+@pytest.mark.parametrize("height", [3e-5, 3e-4])
+def test_residuals_that_oscillate_leave_a_rough_estimate(height, monkeypatch, tmp_path):
+    """Few polynomials do not explain waves that change the solution little: half as many give the same error."""
+    monkeypatch.setattr(estimate, "SIZE", 12)
+    u = pinn.Field("u", X, pinn.Own(lambda inputs, outputs: Known(height)), scale=1)
+    equation = pinn.Interior(lambda u, x: u.xx + math.pi**2 * lg.sin(math.pi * x), n=50)
+    sol = pinn.Problem(u, [equation, pinn.Dirichlet(0, n=2)]).solve(pinn.Adam(1, lr=1e-12))
+    if height > 1e-4:
+        assert sol.errors.estimated == {}
+        assert sol.run.unestimated.startswith("residuals of which 12 polynomials explain ")
+        return
+    assert sol.errors.estimated["u"] == pytest.approx(0.01, rel=0.2)
+    assert "by a rough estimate: there are residuals of which 12 polynomials explain" in str(sol.errors)
+    sol.save(tmp_path / "u.safetensors")
+    assert str(pinn.Solution.load(tmp_path / "u.safetensors", own=lambda inputs, outputs: Known(0.0)).errors) == str(
+        sol.errors
+    )

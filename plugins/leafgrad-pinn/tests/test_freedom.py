@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 import leafgrad as lg
@@ -37,10 +38,19 @@ def stokes(u, v, p):
         ((X, inside(lambda u: u.xx + 1), pinn.Dirichlet(0, n=2)), ""),
         ((X, inside(lambda u: u.xx + 1), pinn.Neumann(0, n=2)), "1 direction is free: u + constant"),
         ((X, inside(lambda u: u.xx + 1)), "2 directions are free: u + constant, u + multiple of x"),
-        ((X, inside(lambda u: u.xxxx - 1), pinn.Dirichlet(0, n=2)), "2 directions are free: 2 without a simple name"),
-        ((X, inside(lambda u: u.xx + math.pi**2 * u), pinn.Dirichlet(0, n=2)), "1 direction is free"),  # sin(pi x)
+        (
+            (X, inside(lambda u: u.xxxx - 1), pinn.Dirichlet(0, n=2)),
+            "2 directions are free: 2 changes of u, largest about x = ",
+        ),
+        (
+            (X, inside(lambda u: u.xx + math.pi**2 * u), pinn.Dirichlet(0, n=2)),
+            "1 direction is free: 1 change of u, largest about x = 0.5",
+        ),
         ((SQUARE, inside(lambda u: u.lap + 1), pinn.Dirichlet(0, n=40)), ""),
-        ((SQUARE, inside(lambda u: u.lap), pinn.Dirichlet(0, on="x_min", n=40)), "6 directions are free"),
+        (
+            (SQUARE, inside(lambda u: u.lap), pinn.Dirichlet(0, on="x_min", n=40)),
+            "15 directions are free: 15 changes of u, largest",
+        ),
         ((ROD, inside(lambda u: u.t + u * u.x - 0.01 * u.xx), pinn.Dirichlet(0, n=40), FIRST), ""),
         ((ROD, inside(lambda u, x: u.t + pinn.d(u * u, x)), pinn.Dirichlet(0, on="x_min", n=40), FIRST), ""),
     ],
@@ -72,3 +82,49 @@ def test_it_is_told_and_kept_in_files(tmp_path, capsys):
     again = pinn.Solution.load(tmp_path / "solution.safetensors")
     assert again.run.doubts == sol.run.doubts
     assert "2 directions are free" in again.run.doubts
+
+
+def solved(field, *conditions, unknowns=(), steps=12):
+    return pinn.Problem(field, list(conditions), unknowns).solve(pinn.LevenbergMarquardt(steps)).run.free
+
+
+PLACES = np.linspace(0, 1, 20)
+SINE = pinn.Data({"x": PLACES}, {"u": np.sin(math.pi * PLACES)})
+
+
+@pytest.mark.parametrize("positive", [False, True])
+def test_unknowns_of_which_one_combination_counts(positive):
+    a, b = pinn.Unknown("a", 1, positive), pinn.Unknown("b", 2, positive)
+    u = pinn.Field("u", X, pinn.MLP(8, 1))
+    ends = pinn.Dirichlet(0, n=2)
+    for equation, word in (  # positive ones whose sum is small stay apart by orders
+        (lambda u, x: a * b * u.xx + lg.sin(math.pi * x), "a * b"),
+        (lambda u, x: a * u.xx + b * lg.sin(math.pi * x), "a / b"),
+        *([] if positive else [(lambda u, x: (a + b) * u.xx + lg.sin(math.pi * x), "a + b")]),
+    ):
+        said = solved(u, inside(equation), ends, SINE, unknowns=[a, b])
+        assert said == f"1 direction is free: a and b, of which {word} alone is determined"
+    assert solved(u, inside(lambda u, x: a * u.xx + b * u + lg.sin(3 * x)), pinn.Dirichlet(1, n=2),
+                  pinn.Data({"x": PLACES}, {"u": 1 + PLACES * (1 - PLACES)}), unknowns=[a, b]) == ""  # fmt: skip
+
+
+def test_an_unknown_that_changes_nothing():
+    k = pinn.Unknown("k", 1)
+    said = solved(
+        pinn.Field("u", X, pinn.MLP(8, 1)), inside(lambda u: u.xx + k * u.x), pinn.Dirichlet(1, n=2), unknowns=[k]
+    )
+    assert said == "1 direction is free: k, on which no residual depends"
+
+
+def test_symmetries_are_called_by_name():
+    ring = pinn.Interval("x", 0, 2 * math.pi, periodic=True)
+    psi = pinn.ComplexField("psi", ring, net=pinn.MLP(8, 2, embed=pinn.Periodic(x=2)))
+    equation, one = inside(lambda psi: psi.xx + psi * (1 - psi.abs2)), pinn.Interior(lambda psi: psi.abs2 - 1, n=9)
+    assert solved(psi, equation, one, steps=20) == "1 direction is free: psi times a phase"
+
+
+def test_a_pinned_value_determines():
+    level = pinn.Dirichlet(0, points={"x": np.zeros(1), "y": np.zeros(1)})
+    slopes = inside(lambda u: (u.x - 1, u.y - 2))
+    assert found(SQUARE, slopes) == "1 direction is free: u + constant"
+    assert found(SQUARE, slopes, level) == ""

@@ -39,6 +39,25 @@ def test_a_beam_in_any_units_takes_the_same_steps(length, amplitude, metres):
     assert sol.run.doubts == ""
 
 
+@pytest.mark.parametrize("length", [1e-6, 1e6])
+@pytest.mark.parametrize(
+    ("order", "equation"),
+    [
+        (2, lambda length: lambda u: u.lap + 1 / length**2),
+        (4, lambda length: lambda u, x: pinn.d(pinn.d(u.xx, x), x) + u.yyyy + 1 / length**4),
+    ],
+)
+def test_laplacians_and_derivatives_of_expressions_are_sized_in_any_units(length, order, equation):
+    def sizes(length):
+        u = pinn.Field("u", pinn.Box(x=(0, length), y=(0, 2 * length)), pinn.MLP(4, 1))
+        return pinn.Problem(u, [pinn.Interior(equation(length), n=64), pinn.Dirichlet(0, n=16)]).sizes
+
+    (inside,), (edges,) = sizes(length)
+    (usual,), (held,) = sizes(1)
+    assert inside == pytest.approx(usual / length**order, rel=1e-3)
+    assert edges == pytest.approx(held, rel=1e-3)
+
+
 @pytest.mark.parametrize("length", [1, 1e3, 1e-3])
 def test_waves_in_any_units(length):
     """u'' + k^2 u = 0, whose terms are large in no units but small ones."""
