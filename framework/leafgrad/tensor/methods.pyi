@@ -522,8 +522,8 @@ class Methods:
         """Write exponential numbers of rate ``lambd``."""
     def fill_(self, value: Any) -> Tensor:
         """Write one number, or the element of a tensor without dimensions, everywhere."""
-    def fill_diagonal_(self, fill_value: Any) -> Tensor:
-        """Write one number to the elements [i, i] of a matrix."""
+    def fill_diagonal_(self, fill_value: Any, wrap: builtins.bool = False) -> Tensor:
+        """Write one number to the elements [i, i] of a matrix, or [i, i, …] of a tensor of equal dimensions."""
     def fix(self) -> Tensor:
         """x without its decimals. (...) -> (...)"""
     def fix_(self) -> Tensor:
@@ -1088,7 +1088,7 @@ class Methods:
     def rad2deg_(self) -> Tensor:
         """``rad2deg`` in place; returns the tensor."""
     def random_(
-        self, low: builtins.int = 0, high: builtins.int | None = None, *, generator: Generator | None = None
+        self, low: builtins.int | None = None, high: builtins.int | None = None, *, generator: Generator | None = None
     ) -> Tensor:
         """Write integers uniform in [low, high); ``random_(high)`` starts at 0."""
     def ravel(self) -> Tensor:
@@ -1116,7 +1116,7 @@ class Methods:
         """A copy with dimension i repeated ``repeats[i]`` times; new dimensions come first."""
     def repeat_interleave(
         self,
-        repeats: builtins.int | Tensor,
+        repeats: builtins.int | Tensor | None = None,
         dim: builtins.int | None = None,
         *,
         output_size: builtins.int | None = None,
