@@ -9,6 +9,7 @@ from leafgrad_native.target import core_cache, registers, vector_bytes
 PACKED = 1 << 16  # bytes of a block of the right matrix that is brought into order, where the left one's rows are not
 LARGEST = 1 << 18  # the most that a block has where they are: then a left row is read seldom, and at full speed
 DEEP = 128  # rows that it has at least, if there are so many
+MANY = 24  # vectors of columns, of which those that are computed in vain do not count
 
 
 def packed(
@@ -76,6 +77,8 @@ def block(vectors: int) -> tuple[int, int]:
     """How many vectors of columns, and how many rows at most, of a product are computed in registers at once."""
     if registers() <= 16:
         return (1, 10) if vectors == 1 else (2, 6)
+    if vectors >= MANY:
+        return 4, 6
     return min(((4, 6), (3, 8), (2, 12), (1, 12)), key=lambda shape: -(-vectors // shape[0]) * shape[0])
 
 

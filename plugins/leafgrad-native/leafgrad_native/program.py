@@ -197,13 +197,10 @@ class Plan(Stages):
         """The calls of a segment's kernels, and the functions of those that threads share."""
         find, known = self.address(segment), self.draws.index
         writer = Writer(find, self.functions, self.products, segment.chunk, known)
-        since = 0
         for kernel in segment.kernels:
             emit.write(writer, kernel)
-            since += work(kernel, LONGEST if segment.chunk else 0)  # the same for chunks of any length
-            if since >= LOOK:
+            if work(kernel, LONGEST if segment.chunk else 0) >= LOOK:
                 writer.look()
-                since = 0
         return writer.lines, writer.tasks
 
     def whole_text(self, segment: Segment) -> list[str]:

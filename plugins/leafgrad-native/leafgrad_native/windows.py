@@ -84,7 +84,7 @@ def framed(w: Writer, x: Form, f: str, frame: Frame, chunked: bool) -> None:
 
 
 def table(w: Writer, name: str, numbers: Sequence[int]) -> None:
-    w.add(f"static const long {name}[] = {{{', '.join(map(str, numbers)) or '0'}}};")
+    w.add(f"const long {name}[] = {{{', '.join(map(str, numbers)) or '0'}}};")
 
 
 def places(lines: Sequence[Line]) -> list[tuple[int, ...]]:
