@@ -50,6 +50,14 @@ def test_nested_arguments_and_results(t):
     close(t.vmap(lambda pair: pair[0] + pair[1], in_dims=([0, 0],))([x, x]), 2 * X)
 
 
+def test_a_list_of_dimensions_serves_a_tuple_of_results():
+    same, turned = leafgrad.vmap(lambda a: (a, a * 2), out_dims=[0, 1])(leafgrad.tensor(X))
+    close(same, X)
+    close(turned, 2 * X.T)
+    with pytest.raises(ValueError, match=r"structure \(\*, \*\) but outputs has structure \[\*, \(\*,\)\]"):
+        leafgrad.vmap(lambda a: [a, (a,)], out_dims=(0, 0))(leafgrad.tensor(X))
+
+
 def test_results_that_are_no_batch(t):
     x, v = t.tensor(X), t.tensor(V)
     close(t.vmap(lambda a: v)(x), np.stack([V] * 3))
