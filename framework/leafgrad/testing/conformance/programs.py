@@ -135,7 +135,7 @@ def together(subject: Subject, samples: list[Sample]) -> Function:
     return function
 
 
-def tensors(subject: Subject, samples: list[Sample]) -> list[Any]:
+def tensors_of(subject: Subject, samples: list[Sample]) -> list[Any]:
     """The arrays of all samples; those with a gradient rule require grad."""
     found = []
     for sample in samples:
@@ -166,7 +166,7 @@ def dims(subject: Subject) -> None:
     """A negative ``dim`` counts from the end, eagerly and under vmap; "compile" has the same compiled."""
     turned = list(negatives(subject))
     for sample, negative in turned:
-        given = tensors(subject, [sample])
+        given = tensors_of(subject, [sample])
         ways: dict[str, Callable[[Sample], Function]] = {
             "": lambda s: together(subject, [s]),
             "under vmap": lambda s: of_arrays(s, mapped(subject, s, tuple(0 if i in s.arrays else None
@@ -199,10 +199,10 @@ def compiled(subject: Subject) -> None:
     samples, turned = subject.samples, [negative for _, negative in negatives(subject)]
     smooth = subject.orders >= 2 and "nondifferentiable" not in subject.traits
     function = together(subject, samples)
-    given, what = tensors(subject, samples), ""
+    given, what = tensors_of(subject, samples), ""
     if smooth:
         function, what = differentiated(function), "with two derivatives"
-    names, own = names_of(subject), tensors(subject, turned)
+    names, own = names_of(subject), tensors_of(subject, turned)
     whole = joined([(function, given), (together(subject, turned), own)])
     for executor in names:
         compare_programs(subject, [*samples, *turned], whole, given + own, executor, what)
@@ -213,16 +213,17 @@ def compiled(subject: Subject) -> None:
 
 def chunks(subject: Subject) -> None:
     """The same for a batch that is long enough for executors to go through it in parts."""
-    found = chunked(subject) + stretched(subject)
+    long = stretched(subject)
+    found = chunked(subject) + long
     if not found:
         raise Skip("the op has neither a batching rule nor a chunk rule, or no sample has elements")
     for sample, function, given in found:
         in_parts(subject, sample, function, given)
-    what = f"a batch of {ROWS}"
-    found = chunked(subject, 1) + stretched(subject)
-    for executor in names_of(subject):
-        if executor in EVERYTHING:
-            continue  # one was just run in parts, the other never is
+    others = [
+        name for name in names_of(subject) if name not in EVERYTHING
+    ]  # one just ran in parts, the other never does
+    what, found = f"a batch of {ROWS}", chunked(subject, 1) + long if others else []
+    for executor in others:
         try:  # one program of first derivatives, since a compiler takes its time for each
             whole = joined([(function, given) for _, function, given in found])
             compare_programs(subject, [found[0][0]], whole, [g for *_, given in found for g in given], executor, what)
@@ -395,5 +396,5 @@ def blamed(subject: Subject, samples: list[Sample], executor: str, what: str) ->
         function = together(subject, [sample])
         if what:
             function = differentiated(function)
-        compare_programs(subject, [sample], function, tensors(subject, [sample]), executor, what)
+        compare_programs(subject, [sample], function, tensors_of(subject, [sample]), executor, what)
     return samples[0]
