@@ -435,13 +435,13 @@ def test_names_that_are_and_are_not_there():
     assert names.has("torch", "conv2d")
     assert not names.has("torch", "ops")
     assert "while_loop" in names.missing("torch")
-    assert len(names.known()) > 30
+    assert len(names.names_by_module()) > 30
 
 
 def test_the_names_are_pytorchs():
     torch = pytest.importorskip("torch")
     if not torch.__version__.startswith("2.13."):
         pytest.skip("another PyTorch")
-    for module, listed in names.known().items():
+    for module, listed in names.names_by_module().items():
         holder = torch.Tensor if module == "torch.Tensor" else importlib.import_module(module)
         assert [name for name in listed if not hasattr(holder, name)] == []

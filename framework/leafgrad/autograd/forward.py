@@ -142,15 +142,15 @@ def tangent(node: GraphNode, flow: Flow, recorded: bool) -> Any:
 def diagonals(node: Any, given: Flow) -> Any:
     """The tangent of each output of an elementwise op, by the rule that multiplies its gradient by its derivatives."""
     if not hasattr(node, "ends"):
-        return diagonal(node, given, tuple(node.shape), lambda t: t)
+        return tangent_of(node, given, tuple(node.shape), lambda t: t)
     found: list[Any] = [None] * len(node.shape)
     for k, output in node.ends.items():
         if output() is not None:
-            found[k] = diagonal(node, given, tuple(node.shape[k]), functools.partial(alone, node, k))
+            found[k] = tangent_of(node, given, tuple(node.shape[k]), functools.partial(alone, node, k))
     return tuple(found)
 
 
-def diagonal(node: Node, given: Flow, shape: tuple[int, ...], gradient: Callable[[Any], Any]) -> Any:
+def tangent_of(node: Node, given: Flow, shape: tuple[int, ...], gradient: Callable[[Any], Any]) -> Any:
     """The tangent of one output, whose tangent ``t`` the rules take as the gradient ``gradient(t)``."""
     total = None
     for edge, t in given.items():

@@ -214,7 +214,7 @@ def random(t: Tensor) -> Any:
     return drawn + 0.5j * drawn[::-1] if drawn.ndim and t.dtype.is_complex else drawn
 
 
-def empty(rows: int, columns: int) -> Any:
+def zero_matrix(rows: int, columns: int) -> Any:
     return backends.by_device_type("cpu").xp.zeros((rows, columns))
 
 
@@ -263,7 +263,7 @@ class Check:
 
     def compare_jacobians(self, i: int, outputs: tuple[Any, ...], backward: bool, forward_mode: bool) -> None:
         x, n = self.point[i], self.point[i]._data.size
-        numerical = [empty(n, outputs[j]._data.size) for j in self.floating]
+        numerical = [zero_matrix(n, outputs[j]._data.size) for j in self.floating]
         for k in range(n):
             for full, difference in zip(numerical, self.differences(x, self.unit(x, k)), strict=True):
                 full[k] = difference.reshape(-1) / (2 * self.eps)
@@ -274,7 +274,7 @@ class Check:
                 self.compare("computed with forward mode ", i, j, full, self.jacobian_forward(x, j))
 
     def unit(self, x: Tensor, k: int, size: float | None = None) -> Any:
-        step = empty(1, x._data.size)
+        step = zero_matrix(1, x._data.size)
         step[0, k] = self.eps if size is None else size
         return step.reshape(tuple(x.shape))
 
@@ -291,7 +291,7 @@ class Check:
 
     def rows(self, x: Tensor, j: int) -> Any:
         out = as_tuple(self.func(*self.point))[j]
-        full = empty(x._data.size, out._data.size)
+        full = zero_matrix(x._data.size, out._data.size)
         for k in range(out._data.size if out.requires_grad else 0):
             seed = like(out, self.unit(out, k, 1.0))
             (g,) = api.grad(out, x, seed, retain_graph=True, allow_unused=True)
@@ -306,7 +306,7 @@ class Check:
 
     def jacobian_forward(self, x: Tensor, j: int) -> Any:
         out = as_tuple(self.func(*self.point))[j]
-        full = empty(x._data.size, out._data.size)
+        full = zero_matrix(x._data.size, out._data.size)
         for k in range(x._data.size):
             t = pushed(out, x, like(x, self.unit(x, k, 1.0)))
             full[k] = host(t).reshape(-1)
@@ -339,7 +339,7 @@ class Check:
         inputs = [self.point[i] for i in self.tracked]
         found = api.grad(outputs, inputs, seeds, retain_graph=True, allow_unused=True, is_grads_batched=batched)
         count = seeds[0].shape[:1] if batched else ()
-        zeros = [empty(count[0] if count else 1, x._data.size).reshape((*count, *x.shape)) for x in inputs]
+        zeros = [zero_matrix(count[0] if count else 1, x._data.size).reshape((*count, *x.shape)) for x in inputs]
         return [zero if g is None else host(g) for zero, g in zip(zeros, found, strict=True)]
 
     def undefined_gradients(self) -> None:

@@ -172,7 +172,7 @@ class Expansion:
 
         def rule(k: int) -> Term:
             flow = {e: t for e in given if (t := self.term(e, k)) is not None}
-            return forward.diagonal(node, flow, tuple(node.shape), lambda t: t) if flow else None
+            return forward.tangent_of(node, flow, tuple(node.shape), lambda t: t) if flow else None
 
         return rule
 

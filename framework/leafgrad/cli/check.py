@@ -27,7 +27,7 @@ def main(argv: list[str]) -> int:
     except (plugins.UnknownNameError, plugins.PluginClashError) as error:
         print(f"leafgrad check: {error}", file=sys.stderr)
         return 2
-    outcomes = Counter(checked(op, in_full=options.verbose or len(ops) == 1) for op in ops)
+    outcomes = Counter(verdict(op, in_full=options.verbose or len(ops) == 1) for op in ops)
     if len(ops) != 1:
         print(f"{len(ops)} ops: {', '.join(f'{n} {outcome}' for outcome, n in outcomes.items()) or 'nothing to check'}")
     return 0 if outcomes["passed"] and not outcomes["failed"] else 1
@@ -44,7 +44,7 @@ def chosen_ops(name: str) -> list[Any]:
     return [plugins.op(name)]
 
 
-def checked(op: Any, in_full: bool) -> str:
+def verdict(op: Any, in_full: bool) -> str:
     """Check an op and print what was found; returns "passed", "failed", or "not checked", for want of samples."""
     try:
         report = examine(op)

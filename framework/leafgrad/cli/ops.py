@@ -113,13 +113,13 @@ def coverage(op: Any, plugin: str) -> Coverage:
         dtypes=dtypes(op.traits),
         kernels=tuple(sorted(op.kernels)),
         vmap="rule" if op.batching is not None else "by sample",
-        compile=compiled(op),
+        compile=in_programs(op),
         c=op.c,
         executors=tuple(sorted(set(op.lowering) - {"pairs"})),
     )
 
 
-def compiled(op: Any) -> str:
+def in_programs(op: Any) -> str:
     """How programs run an op."""
     if op.chunking is not None:
         return "chunks"

@@ -149,10 +149,10 @@ def check_betas(betas: Sequence[float | Tensor]) -> None:
 
 def negative_bias(group: Group, step: Tensor, index: int) -> Tensor:
     """``beta**step - 1``: what a running mean that started at zero lacks, written so that no digits cancel."""
-    return expm1(step * log(option(group, "betas", index)))
+    return expm1(step * log_of(option(group, "betas", index)))
 
 
-def log(beta: Any) -> Any:
+def log_of(beta: Any) -> Any:
     """The logarithm of a number or tensor, of 0 too."""
     if hasattr(beta, "log"):
         return beta.log()

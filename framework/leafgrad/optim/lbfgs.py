@@ -92,7 +92,7 @@ class LBFGS(Optimizer):
             first = self._evaluate(closure)
             point = Point(0.0, float(first), self._gradient(), 0.0)
             state["stop_reason"] = None
-            if largest(point.gradient) <= group["tolerance_grad"]:
+            if largest_magnitude(point.gradient) <= group["tolerance_grad"]:
                 state["stop_reason"] = "tolerance_grad"
             iterations = 0
             while state["stop_reason"] is None:
@@ -126,9 +126,9 @@ class LBFGS(Optimizer):
             looked = iteration < group["max_iter"]  # after the last move nobody needs to know the loss
             if looked:
                 there = Point(t, float(self._evaluate(closure)), self._gradient(), 0.0)
-        if looked and largest(there.gradient) <= group["tolerance_grad"]:
+        if looked and largest_magnitude(there.gradient) <= group["tolerance_grad"]:
             state["stop_reason"] = "tolerance_grad"
-        elif looked and (largest(d * t) <= tolerance or abs(there.loss - here.loss) < tolerance):
+        elif looked and (largest_magnitude(d * t) <= tolerance or abs(there.loss - here.loss) < tolerance):
             state["stop_reason"] = "tolerance_change"
         elif iteration >= group["max_iter"]:
             state["stop_reason"] = "max_iter"
@@ -166,7 +166,7 @@ class LBFGS(Optimizer):
             return Point(t, loss, g, g.dot(d).item())
 
         left = group["max_eval"] - self._evaluations
-        found, _ = strong_wolfe(at, start, t, largest(d), max_evaluations=left)
+        found, _ = strong_wolfe(at, start, t, largest_magnitude(d), max_evaluations=left)
         return found
 
     def _evaluate(self, closure: Callable[[], Any]) -> Any:
@@ -201,7 +201,7 @@ def real(x: Tensor) -> Tensor:
     return view_as_real(x) if x.is_complex() else x
 
 
-def largest(x: Tensor) -> float:
+def largest_magnitude(x: Tensor) -> float:
     """The largest magnitude in ``x``."""
     return float(x.abs().max().item())
 

@@ -137,7 +137,7 @@ class Machine:
             if kind is Unbuilt:
                 raise ValueError(f"it has {item} in it; {REMEDY}")
             if kind is Name:
-                items[i] = trust.given(str(item)) or Unloaded(str(item))
+                items[i] = trust.trusted_as(str(item)) or Unloaded(str(item))
         return items
 
     def _put(self, index: Any) -> None:
@@ -190,7 +190,7 @@ class Machine:
 
     def _foreign(self, function: Any, arguments: list[Any], new: bool) -> Any:
         """What is made by something that the caller trusts, or what stands for it."""
-        trusted = trust.given(str(function)) if isinstance(function, Name) else None
+        trusted = trust.trusted_as(str(function)) if isinstance(function, Name) else None
         if trusted is None:
             return Unloaded(str(function)) if isinstance(function, Name) else function
         made = trusted.__new__(trusted, *arguments) if new else trusted(*arguments)

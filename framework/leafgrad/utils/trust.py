@@ -72,7 +72,7 @@ def is_given(obj: Any) -> bool:
     return any(obj is (known[0] if isinstance(known, tuple) else known) for known in _given)
 
 
-def given(name: str) -> Any:
+def trusted_as(name: str) -> Any:
     """What the caller trusts under a name, or None."""
     for known in _given:
         obj, own = known if isinstance(known, tuple) else (known, f"{known.__module__}.{known.__qualname__}")
@@ -106,7 +106,7 @@ def found(names: Iterable[str], any_module: bool = False) -> dict[str, Any]:
     Raises:
         UntrustedError: some of them nobody has allowed.
     """
-    made = {name: given(name) or _own(name) for name in names}
+    made = {name: trusted_as(name) or _own(name) for name in names}
     for name, obj in made.items():
         if obj is None and any_module and _is_module(_imported(name)):
             made[name] = _imported(name)

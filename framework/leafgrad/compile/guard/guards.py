@@ -15,17 +15,8 @@ from functools import partial
 from typing import Any
 
 from leafgrad import devices, dtypes
-from leafgrad.compile.guard.conditions import (
-    Condition,
-    Miss,
-    brief,
-    compiled,
-    facts,
-    first_to_fail,
-    gradient_of,
-    mode_name,
-    now_of,
-)
+from leafgrad.compile.guard import conditions
+from leafgrad.compile.guard.conditions import Condition, Miss, brief, facts, gradient_of, mode_name, now_of
 from leafgrad.compile.guard.environment import GONE, GUARDS, SCALARS, Environment, Place, is_tensors, now
 from leafgrad.compile.ir.graph import Argument, Captured, Grad
 from leafgrad.compile.ir.memory import Apart
@@ -113,7 +104,7 @@ class Guards:
         followed = {(id(p.container), p.kind, p.key) for p in symbolic.places.values()}
         self.places([p for p in environment.places if (id(p.container), p.kind, p.key) not in followed])
         self.numbers()
-        self.accepts = compiled([c for c in self.conditions if not c.covered], len(leaves), self.scope)
+        self.accepts = conditions.compiled([c for c in self.conditions if not c.covered], len(leaves), self.scope)
 
     # ---- the conditions ---------------------------------------------------------------------------------------
 
@@ -452,7 +443,7 @@ class Guards:
             return Miss(1, "the arguments", "of another number, nesting or set of keys", "as they are now")
         if dtypes.get_default_dtype() is not self.default:
             return Miss(2, "the default dtype", repr(self.default), repr(dtypes.get_default_dtype()))
-        held = first_to_fail(self.conditions, len(leaves), self.scope)(leaves)
+        held = conditions.first_to_fail(self.conditions, len(leaves), self.scope)(leaves)
         if held < len(self.conditions):
             failed = self.conditions[held]
             return Miss(3 + held, failed.path, failed.expected, failed.now(leaves), failed.kind)

@@ -18,7 +18,7 @@ def overlap(a: Any, b: Any) -> bool:
     return bool(backends.backend_of(a).xp.may_share_memory(a, b))
 
 
-def separate(arrays: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+def unshared(arrays: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
     """``arrays``, with copies of those that share memory with an input, an earlier one, or among their elements."""
     taken = {id(memory_of(a)) for a in inputs}
     found = []

@@ -10,7 +10,7 @@ from leafgrad import backends
 from leafgrad.compile.ir.agreement import expect_agreement, is_checked
 from leafgrad.compile.ir.draws import generators, restore, states
 from leafgrad.compile.ir.graph import Equation, Graph, Value
-from leafgrad.compile.ir.memory import separate
+from leafgrad.compile.ir.memory import unshared
 
 
 class ReplayProgram:
@@ -48,7 +48,7 @@ class ReplayProgram:
                 at[equation.outputs[0]] = result
             for value in dead:
                 del at[value]
-        return separate([at[v] for v in self.ends], inputs)
+        return unshared([at[v] for v in self.ends], inputs)
 
     def source(self) -> str:
         """The graph itself."""

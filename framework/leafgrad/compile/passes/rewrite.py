@@ -121,7 +121,7 @@ class Rewriter:
             self.depth -= 1
             if values is not None:
                 return values
-        key = identity(equation)
+        key = key_of(equation)
         if key is not None:
             earlier = self.known.setdefault(key, equation)
             if earlier is not equation:
@@ -171,7 +171,7 @@ def check_same(equation: Equation, values: tuple[Value, ...]) -> None:
 # ---- which equations are equal ----------------------------------------------------------------------------------
 
 
-def identity(equation: Equation) -> Any:
+def key_of(equation: Equation) -> Any:
     """A key that equations with the same result share; None where the op is ordered."""
     op = equation.op
     if op.ordered:

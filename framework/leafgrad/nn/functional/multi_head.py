@@ -61,7 +61,7 @@ def by_head(mask: Tensor, heads: int) -> Tensor:
     return mask if mask.ndim == 2 else mask.unflatten(0, (-1, heads))
 
 
-def widened(mask: Tensor, by: int) -> Tensor:
+def with_keys(mask: Tensor, by: int) -> Tensor:
     """``mask`` with ``by`` further keys, which take part."""
     return mask if not by else cat([mask, mask.new_zeros((*mask.shape[:-1], by))], -1)
 
@@ -161,8 +161,8 @@ def multi_head(
     hint = causal and padding is None and not need_weights
     added = k._data.shape[2] - sizes[3]
     full = merged(
-        None if hint or mask is None else widened(by_head(mask, heads.count), added),
-        None if padding is None else widened(padding, added).unsqueeze(1).unsqueeze(1),
+        None if hint or mask is None else with_keys(by_head(mask, heads.count), added),
+        None if padding is None else with_keys(padding, added).unsqueeze(1).unsqueeze(1),
         q.dtype,
     )
     y, found = attend_heads(q, k, v, full, hint, dropout_p, need_weights)

@@ -48,13 +48,13 @@ class LRScheduler:
         self.optimizer = checked(optimizer)
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", copied(group["lr"]))
+                group.setdefault("initial_lr", own_rate(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
                     f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
                     "last_epoch >= 0; load the optimizer's state_dict first"
                 )
-        self.base_lrs: list[Any] = [copied(group["initial_lr"]) for group in optimizer.param_groups]
+        self.base_lrs: list[Any] = [own_rate(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._optimizer_steps = optimizer._steps
         self._start()
@@ -68,7 +68,7 @@ class LRScheduler:
         return list(self._last_lr)
 
     def _now(self) -> list[Any]:
-        return [copied(group["lr"]) for group in self.optimizer.param_groups]
+        return [own_rate(group["lr"]) for group in self.optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:
         """All that it knows but the optimizer."""
@@ -134,13 +134,13 @@ def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     """One value for each group, from one for all or a list."""
     count = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
-        return [copied(value) for _ in range(count)]
+        return [own_rate(value) for _ in range(count)]
     if len(value) != count:
         raise ValueError(f"Expected {count} {name}, but got {len(value)}; give one for each param group")
-    return list(map(copied, value))
+    return list(map(own_rate, value))
 
 
-def copied(value: Any) -> Any:
+def own_rate(value: Any) -> Any:
     """A rate of its own: a number, or a copy of a tensor."""
     return value.detach().clone() if isinstance(value, Tensor) else value
 

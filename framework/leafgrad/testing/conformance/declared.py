@@ -24,14 +24,14 @@ class Declaration(NamedTuple):
     @property
     def place(self) -> str:
         """``file:line`` of the function."""
-        return place(self.function)
+        return place_of(self.function)
 
     def __str__(self) -> str:
         name = "the forward" if self.what == "forward" else spoken(self.what).partition(" ")[2]
         return f"{name} ({self.place})"
 
 
-def place(function: Callable[..., Any]) -> str:
+def place_of(function: Callable[..., Any]) -> str:
     """``file:line`` of a function."""
     code = code_of(function)
     return "no Python source" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
@@ -74,7 +74,7 @@ def declarations_in_words(op: Any, *kinds: str) -> str:
     chosen = [str(d) for d in declarations(op) if not kinds or d.what.partition(" ")[0] in kinds or d.what in kinds]
     for word in ("c", "ufunc"):
         if (not kinds or word in kinds) and getattr(op, word, None) is not None:
-            chosen.append(f"{word}={getattr(op, word)!r} ({place(op.forward)})")
+            chosen.append(f"{word}={getattr(op, word)!r} ({place_of(op.forward)})")
     return ", ".join(chosen)
 
 

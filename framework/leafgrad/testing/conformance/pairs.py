@@ -25,7 +25,7 @@ Function = Callable[..., Any]
 ANGLE = 0.6  # the largest by which the kit turns real numbers, so that powers and roots stay away from branch cuts
 
 
-def places(sample: Sample) -> tuple[int, ...]:
+def complex_places(sample: Sample) -> tuple[int, ...]:
     """Which arguments are complex arrays."""
     return tuple([i for i in sample.arrays if sample.args[i].dtype.kind == "c"])
 
@@ -37,9 +37,9 @@ def arranged(subject: Subject) -> Subject:
     given some even where no sample has any.
     """
     op, groups = subject.op, dict[tuple[int, ...], list[Sample]]()
-    real = isinstance(op, Op) and op.takes_complex and not any(map(places, subject.samples))
+    real = isinstance(op, Op) and op.takes_complex and not any(map(complex_places, subject.samples))
     for sample in [*subject.samples, *(turned(op, subject.samples) if real else ())]:
-        groups.setdefault(places(sample), []).append(sample)
+        groups.setdefault(complex_places(sample), []).append(sample)
     main, *others = (of_reals(subject, Samples(groups[where]), where) for where in sorted(groups))
     return replace(main, complex=tuple(others))
 
