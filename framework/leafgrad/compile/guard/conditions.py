@@ -76,10 +76,16 @@ def compiled(conditions: Sequence[Condition], count: int, scope: dict[str, Any])
     return _function(f"return (\n            {tests}\n        )", "False", count, scope)
 
 
-def first_to_fail(conditions: Sequence[Condition], count: int, scope: dict[str, Any]) -> Callable[[Sequence[Any]], int]:
-    """A function of ``count`` leaves: how many conditions hold before the first that does not."""
-    tests = [f"at = {i}\n        if not ({c.test}): return at" for i, c in enumerate(conditions)]
-    return _function("\n        ".join([*tests, f"return {len(conditions)}"]), "at", count, scope)
+def first_to_fail(conditions: Sequence[Condition], leaves: Sequence[Any], scope: dict[str, Any]) -> int:
+    """How many conditions hold before the first that does not; of many, a few are compiled and tried first."""
+    held = 0
+    for most in (16, 256, len(conditions)):
+        tests = [f"at = {i}\n        if not ({c.test}): return at" for i, c in enumerate(conditions[:most])]
+        body = "\n        ".join([*tests, f"return {len(tests)}"])
+        held = _function(body, "at", len(leaves), scope)(leaves)
+        if held < most:
+            break
+    return held
 
 
 def _function(body: str, where_gone: str, count: int, scope: dict[str, Any]) -> Callable[[Sequence[Any]], Any]:

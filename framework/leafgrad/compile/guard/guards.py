@@ -443,7 +443,7 @@ class Guards:
             return Miss(1, "the arguments", "of another number, nesting or set of keys", "as they are now")
         if dtypes.get_default_dtype() is not self.default:
             return Miss(2, "the default dtype", repr(self.default), repr(dtypes.get_default_dtype()))
-        held = conditions.first_to_fail(self.conditions, len(leaves), self.scope)(leaves)
+        held = conditions.first_to_fail(self.conditions, leaves, self.scope)
         if held < len(self.conditions):
             failed = self.conditions[held]
             return Miss(3 + held, failed.path, failed.expected, failed.now(leaves), failed.kind)
