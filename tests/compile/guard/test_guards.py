@@ -16,6 +16,7 @@ import pytest
 import leafgrad
 from leafgrad import nn, optim
 from leafgrad.batching.pytree import flatten
+from leafgrad.compile.guard.conditions import Condition, first_to_fail
 from leafgrad.compile.record.watch import Watch, watching
 
 TESTS = "compile.guard.* compile.ir.log"
@@ -554,3 +555,13 @@ def test_numpy_arrays_are_compared():
         for _ in range(4):
             read(x)
         assert why in read._reason
+
+
+@pytest.mark.parametrize("count", [0, 1, 16, 17, 256, 257, 300])
+def test_the_first_condition_to_fail_is_found_among_any_number(count):
+    tests = [f"(p{i} := a0[{i}]) == {i}" if i % 3 else f"a0[{i}] == {i} and p == 7" for i in range(count)]
+    listed = [Condition(test, "", "", str, "state", covered=False) for test in tests]
+    for wrong in {0, 1, 5, 15, 16, 17, 255, 256, 257, count - 1} & {*range(count)}:
+        for values in ([*range(wrong), -1, *range(wrong + 1, count)], [*range(wrong)]):  # another; or gone
+            assert first_to_fail(listed, [values], {"p": 7}) == wrong
+    assert first_to_fail(listed, [[*range(count)]], {"p": 7}) == count
