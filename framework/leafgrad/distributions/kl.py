@@ -302,7 +302,7 @@ def _under_normal(p: Any, q: Normal) -> Any:
 
 def _under_gamma(p: Any, q: Gamma) -> Any:
     a, r = q.concentration, q.rate
-    return a * r.log() - log_gamma(a) + (a - 1) * MEAN_LOG[kind_of(p)](p) - r * p.mean
+    return a * r.log() - log_gamma(a) + (a - 1) * MEAN_LOG[type_in_tables(p)](p) - r * p.mean
 
 
 def _under_beta(p: Uniform, q: Beta) -> Any:
@@ -317,7 +317,7 @@ def _under_pareto(p: Uniform, q: Pareto) -> Any:
 
 def _under_gumbel(p: Any, q: Gumbel) -> Any:
     t = 1 / q.scale
-    return (q.loc - p.mean) * t - (q.loc * t).exp() * MEAN_EXP[kind_of(p)](p, t) - q.scale.log()
+    return (q.loc - p.mean) * t - (q.loc * t).exp() * MEAN_EXP[type_in_tables(p)](p, t) - q.scale.log()
 
 
 def _under_laplace(p: Normal, q: Laplace) -> Any:
@@ -326,7 +326,7 @@ def _under_laplace(p: Normal, q: Laplace) -> Any:
     return -distance / q.scale - (2 * q.scale).log()
 
 
-def kind_of(p: Distribution) -> type:
+def type_in_tables(p: Distribution) -> type:
     """The type with a row in the tables that ``p`` is of."""
     return next(kind for kind in type(p).__mro__ if kind in BOUNDS)
 
@@ -353,9 +353,9 @@ def _infinite(p: Distribution, q: Distribution) -> Tensor:
 
 
 def _mixed(p: Any, q: Any) -> Tensor:
-    (low, high), (least, most) = BOUNDS[kind_of(p)](p), BOUNDS[kind_of(q)](q)
+    (low, high), (least, most) = BOUNDS[type_in_tables(p)](p), BOUNDS[type_in_tables(q)](q)
     outside = (low < least) | (high > most)
-    out: Tensor = -p.entropy() - MEAN_LOG_DENSITY[kind_of(q)][0](p, q)
+    out: Tensor = -p.entropy() - MEAN_LOG_DENSITY[type_in_tables(q)][0](p, q)
     return where(outside, math.inf, out) if isinstance(outside, Tensor) else out
 
 
