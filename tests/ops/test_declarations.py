@@ -128,6 +128,18 @@ def test_print_tells_what_there_is_and_what_is_not():
     assert "leafgrad/ops/reduce.py:" in str(leafgrad.ops.reduce.sum)
 
 
+@pytest.mark.parametrize("what", ["shape", "chunk", "batched", "summed"])
+def test_each_rule_is_given_once(what):
+    @leafgrad.op
+    def plain(xp, x):
+        """x."""
+        return x * 1
+
+    getattr(plain, what)(lambda x: None)
+    with pytest.raises(OpDefinitionError, match=r"already has .*, from .*test_declarations.py:\d+"):
+        getattr(plain, what)(lambda x: None)
+
+
 def test_a_declaration_is_made_once():
     rule = running.shape(lambda x, *, dim: x.shape)
     assert running.shaping is rule
