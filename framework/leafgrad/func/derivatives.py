@@ -163,6 +163,10 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 
     Cheaper than ``jvp`` where there are many tangents: ``func`` runs once.
 
+    Args:
+        func: a function of tensors.
+        primals: its arguments.
+
     Returns:
         ``(output, jvp_fn)``; ``jvp_fn(*tangents)`` gives what has the form of the output.
     """

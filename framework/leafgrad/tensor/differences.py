@@ -70,6 +70,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, di
     Args:
         x: where ``y`` was sampled, (n,) or broadcastable to ``y``.
         dx: the distance of the samples instead; 1 by default.
+        y: values of the function.
 
     Raises:
         RuntimeError: sizes do not go together. TypeError: both ``x`` and ``dx``.

@@ -189,7 +189,11 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 @public(out="exact")
 @shown_as("TakeBackward0")
 def take(input: Tensor, index: Tensor) -> Tensor:
-    """The elements of the flattened ``input`` at ``index``. -> index.shape"""
+    """The elements of the flattened ``input`` at ``index``. -> index.shape
+
+    Args:
+        index: places in the flattened tensor.
+    """
     at = expect_indices(index, "take", wraps=True)
     return ops.index(reshaped(input, (input.numel(),)), at, dims=(0,))
 
@@ -252,7 +256,11 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
 
 @public(out="exact")
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """Like ``argwhere``; with ``as_tuple`` one tensor (how many,) for each dimension, which can index ``input``."""
+    """Like ``argwhere``; with ``as_tuple`` one tensor (how many,) for each dimension, which can index ``input``.
+
+    Args:
+        as_tuple: whether the result is one tensor for each dimension.
+    """
     found = argwhere(input if not as_tuple or input.ndim else reshaped(input, (1,)))
     if not as_tuple:
         return found

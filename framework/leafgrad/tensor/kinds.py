@@ -109,6 +109,9 @@ def _check_override(cls: type[Tensor]) -> None:
 def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
     """The same memory and history as an instance of ``cls``, a subclass of Tensor. Its operations give Tensors.
 
+    Args:
+        cls: a subclass of Tensor.
+
     Raises:
         NotImplementedError: ``cls`` has a ``__torch_function__``, which nothing would call.
     """

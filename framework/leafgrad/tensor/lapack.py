@@ -32,7 +32,12 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
 @public(out="cast")
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """X with A X = ``input``, from L of A = L L^H, or if ``upper`` of A = L^H L. (..., n, k) -> (..., n, k)"""
+    """X with A X = ``input``, from L of A = L L^H, or if ``upper`` of A = L^H L. (..., n, k) -> (..., n, k)
+
+    Args:
+        L: the factor.
+        upper: whether it is an upper triangle.
+    """
     check_square(L, "cholesky_solve", "L")
     lower, above = (adjoint(L), L) if upper else (L, adjoint(L))
     return solve_triangular(above, solve_triangular(lower, input, upper=False), upper=True)
@@ -40,7 +45,12 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
 @public(out="cast")
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
-    """A^-1 from the factor L of A = L L^H, or if ``upper`` of A = L^H L. (..., n, n) -> (..., n, n)"""
+    """A^-1 from the factor L of A = L L^H, or if ``upper`` of A = L^H L. (..., n, n) -> (..., n, n)
+
+    Args:
+        L: the factor.
+        upper: whether it is an upper triangle.
+    """
     check_square(L, "cholesky_inverse", "L")
     return cholesky_solve(identity(L), L, upper)
 
@@ -132,7 +142,11 @@ def inverse(input: Tensor) -> Tensor:
 
 @public
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """Moore-Penrose inverse; see ``linalg.pinv``. (..., m, n) -> (..., n, m)"""
+    """Moore-Penrose inverse; see ``linalg.pinv``. (..., m, n) -> (..., n, m)
+
+    Args:
+        rcond: singular values up to this part of the largest count as zero.
+    """
     return linalg.pinv(input, rcond)
 
 
@@ -152,7 +166,11 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> return_typ
 
 @public(out="cast")
 def qr(input: Tensor, some: bool = True) -> return_types.qr:
-    """Q and R with ``input`` = Q R; succeeded by ``linalg.qr``. ``some`` reduces them to min(m, n) columns and rows."""
+    """Q and R with ``input`` = Q R; succeeded by ``linalg.qr``. ``some`` reduces them to min(m, n) columns and rows.
+
+    Args:
+        some: whether Q and R are reduced.
+    """
     return return_types.qr(*decompositions.qr(input, "reduced" if some else "complete"))
 
 

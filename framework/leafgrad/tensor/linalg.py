@@ -224,6 +224,10 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of ``tensordot(A, ., ind)``: A as a matrix of its first ``ind`` by its other dimensions, inverted.
 
+    Args:
+        A: the product of its first ``ind`` dimensions is that of the others.
+        ind: at least 1.
+
     Raises:
         RuntimeError: that matrix is not square, or ``ind`` is not positive. LinAlgError: it is singular.
     """
@@ -273,6 +277,12 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     """X with A X = B, or X A = B if not ``left``, from what ``lu_factor(A)`` returns; ``adjoint`` takes A^H for A.
 
     (..., n, n), (..., n), (..., n, k) -> (..., n, k), or (..., k, n) -> (..., k, n)
+
+    Args:
+        LU, pivots: of ``lu_factor``.
+        B: right sides.
+        left: whether A stands before X.
+        adjoint: whether A^H stands for A.
     """
     check_square(LU, "linalg.lu_solve", "LU")
     check_pivots(pivots, LU, "linalg.lu_solve", "pivots")
@@ -311,7 +321,13 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
 
 @public(only="leafgrad")
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The powers of each element in a row, N of them, from the highest to 1, or from 1. (n,) -> (n, N)"""
+    """The powers of each element in a row, N of them, from the highest to 1, or from 1. (n,) -> (n, N)
+
+    Args:
+        x: a vector.
+        N: how many powers; by default as many as elements.
+        increasing: whether they begin with 1.
+    """
     if expect_tensor(x, "x", "vander").ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     powers = powers_of(x, x.shape[0] if N is None else integer(N, "N", "vander"), "vander")

@@ -204,6 +204,10 @@ def tolerances(A: Tensor, atol: Any, rtol: Any, function: str) -> tuple[float, f
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Slices along ``dim`` scaled down where their p-norm is larger than ``maxnorm``. (...) -> (...)
 
+    Args:
+        p: of the norm.
+        maxnorm: what no slice is to exceed.
+
     Raises:
         RuntimeError: less than two dimensions, ``p`` is not positive, or ``maxnorm`` is negative.
     """
@@ -228,6 +232,8 @@ def cdist(
         p: any order >= 0, inf for the largest difference.
         compute_mode: accepted for PyTorch's sake. Differences are always formed, which loses no digits and takes
             memory for n k m numbers.
+        x1: (..., m, d).
+        x2: (..., n, d).
     """
     for name, x in (("x1", x1), ("x2", x2)):
         expect_real(expect_tensor(x, name, "cdist"), "cdist")

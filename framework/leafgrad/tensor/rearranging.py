@@ -118,7 +118,11 @@ def separate(x: Tensor) -> Tensor:
 
 @public(only="leafgrad")
 def tile(input: Tensor, dims: Any) -> Tensor:
-    """A copy with the last dimensions repeated ``dims`` times."""
+    """A copy with the last dimensions repeated ``dims`` times.
+
+    Args:
+        dims: how often each of the last dimensions is repeated.
+    """
     times = arguments.shape((dims,), "tile", "dims")
     return repeat(input, (1,) * (arguments.expect_tensor(input, "input", "tile").ndim - len(times)) + times)
 

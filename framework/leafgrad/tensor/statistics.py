@@ -258,7 +258,11 @@ def quantile(
 def nanquantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """``quantile`` of what is not nan; nan where nothing is."""
+    """``quantile`` of what is not nan; nan where nothing is.
+
+    Args:
+        q, interpolation: as of ``quantile``.
+    """
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation)
 
 

@@ -278,7 +278,11 @@ def new_empty_strided(
 def empty_strided(
     size: Any, stride: Any, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of shape ``size`` with the strides ``stride``, in elements, whose elements are arbitrary."""
+    """A tensor of shape ``size`` with the strides ``stride``, in elements, whose elements are arbitrary.
+
+    Args:
+        size: the shape.
+    """
     shape = arguments.shape((size,), "empty_strided", "size")
     steps = arguments.shape((stride,), "empty_strided", "stride")
     if len(shape) != len(steps):
@@ -292,7 +296,12 @@ def empty_strided(
 def empty_permuted(
     size: Any, physical_layout: Any, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of shape ``size`` with its dimensions in memory in the order ``physical_layout``, outermost first."""
+    """A tensor of shape ``size`` with its dimensions in memory in the order ``physical_layout``, outermost first.
+
+    Args:
+        size: the shape.
+        physical_layout: the dimensions, from the outermost in memory to the innermost.
+    """
     shape = arguments.shape((size,), "empty_permuted", "size")
     order = arguments.shape((physical_layout,), "empty_permuted", "physical_layout")
     if sorted(order) != list(range(len(shape))):
