@@ -249,6 +249,8 @@ def kaiming_uniform_(
     Args:
         a: the negative slope of ``"leaky_relu"``.
         mode: ``"fan_in"`` keeps the spread of activations, ``"fan_out"`` that of gradients.
+        tensor: what is written.
+        nonlinearity: as of ``calculate_gain``.
     """
     if _empty(tensor):
         return tensor

@@ -195,7 +195,13 @@ def eigvals(A: Tensor) -> Tensor:
 
 @public(name="linalg.diagonal")
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The elements A[i, i + offset] of two dimensions, as the last dimension. ``linalg.diagonal``."""
+    """The elements A[i, i + offset] of two dimensions, as the last dimension. ``linalg.diagonal``.
+
+    Args:
+        A: of at least two dimensions.
+        offset: 0 for the main diagonal, above it if positive.
+        dim1, dim2: the dimensions in which it runs.
+    """
     expect_tensor(A, "A", "linalg.diagonal")
     i, j = one_dim(A, dim1, "linalg.diagonal"), one_dim(A, dim2, "linalg.diagonal")
     if i == j:
@@ -292,6 +298,10 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     """``linalg.cholesky``, and for each matrix 0, or the order of its first leading minor that is not positive.
 
     Of matrices with such a minor the factor is nan.
+
+    Args:
+        A: Hermitian matrices.
+        upper: whether the factor is an upper triangle.
     """
     check_square(A, "linalg.cholesky")
     read = adjoint(A) if upper else A

@@ -88,6 +88,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
     Args:
         index: int64 or int32, with as many dimensions as ``input`` and, apart from ``dim``, nowhere larger.
+        sparse_grad: accepted, and not used.
 
     Raises:
         RuntimeError: dtype or shape of ``index``. IndexError: an index is out of range.
@@ -125,6 +126,9 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     """``gather`` with the other dimensions broadcast; without ``dim`` from the flattened tensors.
 
     Here negative indices count from the end.
+
+    Args:
+        indices: places along ``dim``; broadcast with ``input``.
     """
     at = expect_indices(indices, "take_along_dim", wraps=True)
     if dim is None:

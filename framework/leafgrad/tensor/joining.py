@@ -259,6 +259,10 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of ``split_size`` along ``dim``, the last one perhaps shorter, or of the sizes in a list; views.
 
+    Args:
+        tensor: what is split.
+        split_size_or_sections: the size of the parts, or a list of their sizes.
+
     Raises:
         RuntimeError: a negative size, or sizes that do not add up to that of the dimension.
     """
@@ -293,7 +297,11 @@ attach("split", _split)
 
 @public(only="leafgrad")
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of these sizes along ``dim``; views."""
+    """Pieces of these sizes along ``dim``; views.
+
+    Args:
+        split_sizes: the sizes of the parts.
+    """
     return split(input, split_sizes, dim)
 
 
@@ -341,7 +349,11 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
 
 @public
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """That many pieces along ``dim``, of sizes that differ by one at most, or pieces cut at given places; views."""
+    """That many pieces along ``dim``, of sizes that differ by one at most, or pieces cut at given places; views.
+
+    Args:
+        indices_or_sections: how many parts, or where they begin.
+    """
     if not input._data.ndim:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     d = arguments.one_dim(input, dim, "tensor_split")

@@ -57,7 +57,12 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
 
 @public(out="exact")
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """X with A X = ``b``, from what ``linalg.lu_factor(A)`` returns. (..., n, k) -> (..., n, k)"""
+    """X with A X = ``b``, from what ``linalg.lu_factor(A)`` returns. (..., n, k) -> (..., n, k)
+
+    Args:
+        b: right sides.
+        LU_data, LU_pivots: of ``lu_factor``.
+    """
     check_square(LU_data, "lu_solve", "LU_data")
     check_pivots(LU_pivots, LU_data, "lu_solve", "LU_pivots")
     return linalg_lu_solve(LU_data, LU_pivots, b)
@@ -67,7 +72,15 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> return_types.triangular_solve:
-    """X with A X = ``b``, where only one triangle of A counts, and A; succeeded by ``linalg.solve_triangular``."""
+    """X with A X = ``b``, where only one triangle of A counts, and A; succeeded by ``linalg.solve_triangular``.
+
+    Args:
+        b: right sides.
+        A: triangular matrices.
+        upper: whether the upper triangle counts.
+        transpose: whether A^T stands for A.
+        unitriangular: whether the diagonal counts as ones.
+    """
     matrix = swap(A) if transpose else A
     x = solve_triangular(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
     return return_types.triangular_solve(x, A.clone())
@@ -83,6 +96,7 @@ def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) 
         A: (..., m, n).
         q: how many, a little more than the rank.
         niter: how often the subspace is improved.
+        M: taken away from A first, if not None.
     """
     check_matrices(A, "svd_lowrank")
     difference = A if M is None else A - expect_tensor(M, "M", "svd_lowrank")
@@ -101,6 +115,12 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     """``svd_lowrank`` of A, by default of min(6, m, n) values, with the mean of each column taken away first.
 
     V are the principal directions, S**2 / (m - 1) the variances along them. (..., m, n)
+
+    Args:
+        A: matrices.
+        q: how many values.
+        center: whether the mean of each column is taken away.
+        niter: how often the estimate is improved.
 
     Raises:
         ValueError: ``q`` or ``niter`` is out of range.

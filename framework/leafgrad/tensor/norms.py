@@ -34,6 +34,7 @@ def vector_norm(
     Args:
         ord: any number; inf takes the largest magnitude, -inf the smallest, 0 counts what is not zero.
         dtype: convert x to it first.
+        x: any tensor.
     """
     expect_tensor(x, "x", "linalg.vector_norm")
     if not isinstance(ord, (int, float)):
@@ -66,6 +67,7 @@ def matrix_norm(
         ord: "fro", root of the sum of squares; "nuc", sum of the singular values; 2 and -2, the largest and smallest
             singular value; 1 and -1, the largest and smallest sum of magnitudes of a column; inf and -inf, of a row.
         dtype: convert A to it first.
+        A: matrices.
     """
     expect_tensor(A, "A", "linalg.matrix_norm")
     A = cast(A, dtype)
@@ -118,6 +120,7 @@ def norm(
         ord: as in ``vector_norm`` if ``dim`` is one dimension (or A has one), as in ``matrix_norm`` if two; by
             default the root of the sum of squares.
         dim: one or two dimensions; by default all.
+        A: a vector or matrices.
 
     Raises:
         RuntimeError: ``ord`` is given without ``dim``, and A has not 1 or 2 dimensions.

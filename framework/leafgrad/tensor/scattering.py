@@ -62,6 +62,8 @@ def scatter(
     Args:
         src: a tensor at least as large as ``index``, of the dtype of ``input``; or a number, also as ``value``.
         reduce: "add" or "multiply" to combine with what is there, and with what else goes to one place.
+        index: places along ``dim``.
+        value: a number in place of ``src``.
 
     Raises:
         RuntimeError: dtypes or shapes. IndexError: an index is out of range.
@@ -102,6 +104,8 @@ def scatter_reduce(
     Args:
         reduce: "sum", "prod", "mean", "amax" or "amin".
         include_self: whether what is there counts as one of them.
+        index: places along ``dim``.
+        src: what is combined.
     """
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(
@@ -307,7 +311,12 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
 
 @public
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """``narrow(dim, start, length)`` as a copy."""
+    """``narrow(dim, start, length)`` as a copy.
+
+    Args:
+        start: the first place.
+        length: how many.
+    """
     return narrow(input, dim, start, length).clone()
 
 

@@ -227,6 +227,7 @@ def unique(
     Args:
         return_inverse: give also, for each element (slice), its index in the result.
         return_counts: give also how often each occurs.
+        sorted: accepted: they are sorted in any case.
 
     Returns:
         The values, or a tuple with what else was asked for. Their size depends on values, so a device is waited for.

@@ -31,7 +31,12 @@ def value_for(x: Tensor, value: Any, argument: str) -> Any:
 
 @public(only="Tensor")
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """Write the elements of ``src``, broadcast and converted to this dtype and device; gradients flow to ``src``."""
+    """Write the elements of ``src``, broadcast and converted to this dtype and device; gradients flow to ``src``.
+
+    Args:
+        src: a tensor that broadcasts.
+        non_blocking: accepted, and not used.
+    """
     if isinstance(src, numbers.Number):
         return fill_(self, src)
     check(self, "copy")
@@ -252,6 +257,11 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T
 
 @public(only="Tensor")
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
-    """Replace each element by ``callable(element, of_x, of_y)``."""
+    """Replace each element by ``callable(element, of_x, of_y)``.
+
+    Args:
+        x, y: of the same shape.
+        callable: of three numbers, gives one.
+    """
     others = arguments.expect_tensor(x, "x", "map2_"), arguments.expect_tensor(y, "y", "map2_")
     return _mapped(self, "map2_", callable, others)
