@@ -158,7 +158,7 @@ def repeat_interleave(
             raise RuntimeError(
                 f"repeats must have the same size as input along dim, got {len(counts)} and size {shape[d]}"
             )
-        if min(counts) < 0:
+        if min(counts, default=0) < 0:
             raise RuntimeError(f"repeats can not be negative, got {min(counts)}")
         at = copied([i for i, n in enumerate(counts) for _ in range(n)], None, input.device).to(kind)
         return index_ops.index(input, at, dims=(d,), inside=True)
