@@ -96,6 +96,9 @@ def get_default_device() -> device:
 def set_default_device(place: Any) -> None:
     """Make tensors on ``place``, in this thread, unless another device is given; None for the CPU.
 
+    Args:
+        place: a device, its name, or None.
+
     Raises:
         RuntimeError: there is no such device.
     """

@@ -141,7 +141,11 @@ def get_default_dtype() -> dtype:
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Make ``d`` (a floating dtype) the default of new floating tensors, for the whole process."""
+    """Make ``d`` (a floating dtype) the default of new floating tensors, for the whole process.
+
+    Args:
+        d: float16, float32, float64 or bfloat16.
+    """
     global _default, _setter
     if not check(d, "d").is_floating_point:
         raise TypeError(f"set_default_dtype: expected a floating dtype, got {d}")
@@ -154,7 +158,11 @@ def default_set_here() -> bool:
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """The smallest dtype that both can be converted to without changing category downwards."""
+    """The smallest dtype that both can be converted to without changing category downwards.
+
+    Args:
+        type1, type2: dtypes.
+    """
     if type1 is type2:
         return type1
     low, high = sorted((check(type1, "type1"), check(type2, "type2")), key=lambda d: d.rank)

@@ -143,7 +143,11 @@ class set_grad_enabled(_Mode):
 
 
 class set_multithreading_enabled(_Mode):
-    """Accepted for PyTorch's sake: a backward pass runs in the thread that asked for it, in either case."""
+    """Accepted for PyTorch's sake: a backward pass runs in the thread that asked for it, in either case.
+
+    Args:
+        mode: accepted, and not used.
+    """
 
     def __new__(cls, mode: bool) -> Any:
         return object.__new__(cls)

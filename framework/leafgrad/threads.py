@@ -34,6 +34,9 @@ def set_num_threads(count: int, /) -> None:
     NumPy's ops do not ask for it: a BLAS has threads of its own, for which there are ``OPENBLAS_NUM_THREADS``,
     ``MKL_NUM_THREADS`` and, at run time, the package threadpoolctl.
 
+    Args:
+        count: at least 1.
+
     Raises:
         RuntimeError: no int, or not positive.
     """

@@ -14,7 +14,7 @@ from leafgrad.errors import PluginError
 from leafgrad.plugins import ModuleSpec, added, hookimpl
 from leafgrad.tensor import methods
 
-TESTS = "cli.stubs"
+TESTS = "cli.stubs compat.unplugged_onnx"
 
 PLUGIN = """
 import leafgrad
@@ -115,6 +115,14 @@ def test_what_a_package_of_this_repository_would_bring(installed):
             leafgrad.onnx
         except AttributeError as error:
             print(error)
+        import torch
+        from torch.onnx import export
+        print(torch.onnx.is_in_onnx_export())
+        for ask in (export, lambda: torch.onnx.errors):
+            try:
+                ask()
+            except (NotImplementedError, AttributeError) as error:
+                print(error)
         """,
         LEAFGRAD_PLUGINS="none",
     )
@@ -123,7 +131,9 @@ def test_what_a_package_of_this_repository_would_bring(installed):
     )
     assert said.splitlines() == [
         f"leafgrad.fft: {fft}", f"module 'leafgrad' has no attribute 'sparse': {sparse}", f"torch.fft: {fft}",
-        f"module 'leafgrad' has no attribute 'onnx': {onnx}",
+        f"module 'leafgrad' has no attribute 'onnx': {onnx}", "False",
+        "torch.onnx.export: leafgrad, which stands in for PyTorch here, cannot do this; pip install leafgrad-onnx, "
+        "which does it", f"torch.onnx.errors: {onnx}",
     ]  # fmt: skip
 
 

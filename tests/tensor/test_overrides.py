@@ -7,6 +7,7 @@ import pytest
 import leafgrad
 from leafgrad import nn
 from leafgrad.compat.torch import overrides
+from leafgrad.compat.torch._C import _disabled_torch_function_impl as unwrapped
 
 
 class Scaled:
@@ -63,6 +64,15 @@ def test_subclasses_are_asked_before_their_bases_and_what_they_raise_passes():
         leafgrad.matmul(Scaled(1), Finer(2))
     with pytest.raises(ValueError, match="Finer"):
         leafgrad.stack([leafgrad.ones(1), Finer(2)])
+
+
+def test_a_class_that_changes_nothing_is_a_wrong_argument():
+    class Plain:
+        __torch_function__ = unwrapped
+
+    with pytest.raises(TypeError, match="must be Tensor, not Plain"):
+        leafgrad.matmul(Plain(), leafgrad.ones(2))
+    assert not overrides.has_torch_function((Plain(),))
 
 
 def test_functions_of_others_can_ask_too():

@@ -141,6 +141,8 @@ def test_repeats_from_a_tensor(device):
 
 def test_repeats_alone(device):
     assert leafgrad.tensor([0, 2, 1], device=device).repeat_interleave().tolist() == [1, 1, 2]
+    none = leafgrad.ones(0, dtype=leafgrad.int64, device=device)
+    assert none.repeat_interleave().shape == none.repeat_interleave(none).shape == (0,)
     with pytest.raises(RuntimeError, match="1D vector"):
         leafgrad.ones(1, 2).long().repeat_interleave()
 

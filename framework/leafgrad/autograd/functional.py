@@ -137,6 +137,8 @@ def vjp(
 
     Args:
         v: of the form and shapes of the outputs; may be None for an output of one element.
+        func: a function of tensors that gives a tensor or a tuple of them.
+        inputs: a tensor or a tuple of them.
     """
     with modes.enable_grad():
         at = Evaluated("vjp", func, inputs, create_graph, strict)
@@ -152,6 +154,8 @@ def jvp(
 
     Args:
         v: of the form and shapes of the inputs; may be None for an input of one element.
+        func: a function of tensors that gives a tensor or a tuple of them.
+        inputs: a tensor or a tuple of them.
     """
     with modes.enable_grad():
         at = Evaluated("jvp", func, inputs, create_graph, strict)
@@ -174,6 +178,8 @@ def jacobian(
         vectorize: take all rows (or columns) at once, by ``vmap``: faster, and more memory.
         strategy: ``"reverse-mode"`` takes one backward pass per element of the outputs, ``"forward-mode"`` one
             forward sweep per element of the inputs.
+        func: a function of tensors that gives a tensor or a tuple of them.
+        inputs: a tensor or a tuple of them.
 
     Returns:
         A Tensor, or a tuple over outputs or inputs where ``func`` has a tuple there, or a tuple of tuples.
@@ -253,6 +259,8 @@ def hessian(
     Args:
         vectorize: as for ``jacobian``.
         outer_jacobian_strategy: ``"forward-mode"`` differentiates the gradient by forward sweeps.
+        func: a function of tensors that gives one number.
+        inputs: a tensor or a tuple of them.
     """
 
     def gradient(*point: Tensor) -> Any:
@@ -277,7 +285,13 @@ def twice_differentiable(at: Evaluated, gradient: Tensors) -> Tensors:
 def vhp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """``(func(*inputs), v @ H)``, where H is the Hessian of a scalar ``func``. Two backward passes."""
+    """``(func(*inputs), v @ H)``, where H is the Hessian of a scalar ``func``. Two backward passes.
+
+    Args:
+        func: a function of tensors that gives one number.
+        inputs: a tensor or a tuple of them.
+        v: like ``inputs``.
+    """
     with modes.enable_grad():
         at = Evaluated("vhp", func, inputs, create_graph, strict)
         v = direction(v, at.inputs, at.one_input, TAKES, "vhp")
@@ -288,7 +302,13 @@ def vhp(
 def hvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """``(func(*inputs), H @ v)``, where H is the Hessian of a scalar ``func``. Forward over reverse."""
+    """``(func(*inputs), H @ v)``, where H is the Hessian of a scalar ``func``. Forward over reverse.
+
+    Args:
+        func: a function of tensors that gives one number.
+        inputs: a tensor or a tuple of them.
+        v: like ``inputs``.
+    """
     with modes.enable_grad():
         at = Evaluated("hvp", func, inputs, create_graph, strict)
         v = direction(v, at.inputs, at.one_input, TAKES, "hvp")

@@ -68,6 +68,9 @@ ELSEWHERE = {
     "utils.data.distributed": "utils.data",
 }
 
+# What stands for a module that a plugin brings, where the plugin is not installed.
+UNPLUGGED = {"onnx": "leafgrad.compat.unplugged_onnx"}
+
 
 def lacks(name: str) -> str:
     """What to say of a name that is not there."""
@@ -133,7 +136,7 @@ def sources(name: str) -> list[ModuleType]:
     except ModuleNotFoundError as error:
         if error.name != f"leafgrad.{rest}":
             raise
-        return []
+        return [import_module(UNPLUGGED[rest])] if rest in UNPLUGGED else []
 
 
 def files(name: str) -> list[ModuleType]:

@@ -16,6 +16,10 @@ from leafgrad.tensor.tensor import Tensor
 def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM) -> None:
     """Put the elementwise combination of all processes' tensors into ``tensor``.
 
+    Args:
+        tensor: what this process gives, which is written.
+        op: how elements are combined.
+
     Raises:
         RuntimeError: the processes came to different collectives, or with different shapes or dtypes.
         ValueError: there is no process group. TypeError: ``tensor`` is none.
@@ -26,7 +30,12 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM) -> None:
 
 
 def broadcast(tensor: Tensor, src: int = 0) -> None:
-    """Put the tensor of process ``src`` into ``tensor``. Raises: as ``all_reduce``."""
+    """Put the tensor of process ``src`` into ``tensor``. Raises: as ``all_reduce``.
+
+    Args:
+        tensor: what process ``src`` gives, and others have written.
+        src: the number of a process.
+    """
     with modes.no_grad():
         functional.check_group(tensor, "tensor", "broadcast")
         tensor.copy_(functional.broadcast(tensor, src))
@@ -34,6 +43,10 @@ def broadcast(tensor: Tensor, src: int = 0) -> None:
 
 def all_gather(tensor_list: list[Tensor], tensor: Tensor) -> None:
     """Put process i's ``tensor`` into ``tensor_list[i]``.
+
+    Args:
+        tensor_list: a tensor for each process, which is written.
+        tensor: what this process gives, of the same shape and dtype.
 
     Raises: as ``all_reduce``; ValueError: a list of other length, or of tensors of other shape or dtype.
     """
@@ -67,6 +80,10 @@ def most(number: int) -> int:
 def all_gather_object(object_list: list[Any], obj: Any) -> None:
     """Put process i's ``obj``, anything that can be pickled, into ``object_list[i]``.
 
+    Args:
+        object_list: a list with a place for each process, which is written.
+        obj: what this process gives.
+
     Raises: as ``all_reduce``; ValueError: a list of other length.
     """
     group = world()
@@ -77,7 +94,12 @@ def all_gather_object(object_list: list[Any], obj: Any) -> None:
 
 
 def broadcast_object_list(object_list: list[Any], src: int = 0) -> None:
-    """Replace the objects by those of process ``src``. Raises: as ``all_reduce``."""
+    """Replace the objects by those of process ``src``. Raises: as ``all_reduce``.
+
+    Args:
+        object_list: what process ``src`` gives, and others have written.
+        src: the number of a process.
+    """
     group = world()
     functional.checked_rank(src)
     group.agree(f"broadcast_object_list(from rank {src})")

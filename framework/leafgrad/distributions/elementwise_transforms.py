@@ -49,7 +49,11 @@ class ExpTransform(Ascending):
 
 
 class PowerTransform(Ascending):
-    """x ** exponent, of positive numbers."""
+    """x ** exponent, of positive numbers.
+
+    Args:
+        exponent: a number or a tensor, not 0.
+    """
 
     domain = codomain = positive
 

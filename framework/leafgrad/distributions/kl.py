@@ -40,6 +40,9 @@ _formulas: dict[tuple[type, type], Callable[[Any, Any], Tensor]] = {}
 def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Callable[[Formula], Formula]:
     """Decorate a function of p and q that gives KL(p || q) for distributions of these types.
 
+    Args:
+        type_p, type_q: classes of distributions.
+
     Raises:
         TypeError: one of them is no class.
     """

@@ -170,7 +170,11 @@ def widened(constraint: Constraint, event_dim: int) -> Constraint:
 
 
 class ComposeTransform(Transform):
-    """One transform after the other."""
+    """One transform after the other.
+
+    Args:
+        parts: transforms, of which the first comes first.
+    """
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
         super().__init__(cache_size)

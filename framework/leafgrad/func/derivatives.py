@@ -40,6 +40,10 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
     """The function that computes the gradient of ``func`` and its value: ``(gradient, value)``.
 
     Arguments and errors are those of ``grad``; with ``has_aux`` the result is ``(gradient, (value, aux))``.
+
+    Args:
+        func: a function of tensors that gives one number.
+        argnums: the place of the argument, or a tuple of places.
     """
     what = "grad_and_value(f)(*args)"
 
@@ -162,6 +166,10 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     """The value of ``func`` at ``primals``, and its derivative there as a function of tangents.
 
     Cheaper than ``jvp`` where there are many tangents: ``func`` runs once.
+
+    Args:
+        func: a function of tensors.
+        primals: its arguments.
 
     Returns:
         ``(output, jvp_fn)``; ``jvp_fn(*tangents)`` gives what has the form of the output.

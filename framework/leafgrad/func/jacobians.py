@@ -89,5 +89,10 @@ def _jacobian(func: Any, argnums: Argnums, has_aux: bool, blocks: Any, what: str
 
 
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """The function that computes the Hessian of ``func``, forward over reverse: ``jacfwd(jacrev(func))``."""
+    """The function that computes the Hessian of ``func``, forward over reverse: ``jacfwd(jacrev(func))``.
+
+    Args:
+        func: a function of tensors that returns one number.
+        argnums: the place of the argument, or a tuple of places; their pairs give a tuple of tuples.
+    """
     return jacfwd(jacrev(func, argnums), argnums)

@@ -138,6 +138,9 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
 
     With ``vmap`` over both and ``functional_call`` of one of them, all run at once. The parameters are new leaves.
 
+    Args:
+        models: modules of one class, with parameters of equal shapes.
+
     Raises:
         RuntimeError: no models, or of different classes or modes, or parameters that differ in ``requires_grad``.
     """
@@ -161,6 +164,9 @@ def replace_all_batch_norm_modules_(root: Any) -> Any:
     """Let every batch normalization in ``root`` keep no running averages, in place, and return ``root``.
 
     Then it writes nothing, and may be captured by a function that is transformed.
+
+    Args:
+        root: the module, which is changed.
     """
     check_module(root, "replace_all_batch_norm_modules_: root")
     for module in root.modules():

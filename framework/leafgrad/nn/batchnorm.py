@@ -173,6 +173,9 @@ class SyncBatchNorm(BatchNorm):
     """As the others, for inputs of any number of dimensions, over the batches of all processes in training mode.
 
     Each process may have another number of elements. See `leafgrad.distributed`.
+
+    Args:
+        process_group: None: all processes.
     """
 
     def __init__(

@@ -286,7 +286,11 @@ class ConvTranspose3d(TransposedConvolution):
 
 
 class Unfold(Module):
-    """The elements of all windows, those of one in a column: ``functional.unfold``. (n, c, h, w) -> (n, c k, m)"""
+    """The elements of all windows, those of one in a column: ``functional.unfold``. (n, c, h, w) -> (n, c k, m)
+
+    Args:
+        padding: zeros at either end.
+    """
 
     def __init__(self, kernel_size: Size, dilation: Size = 1, padding: Size = 0, stride: Size = 1) -> None:
         super().__init__()
@@ -304,7 +308,11 @@ class Unfold(Module):
 
 
 class Fold(Module):
-    """Columns as ``Unfold`` makes them, added up where they came from: ``functional.fold``."""
+    """Columns as ``Unfold`` makes them, added up where they came from: ``functional.fold``.
+
+    Args:
+        padding: zeros at either end.
+    """
 
     def __init__(
         self, output_size: Size, kernel_size: Size, dilation: Size = 1, padding: Size = 0, stride: Size = 1

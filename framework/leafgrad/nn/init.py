@@ -249,6 +249,8 @@ def kaiming_uniform_(
     Args:
         a: the negative slope of ``"leaky_relu"``.
         mode: ``"fan_in"`` keeps the spread of activations, ``"fan_out"`` that of gradients.
+        tensor: what is written.
+        nonlinearity: as of ``calculate_gain``.
     """
     if _empty(tensor):
         return tensor
@@ -259,7 +261,14 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
-    """Normal with the standard deviation gain / sqrt(fan): He et al. (2015), equation 14. As ``kaiming_uniform_``."""
+    """Normal with the standard deviation gain / sqrt(fan): He et al. (2015), equation 14. As ``kaiming_uniform_``.
+
+    Args:
+        tensor: what is written.
+        a: the slope below 0 of a leaky ReLU.
+        mode: "fan_in" or "fan_out".
+        nonlinearity: as of ``calculate_gain``.
+    """
     if _empty(tensor):
         return tensor
     return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity), generator)

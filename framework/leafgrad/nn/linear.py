@@ -138,7 +138,11 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Splits dimension ``dim`` into dimensions of the sizes ``unflattened_size``."""
+    """Splits dimension ``dim`` into dimensions of the sizes ``unflattened_size``.
+
+    Args:
+        unflattened_size: the dimensions in its place.
+    """
 
     def __init__(self, dim: int, unflattened_size: tuple[int, ...]) -> None:
         super().__init__()

@@ -27,17 +27,29 @@ specs.owner_of = _MANAGER.owner
 
 
 def op(name: str) -> Op:
-    """The op of this name; UnknownNameError, a LookupError, if no plugin defines it, PluginClashError if several do."""
+    """The op of this name; UnknownNameError, a LookupError, if no plugin defines it, PluginClashError if several do.
+
+    Args:
+        name: of the op.
+    """
     return _MANAGER.ops.find(name)
 
 
 def backend(name: str) -> BackendSpec:
-    """The backend of this name ("numpy"), as listed: nothing is imported."""
+    """The backend of this name ("numpy"), as listed: nothing is imported.
+
+    Args:
+        name: of the backend.
+    """
     return _MANAGER.backends.find(name)
 
 
 def executor(name: str) -> ExecutorSpec:
-    """The executor of this name, as listed: nothing is imported."""
+    """The executor of this name, as listed: nothing is imported.
+
+    Args:
+        name: of the executor.
+    """
     return _MANAGER.executors.find(name)
 
 
@@ -48,22 +60,38 @@ def ops() -> Iterator[Op]:
 
 
 def command(name: str) -> CommandSpec:
-    """The subcommand of this name, as listed: nothing is imported."""
+    """The subcommand of this name, as listed: nothing is imported.
+
+    Args:
+        name: of the subcommand.
+    """
     return _MANAGER.commands.find(name)
 
 
 def module(name: str) -> ModuleSpec:
-    """The module of this name in leafgrad that a plugin brings, as listed: nothing is imported."""
+    """The module of this name in leafgrad that a plugin brings, as listed: nothing is imported.
+
+    Args:
+        name: of the module.
+    """
     return _MANAGER.modules.find(name)
 
 
 def format_of(suffix: str) -> FormatSpec:
-    """The file format with this suffix, as listed: nothing is imported."""
+    """The file format with this suffix, as listed: nothing is imported.
+
+    Args:
+        suffix: as ".npz".
+    """
     return _MANAGER.suffixes.find(suffix)
 
 
 def callback(name: str) -> CallbackSpec:
-    """The callback of this name, as listed: nothing is imported."""
+    """The callback of this name, as listed: nothing is imported.
+
+    Args:
+        name: of the callback.
+    """
     return _MANAGER.callbacks.find(name)
 
 

@@ -116,10 +116,14 @@ class Manager:
     def register(self, plugin: object, name: str | None = None, *, replace: bool = False) -> Plugin:
         """Register a plugin, a module or an object with hook implementations, without an entry point.
 
-        name: what to call it in errors and in `status`; by default its `__name__`.
-        replace: in place of the one that the program registered under that name before, if it did, as where a cell
-            of a notebook runs again. If anything is wrong with the new one, the former one stays.
-        Raises PluginError, and registers nothing of it, if anything about it is wrong.
+        Args:
+            plugin: the module or object.
+            name: what to call it in errors and in `status`; by default its `__name__`.
+            replace: in place of the one that the program registered under that name before, if it did, as where a cell
+                of a notebook runs again. If anything is wrong with the new one, the former one stays.
+
+        Raises:
+            PluginError: anything about it is wrong; nothing of it is registered.
         """
         record = Plugin(str(name or getattr(plugin, "__name__", type(plugin).__name__)))
         with self._lock:

@@ -25,12 +25,13 @@ class PluginClashError(PluginError):
 class Plugin:
     """One plugin and what became of it.
 
-    name: its entry-point name.
-    distribution, version: the installed package that brought it; empty if the program registered it itself.
-    status: "active", "blocked" (excluded by LEAFGRAD_PLUGINS) or "failed".
-    hooks: the hooks it implements, once active, and what each lists, by name.
-    error: why it failed, what blocked it, or which of its names others define too.
-    load_time: how long its import and registration took, in seconds.
+    Args:
+        name: its entry-point name.
+        distribution, version: the installed package that brought it; empty if the program registered it itself.
+        status: "active", "blocked" (excluded by LEAFGRAD_PLUGINS) or "failed".
+        hooks: the hooks it implements, once active, and what each lists, by name.
+        error: why it failed, what blocked it, or which of its names others define too.
+        load_time: how long its import and registration took, in seconds.
     """
 
     name: str

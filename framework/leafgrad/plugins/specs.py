@@ -25,9 +25,10 @@ class Op(Protocol):
 class BackendSpec(NamedTuple):
     """An array library bound to a device type.
 
-    name: the backend's own name, as in `op.kernel("cupy")`.
-    device_type: the device type it serves, as in `leafgrad.device("cuda:0")`; each has one backend.
-    target: its `leafgrad.backends.Backend` class.
+    Args:
+        name: the backend's own name, as in `op.kernel("cupy")`.
+        device_type: the device type it serves, as in `leafgrad.device("cuda:0")`; each has one backend.
+        target: its `leafgrad.backends.Backend` class.
     """
 
     name: str
@@ -38,9 +39,10 @@ class BackendSpec(NamedTuple):
 class ExecutorSpec(NamedTuple):
     """A way to run compiled graphs.
 
-    name: as in `compile(step, executor=name)`.
-    target: what the compiler calls.
-    preferred: whether it is asked, by its `gains(graph)`, if it should run a graph for which none is named.
+    Args:
+        name: as in `compile(step, executor=name)`.
+        target: what the compiler calls.
+        preferred: whether it is asked, by its `gains(graph)`, if it should run a graph for which none is named.
     """
 
     name: str
@@ -51,9 +53,11 @@ class ExecutorSpec(NamedTuple):
 class CommandSpec(NamedTuple):
     """A subcommand `python -m leafgrad NAME ...`.
 
-    help: one line for the overview.
-    target: a function that takes the remaining arguments, a list of str, and returns the exit status, an int, or
-        exits with one, as ``argparse`` does.
+    Args:
+        name: what follows ``leafgrad``.
+        help: one line for the overview.
+        target: a function that takes the remaining arguments, a list of str, and returns the exit status, an int, or
+            exits with one, as ``argparse`` does.
     """
 
     name: str
@@ -64,8 +68,9 @@ class CommandSpec(NamedTuple):
 class ModuleSpec(NamedTuple):
     """A module that appears in leafgrad: ``leafgrad.NAME``, and ``torch.NAME`` where leafgrad stands in for PyTorch.
 
-    name: one that leafgrad has not.
-    target: "package.module", without an attribute.
+    Args:
+        name: one that leafgrad has not.
+        target: "package.module", without an attribute.
     """
 
     name: str
@@ -75,11 +80,12 @@ class ModuleSpec(NamedTuple):
 class FormatSpec(NamedTuple):
     """A file format for ``leafgrad.save`` and ``load``.
 
-    name: as in errors.
-    suffix: that of its files, as ".npz".
-    target: a class, called without arguments, with two methods. ``write(file, arrays, text)`` takes a binary file, a
-        dict of the host's arrays by name, and a string to keep beside them; ``read(file)`` returns the last two, None
-        for a file that has no such string. A ValueError says what is wrong with a file.
+    Args:
+        name: as in errors.
+        suffix: that of its files, as ".npz".
+        target: a class, called without arguments, with two methods. ``write(file, arrays, text)`` takes a binary file,
+            a dict of the host's arrays by name, and a string to keep beside them; ``read(file)`` returns the last two,
+            None for a file that has no such string. A ValueError says what is wrong with a file.
     """
 
     name: str
@@ -90,10 +96,11 @@ class FormatSpec(NamedTuple):
 class CallbackSpec(NamedTuple):
     """What a ``leafgrad.utils.Training`` tells what it does.
 
-    name: as in ``Training(..., callbacks=("csv",))``.
-    target: a class, called with the folder of the training. Its objects have those of these methods that they need:
-        ``on_start(training)``, ``on_note(training, terms)`` with the terms by name as floats, ``on_save(training)``,
-        ``on_end(training)``.
+    Args:
+        name: as in ``Training(..., callbacks=("csv",))``.
+        target: a class, called with the folder of the training. Its objects have those of these methods that they
+            need: ``on_start(training)``, ``on_note(training, terms)`` with the terms by name as floats,
+            ``on_save(training)``, ``on_end(training)``.
     """
 
     name: str
@@ -103,9 +110,10 @@ class CallbackSpec(NamedTuple):
 class CheckSpec(NamedTuple):
     """What ``leafgrad.testing.check_op`` checks of an op, beside its own checks.
 
-    name: as in ``check_op(..., checks=["onnx"])``.
-    target: a function, called as ``check(op, args, params)`` for each sample. It raises an AssertionError that says
-        what was expected and what came, or unittest.SkipTest where it cannot try the sample.
+    Args:
+        name: as in ``check_op(..., checks=["onnx"])``.
+        target: a function, called as ``check(op, args, params)`` for each sample. It raises an AssertionError that says
+            what was expected and what came, or unittest.SkipTest where it cannot try the sample.
     """
 
     name: str
@@ -114,6 +122,9 @@ class CheckSpec(NamedTuple):
 
 def resolve(target: str) -> Any:
     """Import what "module:attribute" names, or "module".
+
+    Args:
+        target: as in a spec.
 
     Raises:
         PluginError: the module has no such attribute, or is a third party's and cannot be imported; the message names

@@ -416,7 +416,12 @@ def tensorboard_trace_handler(
 
 
 class record_function:
-    """Names a part of a program: a context manager, or a decorator."""
+    """Names a part of a program: a context manager, or a decorator.
+
+    Args:
+        name: of the part.
+        args: accepted, and not used.
+    """
 
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name = name

@@ -95,6 +95,9 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 
     Args:
         assume_unique: accepted; the result does not depend on it.
+        elements: a tensor or a number.
+        test_elements: a tensor or a number.
+        invert: whether the answer is the opposite.
     """
     one = elements if isinstance(elements, Tensor) else expect_tensor(test_elements, "test_elements", "isin")
     x, among = (
@@ -204,6 +207,8 @@ def searchsorted(
         input: a number, or a tensor: of any shape, or (..., m) for several sequences.
         right: after equal elements rather than before; ``side="right"`` says the same.
         sorter: indices that sort the sequences, if they are not sorted.
+        out_int32: whether the result is int32 instead of int64.
+        side: "left" or "right", which is ``right=True``.
 
     Returns:
         Positions from 0 to n, of the shape of ``input``; int64, or int32 with ``out_int32``.

@@ -63,6 +63,9 @@ def is_complex(input: Tensor) -> bool:
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """``real + 1j * imag`` of two tensors of one dtype, float32 or float64. (...), (...) -> (...) complex
 
+    Args:
+        real, imag: tensors of one dtype.
+
     Raises:
         RuntimeError: another dtype, or two.
     """
@@ -77,7 +80,11 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
 
 @public(only="leafgrad", out="exact")
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
-    """``abs * exp(1j * angle)`` of two tensors of one dtype, float32 or float64. (...), (...) -> (...) complex"""
+    """``abs * exp(1j * angle)`` of two tensors of one dtype, float32 or float64. (...), (...) -> (...) complex
+
+    Args:
+        abs, angle: tensors of one dtype.
+    """
     kinds = [expect_tensor(t, name, "polar").dtype for t, name in ((abs, "abs"), (angle, "angle"))]
     if kinds[0] is not kinds[1]:
         raise RuntimeError(f"polar: Expected abs and angle of one dtype but got {kinds[0]} and {kinds[1]}")

@@ -16,7 +16,11 @@ from leafgrad.tensor.tensor import Tensor
 
 @public(only="leafgrad")
 def is_tensor(obj: Any) -> bool:
-    """Whether ``obj`` is a Tensor."""
+    """Whether ``obj`` is a Tensor.
+
+    Args:
+        obj: anything.
+    """
     return isinstance(obj, Tensor)
 
 
@@ -146,7 +150,11 @@ def detach(input: Tensor) -> Tensor:
 
 @public(only="leafgrad")
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
-    """The dtype in which arithmetic on two tensors or numbers would be done."""
+    """The dtype in which arithmetic on two tensors or numbers would be done.
+
+    Args:
+        tensor1, tensor2: tensors or numbers.
+    """
     for name, value in (("tensor1", tensor1), ("tensor2", tensor2)):
         if not isinstance(value, Tensor):
             number(value, name, "result_type")
@@ -155,7 +163,11 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
 
 @public(only="leafgrad")
 def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
-    """Whether promotion allows a conversion: to the same category (bool < integer < floating) or a higher one."""
+    """Whether promotion allows a conversion: to the same category (bool < integer < floating) or a higher one.
+
+    Args:
+        from_, to: dtypes.
+    """
     return dtypes.check(from_, "from_").category <= dtypes.check(to, "to").category
 
 

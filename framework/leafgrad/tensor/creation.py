@@ -352,13 +352,23 @@ def _bounds(function: str, start: Any, end: Any, steps: int, kind: dtypes.dtype)
 
 @public(only="leafgrad")
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = dtypes.int64, device: Any = None) -> Tensor:
-    """Row and column numbers of the lower triangle of a (row, col) matrix. (2, number of elements)"""
+    """Row and column numbers of the lower triangle of a (row, col) matrix. (2, number of elements)
+
+    Args:
+        row, col: the shape of the matrix.
+        offset: up to which diagonal: 0 is the main one.
+    """
     return _triangle("tril_indices", row, col, offset, True, dtype, device)
 
 
 @public(only="leafgrad")
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = dtypes.int64, device: Any = None) -> Tensor:
-    """Row and column numbers of the upper triangle of a (row, col) matrix. (2, number of elements)"""
+    """Row and column numbers of the upper triangle of a (row, col) matrix. (2, number of elements)
+
+    Args:
+        row, col: the shape of the matrix.
+        offset: from which diagonal on: 0 is the main one.
+    """
     return _triangle("triu_indices", row, col, offset, False, dtype, device)
 
 

@@ -126,7 +126,12 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
 
 @public(name="linalg.svdvals", out="exact")
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
-    """Singular values, descending. (..., m, n) -> (..., min(m, n))"""
+    """Singular values, descending. (..., m, n) -> (..., min(m, n))
+
+    Args:
+        A: matrices.
+        driver: accepted, and not used.
+    """
     return svd(A, full_matrices=False, driver=driver).S
 
 
@@ -149,7 +154,12 @@ def eigh(A: Tensor, UPLO: str = "L") -> return_types.linalg_eigh:
 
 @public(name="linalg.eigvalsh", out="exact")
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """Eigenvalues of Hermitian matrices, ascending. (..., n, n) -> (..., n)"""
+    """Eigenvalues of Hermitian matrices, ascending. (..., n, n) -> (..., n)
+
+    Args:
+        A: Hermitian matrices.
+        UPLO: "L" reads the lower triangles alone, "U" the upper ones.
+    """
     return eigh(A, UPLO).eigenvalues
 
 
@@ -162,6 +172,9 @@ def eig(A: Tensor) -> return_types.linalg_eig:
     Gradients through the vectors are those of functions that depend neither on their phases, which is an error in the
     backward pass, nor on their norms, and exist only where eigenvalues are distinct.
 
+    Args:
+        A: square matrices.
+
     Raises:
         LinAlgError: the iteration did not converge, or A has infinite numbers or nan.
     """
@@ -171,14 +184,24 @@ def eig(A: Tensor) -> return_types.linalg_eig:
 
 @public(name="linalg.eigvals")
 def eigvals(A: Tensor) -> Tensor:
-    """Eigenvalues of square matrices, complex even of real ones. (..., n, n) -> (..., n)"""
+    """Eigenvalues of square matrices, complex even of real ones. (..., n, n) -> (..., n)
+
+    Args:
+        A: square matrices.
+    """
     check_square(A, "linalg.eigvals")
     return eig(A).eigenvalues
 
 
 @public(name="linalg.diagonal")
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The elements A[i, i + offset] of two dimensions, as the last dimension. ``linalg.diagonal``."""
+    """The elements A[i, i + offset] of two dimensions, as the last dimension. ``linalg.diagonal``.
+
+    Args:
+        A: of at least two dimensions.
+        offset: 0 for the main diagonal, above it if positive.
+        dim1, dim2: the dimensions in which it runs.
+    """
     expect_tensor(A, "A", "linalg.diagonal")
     i, j = one_dim(A, dim1, "linalg.diagonal"), one_dim(A, dim2, "linalg.diagonal")
     if i == j:
@@ -249,7 +272,13 @@ def lu_factored(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> return_types.lu_unpack:
-    """P, L and U from what ``lu_factor`` returns; empty where they are not wanted."""
+    """P, L and U from what ``lu_factor`` returns; empty where they are not wanted.
+
+    Args:
+        LU_data, LU_pivots: of ``lu_factor``.
+        unpack_data: whether L and U are wanted.
+        unpack_pivots: whether P is.
+    """
     check_matrices(LU_data, "lu_unpack", "LU_data")
     check_pivots(LU_pivots, LU_data, "lu_unpack", "LU_pivots")
     m, n = LU_data.shape[-2:]
@@ -269,6 +298,10 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     """``linalg.cholesky``, and for each matrix 0, or the order of its first leading minor that is not positive.
 
     Of matrices with such a minor the factor is nan.
+
+    Args:
+        A: Hermitian matrices.
+        upper: whether the factor is an upper triangle.
     """
     check_square(A, "linalg.cholesky")
     read = adjoint(A) if upper else A

@@ -70,6 +70,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, di
     Args:
         x: where ``y`` was sampled, (n,) or broadcastable to ``y``.
         dx: the distance of the samples instead; 1 by default.
+        y: values of the function.
 
     Raises:
         RuntimeError: sizes do not go together. TypeError: both ``x`` and ``dx``.
@@ -86,7 +87,13 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: i
 
 @public(only="leafgrad")
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
-    """The integral of ``y`` up to each sample but the first. (..., n, ...) -> (..., n - 1, ...). As ``trapezoid``."""
+    """The integral of ``y`` up to each sample but the first. (..., n, ...) -> (..., n - 1, ...). As ``trapezoid``.
+
+    Args:
+        y: values of the function.
+        x: their places.
+        dx: the distance between them, without ``x``.
+    """
     areas, d = _areas("cumulative_trapezoid", y, x, dx, dim)
     return areas.cumsum(d)
 

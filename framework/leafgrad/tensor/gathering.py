@@ -88,6 +88,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
     Args:
         index: int64 or int32, with as many dimensions as ``input`` and, apart from ``dim``, nowhere larger.
+        sparse_grad: accepted, and not used.
 
     Raises:
         RuntimeError: dtype or shape of ``index``. IndexError: an index is out of range.
@@ -125,6 +126,9 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     """``gather`` with the other dimensions broadcast; without ``dim`` from the flattened tensors.
 
     Here negative indices count from the end.
+
+    Args:
+        indices: places along ``dim``; broadcast with ``input``.
     """
     at = expect_indices(indices, "take_along_dim", wraps=True)
     if dim is None:
@@ -189,7 +193,11 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 @public(out="exact")
 @shown_as("TakeBackward0")
 def take(input: Tensor, index: Tensor) -> Tensor:
-    """The elements of the flattened ``input`` at ``index``. -> index.shape"""
+    """The elements of the flattened ``input`` at ``index``. -> index.shape
+
+    Args:
+        index: places in the flattened tensor.
+    """
     at = expect_indices(index, "take", wraps=True)
     return ops.index(reshaped(input, (input.numel(),)), at, dims=(0,))
 
@@ -252,7 +260,11 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
 
 @public(out="exact")
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """Like ``argwhere``; with ``as_tuple`` one tensor (how many,) for each dimension, which can index ``input``."""
+    """Like ``argwhere``; with ``as_tuple`` one tensor (how many,) for each dimension, which can index ``input``.
+
+    Args:
+        as_tuple: whether the result is one tensor for each dimension.
+    """
     found = argwhere(input if not as_tuple or input.ndim else reshaped(input, (1,)))
     if not as_tuple:
         return found

@@ -129,7 +129,11 @@ def column_stack(tensors: Tensors) -> Tensor:
 
 @public(only="leafgrad")
 def block_diag(*tensors: Tensor) -> Tensor:
-    """A matrix with the given ones along its diagonal and zeros elsewhere."""
+    """A matrix with the given ones along its diagonal and zeros elsewhere.
+
+    Args:
+        tensors: of at most two dimensions; (n,) is a row, a number one of one element.
+    """
     blocks = atleast_2d(several(tensors, "block_diag"))
     width = sum(b.shape[1] for b in blocks)
     rows, left = [], 0
@@ -170,7 +174,11 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 
 @public(only="leafgrad")
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All combinations of elements of one-dimensional tensors, the last one fastest. (number, len(tensors))"""
+    """All combinations of elements of one-dimensional tensors, the last one fastest. (number, len(tensors))
+
+    Args:
+        tensors: of one dimension and one dtype.
+    """
     if len(tensors) == 1:
         return tensors[0]
     return stack([x.reshape(-1) for x in meshgrid(*tensors)], 1)
@@ -211,7 +219,11 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 @public
 @shown_as("SelectBackward0")
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """The slice at ``index`` of dimension ``dim``, which goes away; a view."""
+    """The slice at ``index`` of dimension ``dim``, which goes away; a view.
+
+    Args:
+        index: the place along ``dim``, from the end if negative.
+    """
     if not input._data.ndim:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d, i = arguments.one_dim(input, dim, "select"), arguments.integer(index, "index", "select")
@@ -247,6 +259,10 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of ``split_size`` along ``dim``, the last one perhaps shorter, or of the sizes in a list; views.
 
+    Args:
+        tensor: what is split.
+        split_size_or_sections: the size of the parts, or a list of their sizes.
+
     Raises:
         RuntimeError: a negative size, or sizes that do not add up to that of the dimension.
     """
@@ -281,7 +297,11 @@ attach("split", _split)
 
 @public(only="leafgrad")
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of these sizes along ``dim``; views."""
+    """Pieces of these sizes along ``dim``; views.
+
+    Args:
+        split_sizes: the sizes of the parts.
+    """
     return split(input, split_sizes, dim)
 
 
@@ -329,7 +349,11 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
 
 @public
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """That many pieces along ``dim``, of sizes that differ by one at most, or pieces cut at given places; views."""
+    """That many pieces along ``dim``, of sizes that differ by one at most, or pieces cut at given places; views.
+
+    Args:
+        indices_or_sections: how many parts, or where they begin.
+    """
     if not input._data.ndim:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     d = arguments.one_dim(input, dim, "tensor_split")
@@ -355,19 +379,31 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
 
 @public
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Split along dimension 1, or 0 of a one-dimensional tensor."""
+    """Split along dimension 1, or 0 of a one-dimensional tensor.
+
+    Args:
+        indices_or_sections: as of ``tensor_split``.
+    """
     return _even_split("hsplit", input, indices_or_sections, 0 if input.ndim == 1 else 1, 1)
 
 
 @public
 def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Split along dimension 0."""
+    """Split along dimension 0.
+
+    Args:
+        indices_or_sections: as of ``tensor_split``.
+    """
     return _even_split("vsplit", input, indices_or_sections, 0, 2)
 
 
 @public
 def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Split along dimension 2."""
+    """Split along dimension 2.
+
+    Args:
+        indices_or_sections: as of ``tensor_split``.
+    """
     return _even_split("dsplit", input, indices_or_sections, 2, 3)
 
 
@@ -388,6 +424,10 @@ def _even_split(function: str, input: Tensor, given: Any, d: int, least: int) ->
 @public(only="leafgrad")
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of ``r`` elements, in order; with ``with_replacement`` an element may be chosen again. (n,) -> (m, r)
+
+    Args:
+        r: how many elements a choice has.
+        with_replacement: whether an element may be in it several times.
 
     Raises:
         RuntimeError: ``input`` is not a vector, or ``r`` is negative.

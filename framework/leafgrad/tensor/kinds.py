@@ -9,6 +9,7 @@ from leafgrad.ops import create, dispatch
 from leafgrad.tensor.creation import sizes
 from leafgrad.tensor.data import copied
 from leafgrad.tensor.methods import attach
+from leafgrad.tensor.overrides import overrides
 from leafgrad.tensor.public import public
 from leafgrad.tensor.size import Size
 from leafgrad.tensor.tensor import Tensor
@@ -96,14 +97,8 @@ def _construct(cls: type[Tensor], *args: Any, device: Any = None) -> Tensor:
 attach("__new__", staticmethod(_construct))
 
 
-def unwrapped(cls: type, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """The ``__torch_function__`` of classes whose operations give Tensors: here those of all classes do."""
-    return func(*args, **(kwargs or {}))
-
-
 def _check_override(cls: type[Tensor]) -> None:
-    override = getattr(cls, "__torch_function__", None)
-    if override is not None and getattr(override, "__func__", override) is not unwrapped:
+    if overrides(cls):
         raise NotImplementedError(
             f"{cls.__name__}: expected a class without __torch_function__, which leafgrad never calls; call your "
             "function where the operations are, or define one with leafgrad.op"
@@ -113,6 +108,9 @@ def _check_override(cls: type[Tensor]) -> None:
 @public(only="Tensor")
 def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
     """The same memory and history as an instance of ``cls``, a subclass of Tensor. Its operations give Tensors.
+
+    Args:
+        cls: a subclass of Tensor.
 
     Raises:
         NotImplementedError: ``cls`` has a ``__torch_function__``, which nothing would call.

@@ -32,7 +32,12 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
 @public(out="cast")
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """X with A X = ``input``, from L of A = L L^H, or if ``upper`` of A = L^H L. (..., n, k) -> (..., n, k)"""
+    """X with A X = ``input``, from L of A = L L^H, or if ``upper`` of A = L^H L. (..., n, k) -> (..., n, k)
+
+    Args:
+        L: the factor.
+        upper: whether it is an upper triangle.
+    """
     check_square(L, "cholesky_solve", "L")
     lower, above = (adjoint(L), L) if upper else (L, adjoint(L))
     return solve_triangular(above, solve_triangular(lower, input, upper=False), upper=True)
@@ -40,14 +45,24 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
 @public(out="cast")
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
-    """A^-1 from the factor L of A = L L^H, or if ``upper`` of A = L^H L. (..., n, n) -> (..., n, n)"""
+    """A^-1 from the factor L of A = L L^H, or if ``upper`` of A = L^H L. (..., n, n) -> (..., n, n)
+
+    Args:
+        L: the factor.
+        upper: whether it is an upper triangle.
+    """
     check_square(L, "cholesky_inverse", "L")
     return cholesky_solve(identity(L), L, upper)
 
 
 @public(out="exact")
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """X with A X = ``b``, from what ``linalg.lu_factor(A)`` returns. (..., n, k) -> (..., n, k)"""
+    """X with A X = ``b``, from what ``linalg.lu_factor(A)`` returns. (..., n, k) -> (..., n, k)
+
+    Args:
+        b: right sides.
+        LU_data, LU_pivots: of ``lu_factor``.
+    """
     check_square(LU_data, "lu_solve", "LU_data")
     check_pivots(LU_pivots, LU_data, "lu_solve", "LU_pivots")
     return linalg_lu_solve(LU_data, LU_pivots, b)
@@ -57,7 +72,15 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> return_types.triangular_solve:
-    """X with A X = ``b``, where only one triangle of A counts, and A; succeeded by ``linalg.solve_triangular``."""
+    """X with A X = ``b``, where only one triangle of A counts, and A; succeeded by ``linalg.solve_triangular``.
+
+    Args:
+        b: right sides.
+        A: triangular matrices.
+        upper: whether the upper triangle counts.
+        transpose: whether A^T stands for A.
+        unitriangular: whether the diagonal counts as ones.
+    """
     matrix = swap(A) if transpose else A
     x = solve_triangular(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
     return return_types.triangular_solve(x, A.clone())
@@ -73,6 +96,7 @@ def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) 
         A: (..., m, n).
         q: how many, a little more than the rank.
         niter: how often the subspace is improved.
+        M: taken away from A first, if not None.
     """
     check_matrices(A, "svd_lowrank")
     difference = A if M is None else A - expect_tensor(M, "M", "svd_lowrank")
@@ -91,6 +115,12 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     """``svd_lowrank`` of A, by default of min(6, m, n) values, with the mean of each column taken away first.
 
     V are the principal directions, S**2 / (m - 1) the variances along them. (..., m, n)
+
+    Args:
+        A: matrices.
+        q: how many values.
+        center: whether the mean of each column is taken away.
+        niter: how often the estimate is improved.
 
     Raises:
         ValueError: ``q`` or ``niter`` is out of range.
@@ -132,7 +162,11 @@ def inverse(input: Tensor) -> Tensor:
 
 @public
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """Moore-Penrose inverse; see ``linalg.pinv``. (..., m, n) -> (..., n, m)"""
+    """Moore-Penrose inverse; see ``linalg.pinv``. (..., m, n) -> (..., n, m)
+
+    Args:
+        rcond: singular values up to this part of the largest count as zero.
+    """
     return linalg.pinv(input, rcond)
 
 
@@ -152,7 +186,11 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> return_typ
 
 @public(out="cast")
 def qr(input: Tensor, some: bool = True) -> return_types.qr:
-    """Q and R with ``input`` = Q R; succeeded by ``linalg.qr``. ``some`` reduces them to min(m, n) columns and rows."""
+    """Q and R with ``input`` = Q R; succeeded by ``linalg.qr``. ``some`` reduces them to min(m, n) columns and rows.
+
+    Args:
+        some: whether Q and R are reduced.
+    """
     return return_types.qr(*decompositions.qr(input, "reduced" if some else "complete"))
 
 

@@ -119,6 +119,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     Args:
         A: (..., n, n).
         B: (..., n, k), or (..., k, n) if not left; a vector (n), or vectors (..., n) with the batch of A, are columns.
+        left: whether A stands before X.
 
     Raises:
         LinAlgError: a matrix is singular. RuntimeError: sizes do not fit.
@@ -170,6 +171,9 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     Args:
         A: (..., n, n). B: (..., n, k), or (..., k, n) if not left.
         upper: which triangle. unitriangular: take the diagonal to be ones.
+        B: right sides.
+        left: whether A stands before X.
+        unitriangular: whether the diagonal counts as ones.
     """
     check_square(A, "linalg.solve_triangular")
     off = (triu if upper else tril)(A, diagonal=(1 if upper else -1) if unitriangular else 0)
@@ -224,6 +228,10 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of ``tensordot(A, ., ind)``: A as a matrix of its first ``ind`` by its other dimensions, inverted.
 
+    Args:
+        A: the product of its first ``ind`` dimensions is that of the others.
+        ind: at least 1.
+
     Raises:
         RuntimeError: that matrix is not square, or ``ind`` is not positive. LinAlgError: it is singular.
     """
@@ -246,6 +254,8 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
 
     Args:
         A: of shape B.shape + X.shape, after ``dims`` are moved to the end.
+        B: the right side.
+        dims: dimensions of A that are moved behind the others first.
 
     Raises:
         RuntimeError: sizes do not fit. LinAlgError: there is no unique solution.
@@ -273,6 +283,12 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     """X with A X = B, or X A = B if not ``left``, from what ``lu_factor(A)`` returns; ``adjoint`` takes A^H for A.
 
     (..., n, n), (..., n), (..., n, k) -> (..., n, k), or (..., k, n) -> (..., k, n)
+
+    Args:
+        LU, pivots: of ``lu_factor``.
+        B: right sides.
+        left: whether A stands before X.
+        adjoint: whether A^H stands for A.
     """
     check_square(LU, "linalg.lu_solve", "LU")
     check_pivots(pivots, LU, "linalg.lu_solve", "pivots")
@@ -287,7 +303,11 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
 
 @public(name="linalg.inv_ex", out="cast")
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_ex:
-    """``linalg.inv``, and for each matrix 0, or the number of its first pivot that is 0; its inverse then is nan."""
+    """``linalg.inv``, and for each matrix 0, or the number of its first pivot that is 0; its inverse then is nan.
+
+    Args:
+        A: square matrices.
+    """
     check_square(A, "linalg.inv")
     info = first_zero(lu_ops.lu(A.detach())[0])
     if check_errors:
@@ -299,7 +319,13 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_
 
 @public(name="linalg.solve_ex", out="cast")
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> return_types.linalg_solve_ex:
-    """``linalg.solve``, and for each matrix 0, or the number of its first pivot that is 0; its solution then is nan."""
+    """``linalg.solve``, and for each matrix 0, or the number of its first pivot that is 0; its solution then is nan.
+
+    Args:
+        A: square matrices.
+        B: right sides.
+        left: whether A stands before X.
+    """
     check_square(A, "linalg.solve")
     info = first_zero(lu_ops.lu(A.detach())[0])
     if check_errors:
@@ -311,7 +337,13 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
 
 @public(only="leafgrad")
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The powers of each element in a row, N of them, from the highest to 1, or from 1. (n,) -> (n, N)"""
+    """The powers of each element in a row, N of them, from the highest to 1, or from 1. (n,) -> (n, N)
+
+    Args:
+        x: a vector.
+        N: how many powers; by default as many as elements.
+        increasing: whether they begin with 1.
+    """
     if expect_tensor(x, "x", "vander").ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     powers = powers_of(x, x.shape[0] if N is None else integer(N, "N", "vander"), "vander")
@@ -320,7 +352,12 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 @public(name="linalg.vander")
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """The powers of each element, from 1 to the N-th, by default as many as elements. (..., n) -> (..., n, N)"""
+    """The powers of each element, from 1 to the N-th, by default as many as elements. (..., n) -> (..., n, N)
+
+    Args:
+        x: vectors.
+        N: how many powers; by default as many as elements.
+    """
     if not expect_tensor(x, "x", "linalg.vander").ndim:
         x = x.reshape(1)
     count = x.shape[-1] if N is None else integer(N, "N", "linalg.vander")

@@ -26,6 +26,10 @@ def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
 def to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
     """The tensor on another device, as the array API standard spells ``to``.
 
+    Args:
+        device: where to.
+        stream: None.
+
     Raises:
         ValueError: a stream is given, and leafgrad has none.
     """

@@ -34,6 +34,7 @@ def vector_norm(
     Args:
         ord: any number; inf takes the largest magnitude, -inf the smallest, 0 counts what is not zero.
         dtype: convert x to it first.
+        x: any tensor.
     """
     expect_tensor(x, "x", "linalg.vector_norm")
     if not isinstance(ord, (int, float)):
@@ -66,6 +67,7 @@ def matrix_norm(
         ord: "fro", root of the sum of squares; "nuc", sum of the singular values; 2 and -2, the largest and smallest
             singular value; 1 and -1, the largest and smallest sum of magnitudes of a column; inf and -inf, of a row.
         dtype: convert A to it first.
+        A: matrices.
     """
     expect_tensor(A, "A", "linalg.matrix_norm")
     A = cast(A, dtype)
@@ -118,6 +120,7 @@ def norm(
         ord: as in ``vector_norm`` if ``dim`` is one dimension (or A has one), as in ``matrix_norm`` if two; by
             default the root of the sum of squares.
         dim: one or two dimensions; by default all.
+        A: a vector or matrices.
 
     Raises:
         RuntimeError: ``ord`` is given without ``dim``, and A has not 1 or 2 dimensions.
@@ -204,6 +207,10 @@ def tolerances(A: Tensor, atol: Any, rtol: Any, function: str) -> tuple[float, f
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Slices along ``dim`` scaled down where their p-norm is larger than ``maxnorm``. (...) -> (...)
 
+    Args:
+        p: of the norm.
+        maxnorm: what no slice is to exceed.
+
     Raises:
         RuntimeError: less than two dimensions, ``p`` is not positive, or ``maxnorm`` is negative.
     """
@@ -228,6 +235,8 @@ def cdist(
         p: any order >= 0, inf for the largest difference.
         compute_mode: accepted for PyTorch's sake. Differences are always formed, which loses no digits and takes
             memory for n k m numbers.
+        x1: (..., m, d).
+        x2: (..., n, d).
     """
     for name, x in (("x1", x1), ("x2", x2)):
         expect_real(expect_tensor(x, name, "cdist"), "cdist")

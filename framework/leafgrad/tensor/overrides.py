@@ -11,6 +11,17 @@ from typing import Any
 from leafgrad.ops.node import TensorBase
 
 
+def unwrapped(cls: type, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """The ``__torch_function__`` of classes that change nothing."""
+    return func(*args, **(kwargs or {}))
+
+
+def overrides(kind: type) -> bool:
+    """Whether a class has a ``__torch_function__`` that may change something."""
+    own = getattr(kind, "__torch_function__", None)
+    return own is not None and getattr(own, "__func__", own) is not unwrapped
+
+
 def overriding(values: Iterable[Any]) -> list[Any]:
     """Those among arguments, and in lists and tuples of them, whose classes are to be asked, one of each class.
 
@@ -20,7 +31,7 @@ def overriding(values: Iterable[Any]) -> list[Any]:
     for value in values:
         for item in value if isinstance(value, (list, tuple)) else (value,):
             kind = type(item)
-            if kind.__module__ == "builtins" or isinstance(item, TensorBase) or not hasattr(kind, "__torch_function__"):
+            if kind.__module__ == "builtins" or isinstance(item, TensorBase) or not overrides(kind):
                 continue
             if not any(type(other) is kind for other in found):
                 place = (i for i, other in enumerate(found) if issubclass(kind, type(other)))

@@ -107,7 +107,11 @@ def generator_of(place: tuple[str, int]) -> Generator:
 
 @public(only="leafgrad")
 def manual_seed(seed: int) -> Generator:
-    """Restart the default generators of all devices from ``seed``; returns that of the CPU."""
+    """Restart the default generators of all devices from ``seed``; returns that of the CPU.
+
+    Args:
+        seed: an int of 64 bits.
+    """
     global _seed
     for generator in _defaults.values():
         generator.manual_seed(seed)
@@ -137,7 +141,11 @@ def get_rng_state() -> Tensor:
 
 @public(only="leafgrad")
 def set_rng_state(new_state: Tensor) -> None:
-    """Put the CPU's default generator into a state from ``get_rng_state``."""
+    """Put the CPU's default generator into a state from ``get_rng_state``.
+
+    Args:
+        new_state: of ``get_rng_state``.
+    """
     default_generator.set_state(new_state)
 
 

@@ -118,7 +118,11 @@ def separate(x: Tensor) -> Tensor:
 
 @public(only="leafgrad")
 def tile(input: Tensor, dims: Any) -> Tensor:
-    """A copy with the last dimensions repeated ``dims`` times."""
+    """A copy with the last dimensions repeated ``dims`` times.
+
+    Args:
+        dims: how often each of the last dimensions is repeated.
+    """
     times = arguments.shape((dims,), "tile", "dims")
     return repeat(input, (1,) * (arguments.expect_tensor(input, "input", "tile").ndim - len(times)) + times)
 
@@ -154,7 +158,7 @@ def repeat_interleave(
             raise RuntimeError(
                 f"repeats must have the same size as input along dim, got {len(counts)} and size {shape[d]}"
             )
-        if min(counts) < 0:
+        if min(counts, default=0) < 0:
             raise RuntimeError(f"repeats can not be negative, got {min(counts)}")
         at = copied([i for i, n in enumerate(counts) for _ in range(n)], None, input.device).to(kind)
         return index_ops.index(input, at, dims=(d,), inside=True)

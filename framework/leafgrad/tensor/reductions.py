@@ -163,7 +163,12 @@ def std(
     *,
     correction: float | None = None,
 ) -> Tensor:
-    """Standard deviation over ``dim``, the square root of ``var``; arguments as there."""
+    """Standard deviation over ``dim``, the square root of ``var``; arguments as there.
+
+    Args:
+        unbiased: whether ``correction`` is 1, or 0.
+        correction: what is subtracted from the number of elements.
+    """
     over, left = _spread_arguments(input, dim, unbiased, correction, "std")
     return _spread(ops.std, input, dim=over, correction=left, keepdim=flag(keepdim, "std"))
 
@@ -177,7 +182,12 @@ def var_mean(
     *,
     correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """``var`` and ``mean`` over ``dim``."""
+    """``var`` and ``mean`` over ``dim``.
+
+    Args:
+        unbiased: whether ``correction`` is 1, or 0.
+        correction: what is subtracted from the number of elements.
+    """
     over, left = _spread_arguments(input, dim, unbiased, correction, "var_mean")
     keepdim = flag(keepdim, "var_mean")
     spread = _spread(ops.var, input, dim=over, correction=left, keepdim=keepdim)
@@ -193,7 +203,12 @@ def std_mean(
     *,
     correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """``std`` and ``mean`` over ``dim``."""
+    """``std`` and ``mean`` over ``dim``.
+
+    Args:
+        unbiased: whether ``correction`` is 1, or 0.
+        correction: what is subtracted from the number of elements.
+    """
     over, left = _spread_arguments(input, dim, unbiased, correction, "std_mean")
     keepdim = flag(keepdim, "std_mean")
     spread = _spread(ops.std, input, dim=over, correction=left, keepdim=keepdim)

@@ -143,7 +143,11 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
 
 @public(only="Tensor")
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
-    """``resize_`` to the shape of another tensor, and with ``preserve_format`` to its memory format too."""
+    """``resize_`` to the shape of another tensor, and with ``preserve_format`` to its memory format too.
+
+    Args:
+        the_template: the tensor whose shape it takes.
+    """
     template = arguments.expect_tensor(the_template, "the_template", "resize_as_")
     if memory_format is dtypes.preserve_format:
         memory_format = next((f for f in formats.RANKS if template.is_contiguous(f)), dtypes.contiguous_format)

@@ -102,6 +102,10 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """How many of ``count`` trials succeed, each with probability ``prob``, of their common shape.
 
+    Args:
+        count: how many trials.
+        prob: of each.
+
     Raises:
         RuntimeError: dtypes that are no floating ones or differ; counts below 0; probabilities outside [0, 1].
     """

@@ -62,6 +62,8 @@ def scatter(
     Args:
         src: a tensor at least as large as ``index``, of the dtype of ``input``; or a number, also as ``value``.
         reduce: "add" or "multiply" to combine with what is there, and with what else goes to one place.
+        index: places along ``dim``.
+        value: a number in place of ``src``.
 
     Raises:
         RuntimeError: dtypes or shapes. IndexError: an index is out of range.
@@ -102,6 +104,8 @@ def scatter_reduce(
     Args:
         reduce: "sum", "prod", "mean", "amax" or "amin".
         include_self: whether what is there counts as one of them.
+        index: places along ``dim``.
+        src: what is combined.
     """
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(
@@ -197,7 +201,13 @@ def _number_or_0d(input: Tensor, value: Any, function: str) -> Any:
 
 @public(inplace=True)
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy of ``input`` with ``values`` written (or added, with ``accumulate``) where ``input[indices]`` reads."""
+    """A copy of ``input`` with ``values`` written (or added, with ``accumulate``) where ``input[indices]`` reads.
+
+    Args:
+        indices: a tuple of index tensors, as in ``input[indices]``.
+        values: a tensor that broadcasts to what they read.
+        accumulate: whether values are added.
+    """
     expect_same_dtype(input, arguments.expect_tensor(values, "values", "index_put"), "values", "index_put")
     if not isinstance(indices, (tuple, list)):
         raise TypeError(
@@ -251,7 +261,12 @@ def part_replaced(function: str, input: Tensor, src: Tensor, part: Callable[[Ten
 
 @public
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """A copy with ``select(dim, index)`` replaced by ``src``."""
+    """A copy with ``select(dim, index)`` replaced by ``src``.
+
+    Args:
+        src: the slice.
+        index: its place along ``dim``.
+    """
     return part_replaced("select_scatter", input, src, lambda x: select(x, dim, index))
 
 
@@ -259,7 +274,12 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """A copy with the slice ``start:end:step`` of dimension ``dim`` replaced by ``src``."""
+    """A copy with the slice ``start:end:step`` of dimension ``dim`` replaced by ``src``.
+
+    Args:
+        src: of the shape of the part.
+        start, end, step: of the part, as of a slice.
+    """
     d = arguments.one_dim(input, dim, "slice_scatter")
     key = (*[slice(None)] * d, slice(start, end, step))
     return part_replaced("slice_scatter", input, src, lambda x: x[key])
@@ -267,19 +287,36 @@ def slice_scatter(
 
 @public
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """A copy with a diagonal replaced by ``src``."""
+    """A copy with a diagonal replaced by ``src``.
+
+    Args:
+        src: the elements of the diagonal.
+        offset: which one: 0 for the main diagonal, above it if positive.
+        dim1, dim2: the dimensions in which it runs.
+    """
     return part_replaced("diagonal_scatter", input, src, lambda x: diagonal(x, offset, dim1, dim2))
 
 
 @public
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """A copy with ``as_strided(size, stride, storage_offset)`` replaced by ``src``."""
+    """A copy with ``as_strided(size, stride, storage_offset)`` replaced by ``src``.
+
+    Args:
+        src: of the shape ``size``.
+        size: of the view that is replaced.
+        storage_offset: where it begins.
+    """
     return part_replaced("as_strided_scatter", input, src, lambda x: as_strided(x, size, stride, storage_offset))
 
 
 @public
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """``narrow(dim, start, length)`` as a copy."""
+    """``narrow(dim, start, length)`` as a copy.
+
+    Args:
+        start: the first place.
+        length: how many.
+    """
     return narrow(input, dim, start, length).clone()
 
 
@@ -326,6 +363,11 @@ def index_reduce_(
 @public
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with elements of ``source`` at places of the flattened tensor; they add up if ``accumulate``.
+
+    Args:
+        index: places in the flattened tensor.
+        source: as many elements.
+        accumulate: whether they are added.
 
     Raises:
         RuntimeError: not as many elements as places. IndexError: a place is out of range.

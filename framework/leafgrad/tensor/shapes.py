@@ -266,7 +266,12 @@ attach("permute", lambda self, *dims: permute(self, dims[0] if len(dims) == 1 el
 
 @public(also="swapdims")
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """With two dimensions exchanged."""
+    """With two dimensions exchanged.
+
+    Args:
+        dim0, dim1: dimensions.
+        dim0, dim1: dimensions.
+    """
     n = input._data.ndim
     a = dim0 if type(dim0) is int and 0 <= dim0 < n else arguments.one_dim(input, dim0, "transpose", name="dim0")
     b = dim1 if type(dim1) is int and 0 <= dim1 < n else arguments.one_dim(input, dim1, "transpose", name="dim1")
@@ -279,7 +284,11 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 @public
 @shown_as("TransposeBackward0")
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """The same as ``transpose``."""
+    """The same as ``transpose``.
+
+    Args:
+        axis0, axis1: dimensions.
+    """
     return transpose(input, axis0, axis1)
 
 

@@ -227,6 +227,7 @@ def unique(
     Args:
         return_inverse: give also, for each element (slice), its index in the result.
         return_counts: give also how often each occurs.
+        sorted: accepted: they are sorted in any case.
 
     Returns:
         The values, or a tuple with what else was asked for. Their size depends on values, so a device is waited for.
@@ -258,7 +259,11 @@ def quantile(
 def nanquantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """``quantile`` of what is not nan; nan where nothing is."""
+    """``quantile`` of what is not nan; nan where nothing is.
+
+    Args:
+        q, interpolation: as of ``quantile``.
+    """
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation)
 
 

@@ -197,7 +197,11 @@ def offset(x: Tensor) -> int:
 
 @public(only="Tensor")
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Whether another tensor has the same memory, offset, shape and strides."""
+    """Whether another tensor has the same memory, offset, shape and strides.
+
+    Args:
+        tensor: another tensor.
+    """
     other = arguments.expect_tensor(tensor, "tensor", "is_set_to")
     return (
         self.untyped_storage() is other.untyped_storage()
@@ -219,6 +223,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
 
     Args:
         storage_offset: by default that of ``input``.
+        size: the shape.
 
     Raises:
         RuntimeError: negative sizes or strides, or elements that lie outside the memory that ``input`` can reach.
@@ -267,7 +272,11 @@ def _reaching(x: Tensor, first: int, last: int, nothing: bool) -> Tensor | None:
 def new_empty_strided(
     self: Tensor, size: Any, stride: Any, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Arbitrary elements with these strides, of this tensor's dtype and device unless others are given."""
+    """Arbitrary elements with these strides, of this tensor's dtype and device unless others are given.
+
+    Args:
+        size: the shape.
+    """
     place = self.device if device is None else device
     return beside(
         self, empty_strided(size, stride, dtype=dtype or self.dtype, device=place, requires_grad=requires_grad)
@@ -278,7 +287,11 @@ def new_empty_strided(
 def empty_strided(
     size: Any, stride: Any, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of shape ``size`` with the strides ``stride``, in elements, whose elements are arbitrary."""
+    """A tensor of shape ``size`` with the strides ``stride``, in elements, whose elements are arbitrary.
+
+    Args:
+        size: the shape.
+    """
     shape = arguments.shape((size,), "empty_strided", "size")
     steps = arguments.shape((stride,), "empty_strided", "stride")
     if len(shape) != len(steps):
@@ -292,7 +305,12 @@ def empty_strided(
 def empty_permuted(
     size: Any, physical_layout: Any, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of shape ``size`` with its dimensions in memory in the order ``physical_layout``, outermost first."""
+    """A tensor of shape ``size`` with its dimensions in memory in the order ``physical_layout``, outermost first.
+
+    Args:
+        size: the shape.
+        physical_layout: the dimensions, from the outermost in memory to the innermost.
+    """
     shape = arguments.shape((size,), "empty_permuted", "size")
     order = arguments.shape((physical_layout,), "empty_permuted", "physical_layout")
     if sorted(order) != list(range(len(shape))):

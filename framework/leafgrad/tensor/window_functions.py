@@ -71,7 +71,11 @@ def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: DType = None,
     device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """alpha - beta cos(2 pi t). (window_length,)"""
+    """alpha - beta cos(2 pi t). (window_length,)
+
+    Args:
+        alpha, beta: the window is alpha - beta cos(2 pi n / N).
+    """
     weight = cosines((number(alpha, "alpha", "hamming_window"), number(beta, "beta", "hamming_window")))
     return window("hamming_window", window_length, periodic, weight, dtype, device, requires_grad)
 
@@ -98,6 +102,10 @@ def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: DType = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Kaiser's window, the narrower the larger ``beta``. (window_length,)"""
+    """Kaiser's window, the narrower the larger ``beta``. (window_length,)
+
+    Args:
+        beta: of the shape of the window.
+    """
     weight = kaiser(number(beta, "beta", "kaiser_window"))
     return window("kaiser_window", window_length, periodic, weight, dtype, device, requires_grad)

@@ -31,7 +31,12 @@ def value_for(x: Tensor, value: Any, argument: str) -> Any:
 
 @public(only="Tensor")
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """Write the elements of ``src``, broadcast and converted to this dtype and device; gradients flow to ``src``."""
+    """Write the elements of ``src``, broadcast and converted to this dtype and device; gradients flow to ``src``.
+
+    Args:
+        src: a tensor that broadcasts.
+        non_blocking: accepted, and not used.
+    """
     if isinstance(src, numbers.Number):
         return fill_(self, src)
     check(self, "copy")
@@ -69,6 +74,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Write one number to the elements [i, i] of a matrix, or [i, i, …] of a tensor of equal dimensions.
 
     Args:
+        fill_value: a number.
         wrap: of a tall matrix, begin again one row below each time that the diagonal has come to the last column.
     """
     shape = tuple(self.shape)
@@ -150,6 +156,9 @@ def random_(
     """Write integers uniform in [low, high); ``random_(high)`` starts at 0.
 
     Without bounds, up to the largest integer of the dtype (for floats: up to which all integers are exact).
+
+    Args:
+        low, high: integers; the first may be drawn, the second may not.
     """
     if high is None and low is not None:
         low, high = 0, low
@@ -163,7 +172,11 @@ def random_(
 
 @public(only="Tensor")
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Write ones with probability p (a number, or a tensor that broadcasts), zeros otherwise."""
+    """Write ones with probability p (a number, or a tensor that broadcasts), zeros otherwise.
+
+    Args:
+        p: from 0 to 1.
+    """
     if not isinstance(p, Tensor):
         return _drawn(self, "bernoulli", random_ops.bernoulli_full, generator, p=probability(p, "bernoulli_"))
     check(self, "bernoulli")
@@ -223,18 +236,32 @@ def _mapped(self: Tensor, function: str, callable: Callable[..., Any], others: t
 
 @public(only="Tensor")
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
-    """Replace each element by ``callable(element)``. Slow: for the CPU, and for what nothing else does."""
+    """Replace each element by ``callable(element)``. Slow: for the CPU, and for what nothing else does.
+
+    Args:
+        callable: of a number, gives a number.
+    """
     return _mapped(self, "apply_", callable, ())
 
 
 @public(only="Tensor")
 def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
-    """Replace each element by ``callable(element, other)``, with that of a tensor that broadcasts."""
+    """Replace each element by ``callable(element, other)``, with that of a tensor that broadcasts.
+
+    Args:
+        tensor: of the same shape.
+        callable: of two numbers, gives one.
+    """
     return _mapped(self, "map_", callable, (arguments.expect_tensor(tensor, "tensor", "map_"),))
 
 
 @public(only="Tensor")
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
-    """Replace each element by ``callable(element, of_x, of_y)``."""
+    """Replace each element by ``callable(element, of_x, of_y)``.
+
+    Args:
+        x, y: of the same shape.
+        callable: of three numbers, gives one.
+    """
     others = arguments.expect_tensor(x, "x", "map2_"), arguments.expect_tensor(y, "y", "map2_")
     return _mapped(self, "map2_", callable, others)

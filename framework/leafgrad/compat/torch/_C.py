@@ -6,7 +6,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.tensor.arguments import destination
-from leafgrad.tensor.kinds import unwrapped as _disabled_torch_function_impl
+from leafgrad.tensor.overrides import unwrapped as _disabled_torch_function_impl
 from leafgrad.tensor.tensor import Tensor
 
 _TensorMeta = type(Tensor)

@@ -128,6 +128,7 @@ def linear_cross_entropy(
         linear_weight: (classes, in), or (classes, ..., in) for a target of each place in (...).
         target: as in ``cross_entropy``. The other arguments are, too.
         linear_bias: (classes,) or (classes, ...).
+        weight, ignore_index, label_smoothing: as in ``cross_entropy``.
 
     Raises:
         RuntimeError: ``ignore_index`` beside probabilities. As ``linear`` and ``cross_entropy``.

@@ -39,6 +39,7 @@ def get_total_norm(
         norm_type: p of the p-norm; ``float("inf")`` for the greatest absolute value.
         error_if_nonfinite: raise if the norm is nan or inf (reads it from the device).
         foreach: has no effect.
+        tensors: one or several.
 
     Raises:
         RuntimeError: with ``error_if_nonfinite``, the norm is not finite.
@@ -66,6 +67,8 @@ def clip_grads_with_norm_(
     Args:
         total_norm: what ``get_total_norm`` gave.
         foreach: has no effect.
+        parameters: one or several.
+        max_norm: what the norm shall not exceed.
     """
     factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     for g in _gradients(parameters):

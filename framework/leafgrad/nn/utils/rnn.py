@@ -283,13 +283,24 @@ def pad_sequence(
 def unpad_sequence(
     padded_sequences: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False
 ) -> list[Tensor]:
-    """Each sequence for itself, (length, ...), of (longest, batch, ...), or (batch, longest, ...)."""
+    """Each sequence for itself, (length, ...), of (longest, batch, ...), or (batch, longest, ...).
+
+    Args:
+        padded_sequences: the batch.
+        lengths: of each sequence.
+        batch_first: whether the batch is the first dimension.
+    """
     full = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [full[n, :length] for n, length in enumerate(_lengths(lengths))]
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
-    """Tensors (length, ...) of different lengths, packed; see ``pack_padded_sequence``."""
+    """Tensors (length, ...) of different lengths, packed; see ``pack_padded_sequence``.
+
+    Args:
+        sequences: tensors (length, ...).
+        enforce_sorted: whether they come from the longest to the shortest; else they are sorted here.
+    """
     return pack_padded_sequence(pad_sequence(sequences), [len(s) for s in sequences], enforce_sorted=enforce_sorted)
 
 

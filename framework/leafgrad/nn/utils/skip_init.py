@@ -15,6 +15,9 @@ __all__ = ["skip_init"]
 def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Any:
     """``module_cls(*args, **kwargs)`` with arbitrary values in its parameters, and nothing drawn.
 
+    Args:
+        module_cls: a class of modules that takes ``device``.
+
     Raises:
         RuntimeError: ``module_cls`` is no Module, or takes no ``device``.
     """

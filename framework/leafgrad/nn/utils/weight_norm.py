@@ -78,6 +78,8 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
     Args:
         dim: the dimension whose slices have lengths of their own; None for one length.
+        module: the module.
+        name: of the parameter.
 
     Raises:
         RuntimeError: it has been done already. AttributeError: there is no such parameter.
@@ -96,7 +98,12 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
-    """Undo ``weight_norm``, keeping the value; returns ``module``. ValueError: there is nothing to undo."""
+    """Undo ``weight_norm``, keeping the value; returns ``module``. ValueError: there is nothing to undo.
+
+    Args:
+        module: the module.
+        name: of the parameter.
+    """
     _restore(module, name, "weight_norm")
     delattr(module, f"{name}_g")
     delattr(module, f"{name}_v")
@@ -143,6 +150,8 @@ def spectral_norm(
         n_power_iterations: steps of the estimate before each forward in training mode.
         eps: norms count as at least this.
         dim: the dimension that counts outputs, by default that of the layer.
+        module: the module.
+        name: of the parameter.
 
     Raises:
         RuntimeError: it has been done already. AttributeError: there is no such parameter.
@@ -163,7 +172,12 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """Undo ``spectral_norm``, keeping the value; returns ``module``. ValueError: there is nothing to undo."""
+    """Undo ``spectral_norm``, keeping the value; returns ``module``. ValueError: there is nothing to undo.
+
+    Args:
+        module: the module.
+        name: of the parameter.
+    """
     rule = _restore(module, name, "spectral_norm")
     if isinstance(rule, SpectralNorm) and rule.handle is not None:
         rule.handle.remove()

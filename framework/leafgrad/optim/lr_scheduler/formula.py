@@ -14,7 +14,12 @@ __all__ = ["ConstantLR", "CosineAnnealingLR", "ExponentialLR", "LinearLR", "Mult
 
 
 class StepLR(LRScheduler):
-    """Times ``gamma`` every ``step_size`` epochs."""
+    """Times ``gamma`` every ``step_size`` epochs.
+
+    Args:
+        step_size: the number of epochs.
+        gamma: the factor.
+    """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size = step_size
@@ -30,7 +35,12 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Times ``gamma`` at each of the epochs ``milestones``."""
+    """Times ``gamma`` at each of the epochs ``milestones``.
+
+    Args:
+        milestones: numbers of epochs.
+        gamma: the factor.
+    """
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
@@ -49,7 +59,11 @@ class MultiStepLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Times ``gamma`` at every epoch."""
+    """Times ``gamma`` at every epoch.
+
+    Args:
+        gamma: the factor.
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -64,6 +78,10 @@ class ExponentialLR(LRScheduler):
 
 class ConstantLR(LRScheduler):
     """The learning rate times ``factor`` until ``total_iters`` epochs are over.
+
+    Args:
+        factor: from 0 to 1.
+        total_iters: the number of epochs.
 
     Raises:
         ValueError: ``factor`` outside [0, 1].
@@ -92,6 +110,11 @@ class ConstantLR(LRScheduler):
 
 class LinearLR(LRScheduler):
     """From ``start_factor`` to ``end_factor`` times the learning rate, in ``total_iters`` equal steps.
+
+    Args:
+        start_factor: above 0, up to 1.
+        end_factor: from 0 to 1.
+        total_iters: the number of epochs.
 
     Raises:
         ValueError: ``start_factor`` outside (0, 1], ``end_factor`` outside [0, 1].
@@ -131,7 +154,12 @@ class LinearLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The learning rate times ``(1 - epoch / total_iters) ** power``, down to zero."""
+    """The learning rate times ``(1 - epoch / total_iters) ** power``, down to zero.
+
+    Args:
+        total_iters: the number of epochs.
+        power: of the polynomial.
+    """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters = total_iters
@@ -154,6 +182,10 @@ class CosineAnnealingLR(LRScheduler):
 
     Source: Loshchilov and Hutter (2017), "SGDR: Stochastic Gradient Descent with Warm Restarts", without the
     restarts, https://arxiv.org/abs/1608.03983.
+
+    Args:
+        T_max: the number of epochs of half a wave.
+        eta_min: the lowest learning rate.
     """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:

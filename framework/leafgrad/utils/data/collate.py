@@ -21,6 +21,9 @@ def default_collate(batch: Any) -> Any:
     list. Mappings, sequences and named tuples of such are batched field by field: a batch of tuples is a list of
     batches.
 
+    Args:
+        batch: samples of one kind.
+
     Raises:
         TypeError: a sample is something else, or of another kind than the first. RuntimeError: sizes differ.
         KeyError: a mapping lacks a key. IndexError: there is no sample.
@@ -61,7 +64,11 @@ def default_collate(batch: Any) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """``data`` with its NumPy arrays and scalars as tensors, at any depth of mappings and sequences."""
+    """``data`` with its NumPy arrays and scalars as tensors, at any depth of mappings and sequences.
+
+    Args:
+        data: anything.
+    """
     if isinstance(data, (Tensor, str, bytes)):
         return data
     if _is_array(data):

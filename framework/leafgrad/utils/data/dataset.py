@@ -125,6 +125,9 @@ def samples(dataset: Any, indices: Sequence[Any]) -> list[Any]:
 class ConcatDataset(Dataset[T]):
     """Datasets one after the other.
 
+    Args:
+        datasets: datasets with a length.
+
     Raises:
         AssertionError: no datasets, or an IterableDataset among them (ChainDataset is for these).
     """
@@ -155,7 +158,11 @@ class ConcatDataset(Dataset[T]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Streams one after the other."""
+    """Streams one after the other.
+
+    Args:
+        datasets: iterable datasets.
+    """
 
     datasets: Iterable[Any]
 
@@ -179,7 +186,12 @@ class ChainDataset(IterableDataset[Any]):
 
 
 class Subset(Dataset[T]):
-    """The samples of a dataset at some of its indices."""
+    """The samples of a dataset at some of its indices.
+
+    Args:
+        dataset: a dataset.
+        indices: places in it.
+    """
 
     dataset: Dataset[T]
     indices: Sequence[int]

@@ -57,7 +57,11 @@ class Sampler(Generic[T]):
 
 
 class SequentialSampler(Sampler[int]):
-    """0, 1, 2, … in this order."""
+    """0, 1, 2, … in this order.
+
+    Args:
+        data_source: a dataset with a length.
+    """
 
     def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
@@ -115,7 +119,11 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """Given indices in random order, a new one at each iteration."""
+    """Given indices in random order, a new one at each iteration.
+
+    Args:
+        indices: what is drawn from.
+    """
 
     def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices = indices
@@ -164,6 +172,11 @@ class WeightedRandomSampler(Sampler[int]):
 
 class BatchSampler(Sampler[list[int]]):
     """Lists of ``batch_size`` indices from another sampler; the last one may be shorter, unless ``drop_last``.
+
+    Args:
+        sampler: of indices.
+        batch_size: how many make a batch.
+        drop_last: whether a last batch of fewer is left out.
 
     Raises:
         ValueError: ``batch_size`` is not a positive int, or ``drop_last`` no bool.

@@ -53,18 +53,30 @@ adaptive_max_pool1d_with_indices, adaptive_max_pool2d_with_indices, adaptive_max
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
-    """Older name of ``interpolate``."""
+    """Older name of ``interpolate``.
+
+    Args:
+        size, scale_factor, mode, align_corners: as of ``interpolate``.
+    """
     warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.")
     return F.interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """``interpolate`` with ``mode="nearest"``."""
+    """``interpolate`` with ``mode="nearest"``.
+
+    Args:
+        size, scale_factor: as of ``interpolate``.
+    """
     warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.")
     return F.interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """``interpolate`` with ``mode="bilinear", align_corners=True``."""
+    """``interpolate`` with ``mode="bilinear", align_corners=True``.
+
+    Args:
+        size, scale_factor: as of ``interpolate``.
+    """
     warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.")
     return F.interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
