@@ -5,13 +5,14 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, TypeVar
 
 from leafgrad import backends, dtypes, modes
 from leafgrad.ops import messages
 from leafgrad.ops.geometry import inverse, memory_order
 from leafgrad.ops.node import Epoch, Node, Output, SymbolBase, TensorBase, Version, transparent
 
+R = TypeVar("R")
 BACKENDS = backends.BACKENDS
 NO_SCOPE: AbstractContextManager[Any] = nullcontext()
 TENSOR: type[TensorBase] = TensorBase
@@ -51,9 +52,9 @@ def adopt_out(with_out: Callable[..., Any]) -> None:
     _with_out = with_out
 
 
-def takes_out(function: Callable[..., Any]) -> Callable[..., Any]:
+def takes_out(function: Callable[..., R]) -> Callable[..., R]:
     """``function``, which writes its result, cast to its dtype, into a tensor that is given as ``out``."""
-    made: Callable[..., Any] = _with_out(function, function.__name__, "cast")
+    made: Callable[..., R] = _with_out(function, function.__name__, "cast")
     return made
 
 

@@ -324,9 +324,9 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def _apart(input: Tensor, pieces: tuple[Tensor, ...], dim: int) -> tuple[Tensor, ...]:
-    """Pieces of the same sizes, each a view by itself, that may be written in place."""
+    """Pieces of the same sizes, each in memory of its own, that may be written in place."""
     sizes = [piece.shape[dim] for piece in pieces]
-    return tuple([narrow(input, dim, sum(sizes[:i]), size) for i, size in enumerate(sizes)])
+    return tuple([narrow(input, dim, sum(sizes[:i]), size).clone() for i, size in enumerate(sizes)])
 
 
 @public

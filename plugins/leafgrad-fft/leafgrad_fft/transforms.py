@@ -246,13 +246,13 @@ def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
     (..., m) -> (..., n), n = 2 (m - 1) by default
     """
     norm = _norm("hfft", norm)
-    return _real_inverse("hfft", _expect("hfft", input, "complex").conj(), None if n is None else [n], dim, OTHER[norm])
+    return _real_inverse("hfft", _expect("hfft", input, "complex").conj(), _one("hfft", n), dim, OTHER[norm])
 
 
 @takes_out
 def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of `hfft`, of real numbers. (..., n) -> (..., n // 2 + 1)"""
-    return _real("ihfft", input, None if n is None else [n], dim, OTHER[_norm("ihfft", norm)]).conj()
+    return _real("ihfft", input, _one("ihfft", n), dim, OTHER[_norm("ihfft", norm)]).conj()
 
 
 @takes_out

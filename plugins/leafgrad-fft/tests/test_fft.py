@@ -213,6 +213,8 @@ def test_gradients_by_real_and_complex_numbers():
         ),
         (lambda z: leafgrad_fft.fft(z, 0), RuntimeError, r"fft: Invalid number of data points \(0\) specified"),
         (lambda z: leafgrad_fft.fft(z, -1), RuntimeError, r"fft: Invalid number of data points \(-1\) .* for n"),
+        (lambda z: leafgrad_fft.hfft(z, -1), RuntimeError, r"hfft: Invalid number of data points \(-1\)"),
+        (lambda z: leafgrad_fft.ihfft(z.real, -1), RuntimeError, r"ihfft: Invalid number of data points \(-1\)"),
         (lambda z: leafgrad_fft.rfft(z.real, "mean"), TypeError, r"rfft: n: expected an int, got 'mean' \(str\)"),
         (lambda z: leafgrad_fft.rfft(z.real, math.nan), TypeError, r"rfft: n: expected an int, got nan"),
         (lambda z: leafgrad_fft.rfft(z.real, dim=True), TypeError, r"rfft: dim: expected an int, got True"),

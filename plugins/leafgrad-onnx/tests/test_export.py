@@ -253,6 +253,18 @@ def test_a_length_at_which_the_file_would_fail_is_an_error(function, words):
         export(function, leafgrad.randn(5, 3), dynamic_axes={"x": {0: "n"}})
 
 
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_derivatives_of_sinc_are_sums_of_series_near_0(order, agrees):
+    def f(x):
+        x = x.detach().requires_grad_()
+        y = leafgrad.sinc(x)
+        for _ in range(order):
+            (y,) = leafgrad.autograd.grad(y.sum(), x, create_graph=True)
+        return y
+
+    agrees(f, leafgrad.cat([leafgrad.linspace(-3, 3, 41), leafgrad.tensor([1e-6, 1e-3, 0.05])]))
+
+
 # ---- forms and errors -----------------------------------------------------------------------------------------------
 
 

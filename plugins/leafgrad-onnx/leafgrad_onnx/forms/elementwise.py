@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from leafgrad.compile.ir.graph import Equation
@@ -146,10 +147,22 @@ def _nan_to_num(w: Writer, e: Equation) -> str:
 
 
 @special.sinc.lower("onnx")
-def _sinc(w: Writer, e: Equation) -> str | None:
-    if e.params["order"]:  # derivatives are sums of series near 0
-        return None
-    return written(w, e, "x == 0 ? 1 : sin(x * 3.141592653589793) / (x * 3.141592653589793)")
+def _sinc(w: Writer, e: Equation) -> str:
+    """By the sine, and near 0 by the series, as the op does: m-th term (-1)^m z^2m / (2m + 1)!, differentiated."""
+    order = e.params["order"]
+    if not order:
+        return written(w, e, "x == 0 ? 1 : sin(x * 3.141592653589793) / (x * 3.141592653589793)")
+    z = "(x * 3.141592653589793)"
+    far = f"sin{z} / {z}"
+    for k in range(1, order + 1):
+        far = f"(sin({z} + {k * math.pi / 2}) - {k} * ({far})) / {z}"
+    first = (order + 1) // 2
+    near = "0.0"
+    for m in reversed(range(first, first + 12 + order)):
+        factor = (-1) ** m * math.perm(2 * m, order) / math.factorial(2 * m + 1)
+        near = f"{factor} + {z} * {z} * ({near})"
+    near = f"{z} * ({near})" if order % 2 else near
+    return written(w, e, f"{math.pi**order} * (abs({z}) > {order + 1} ? {far} : {near})")
 
 
 elementwise.heaviside.lower("onnx", lambda w, e: written(w, e, "x == 0 ? y : x > 0 ? 1 : 0"))
