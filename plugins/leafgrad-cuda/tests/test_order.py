@@ -1,4 +1,4 @@
-"""Order, running extremes and reductions of any dtype as kernels, against eager: with ties, nan and integers."""
+"""Order, running extremes, reductions of any dtype and writes as kernels, against eager: with ties, nan, integers."""
 
 from __future__ import annotations
 
@@ -113,3 +113,37 @@ def test_long_lines_are_left_to_a_library():
     x = leafgrad.rand(3000, 2)
     plan = Plan(leafgrad.trace(lambda x: (x.argsort(0), x.cumsum(0), x.argmax(), x.sum(), (x > 0).sum()), x), 99 << 10)
     assert foreign(plan) == ["argsort", "cumsum", "argmax"]
+
+
+def test_views_are_written_and_triangles_cut():
+    x, y = leafgrad.tensor(numbers("apart")), leafgrad.tensor(numbers("ties"), requires_grad=True)
+    t = leafgrad.tensor(np.random.default_rng(4).integers(-9, 9, size=(6, 5)))
+
+    def written(x, y, t):
+        a, b, c, k = x * 2, x + 1, x.clone(), t * 2
+        a[:, 0], a[3:5, 1:3], b.T[2], k[0] = y[:, 1], 7.0, y[:, 0].detach() * 2, t[1]
+        b[::2].mul_(3)
+        c.diagonal().fill_(5.0)
+        c[1:7, ::2] += 1
+        c[-1] = c[0]
+        return a, b, c, k, t.tril(), t.triu(1), x.tril(-1), (x > 0).triu(), x.reshape(14, 5, 5).tril(1)
+
+    assert not foreign(compare(written, x, y, t))
+
+    def gradients(y):
+        y = y.detach().requires_grad_()
+        a = y * 2
+        a[:, 0] = y[:, 1].sin()
+        a[2:9].mul_(y[0])
+        (first,) = leafgrad.autograd.grad(
+            (a * a).sum() + y.reshape(14, 5, 5).triu().square().sum(), y, create_graph=True
+        )
+        return first.detach(), *leafgrad.autograd.grad(first.sin().sum(), y)
+
+    assert not foreign(compare(gradients, y, rtol=1e-9))
+
+
+def test_nan_to_num():
+    x = leafgrad.tensor(numbers("nan"))
+    plan = compare(lambda x: (x.nan_to_num(), x.nan_to_num(1.0, 2.0, 3.0), x.float().nan_to_num(posinf=9.0), x * 1), x)
+    assert not foreign(plan)
