@@ -119,11 +119,18 @@ class Written(Pattern):
         return same and self.place(full(Root(e.out.shape, e.out.dtype))) is not None
 
     def place(self, x: Form) -> Form | None:
-        """The view of ``x``, all of an array; None where it is none."""
+        """The view of ``x``, all of an array; None where it is none, or has an element twice."""
         memory = np.empty(x.shape, "uint8")  # whose elements are not touched: a view says where they lie
         part = self.seen(memory)
+        if not np.may_share_memory(part, memory):
+            return None
+        reach = 0
+        for step, n in sorted((abs(s), n) for s, n in zip(part.strides, part.shape, strict=True) if n > 1):
+            if step <= reach:
+                return None
+            reach += step * (n - 1)
         offset = part.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
-        return Form(x.root, part.shape, part.strides, offset) if np.may_share_memory(part, memory) else None
+        return Form(x.root, part.shape, part.strides, offset)
 
     def lower(self, low: Lowering, e: Equation) -> None:
         x, values = low.operands(e)

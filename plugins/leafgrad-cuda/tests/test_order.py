@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 import leafgrad
+from leafgrad.lowering.forms import Form, Root, full
 from leafgrad_cuda.device import Emulated
 from leafgrad_cuda.executor import CudaProgram
 from leafgrad_cuda.launches import OpRun
+from leafgrad_cuda.patterns import written
 from leafgrad_cuda.plan import Plan
 
 NAME = "cuda-emulated"
@@ -119,7 +122,7 @@ def test_views_are_written_and_triangles_cut():
     x, y = leafgrad.tensor(numbers("apart")), leafgrad.tensor(numbers("ties"), requires_grad=True)
     t = leafgrad.tensor(np.random.default_rng(4).integers(-9, 9, size=(6, 5)))
 
-    def written(x, y, t):
+    def writes(x, y, t):
         a, b, c, k = x * 2, x + 1, x.clone(), t * 2
         a[:, 0], a[3:5, 1:3], b.T[2], k[0] = y[:, 1], 7.0, y[:, 0].detach() * 2, t[1]
         b[::2].mul_(3)
@@ -128,7 +131,7 @@ def test_views_are_written_and_triangles_cut():
         c[-1] = c[0]
         return a, b, c, k, t.tril(), t.triu(1), x.tril(-1), (x > 0).triu(), x.reshape(14, 5, 5).tril(1)
 
-    assert not foreign(compare(written, x, y, t))
+    assert not foreign(compare(writes, x, y, t))
 
     def gradients(y):
         y = y.detach().requires_grad_()
@@ -141,6 +144,21 @@ def test_views_are_written_and_triangles_cut():
         return first.detach(), *leafgrad.autograd.grad(first.sin().sum(), y)
 
     assert not foreign(compare(gradients, y, rtol=1e-9))
+
+
+def test_only_views_with_each_element_once_are_written():
+    x, v = leafgrad.arange(9.0), leafgrad.arange(8.0).reshape(4, 2)
+
+    def windows(x, v):
+        a = x * 1
+        a.unfold(0, 3, 2)[:, :2] = v
+        return a, a * 2
+
+    assert not foreign(compare(windows, x, v))
+    whole = full(Root((9,), "float32"))
+    assert written(lambda memory: as_strided(memory, (4, 2), (1, 1))).place(whole) is None
+    assert written(lambda memory: memory[::2].repeat(2)).place(whole) is None
+    assert written(lambda memory: memory[::-2]).place(whole) == Form(whole.root, (5,), (-2,), 8)
 
 
 def test_nan_to_num():
