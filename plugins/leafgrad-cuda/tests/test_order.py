@@ -42,6 +42,18 @@ WHOLE = [
     ),
 ]
 
+EACH = [
+    lambda x, d: x.argsort(d), lambda x, d: x.sort(d, descending=True)[0], lambda x, d: x.topk(1, d)[0],
+    lambda x, d: x.argmax(d, keepdim=True), lambda x, d: x.argmin(d), lambda x, d: x.argmax(), lambda x, d: x.median(),
+    lambda x, d: x.median(d)[1], lambda x, d: x.nanmedian(d)[0], lambda x, d: x.cummax(d)[1],
+    lambda x, d: x.cummin(d)[0], lambda x, d: x.cumsum(d), lambda x, d: x.any(d), lambda x, d: x.all(),
+    lambda x, d: x.count_nonzero(d), lambda x, d: x.sum(d, keepdim=True), lambda x, d: x.sum(), lambda x, d: x.amax(d),
+    lambda x, d: x.min(), lambda x, d: x.prod(d), lambda x, d: x.norm(dim=d), lambda x, d: x.norm(3), lambda x, d: ~x,
+    lambda x, d: x.nansum(d), lambda x, d: x % 3, lambda x, d: x.fmod(-2), lambda x, d: x.roll(2, d),
+    lambda x, d: x.tril(),
+]  # fmt: skip
+TOLERANCE = {"float64": 1e-10, "float32": 2e-5, "float16": 4e-3}
+
 
 def compare(function, *args, rtol=1e-12):
     """A function as kernels gives what eager gives; returns its plan."""
@@ -81,6 +93,44 @@ def test_integers(dtype):
     x = leafgrad.tensor(np.random.default_rng(3).integers(-9, 9, size=(70, 4)))
     x = (x.abs() if dtype == leafgrad.uint8 else x).to(dtype)
     assert not foreign(compare(lambda x: tuple(y for f in WHOLE for y in f(x)), x))
+
+
+def drawn(random):
+    """Calls that eager takes, of tensors of random shapes and dtypes with equal elements, nan and infinities."""
+    found = []
+    while len(found) < 12:
+        shape = random.choice([1, 2, 3, 64, 65, 130, 300], size=random.integers(1, 3))
+        x = np.round(random.normal(size=shape) * 3, random.integers(0, 3))
+        dtype = str(random.choice([*TOLERANCE, "int64", "int32", "int8", "bool"]))
+        if dtype in TOLERANCE and random.random() < 0.3:
+            x.flat[random.integers(0, x.size, 2)] = random.choice([np.nan, np.inf, -np.inf], 2)
+        call, d = EACH[random.integers(len(EACH))], int(random.integers(-x.ndim, x.ndim))
+        given = leafgrad.tensor((x > 0 if dtype == "bool" else x.astype(dtype)).T)
+        try:
+            call(given, d)
+        except (RuntimeError, TypeError, IndexError, NotImplementedError):
+            continue
+        found.append((call, d, given))
+    return found
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 60))])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_random_calls(seed):
+    calls = drawn(np.random.default_rng(seed))
+    arguments = [x for _, _, x in calls]
+
+    def function(*xs):
+        return tuple(call(x.clone(), d) for (call, d, _), x in zip(calls, xs, strict=True))
+
+    run = leafgrad.compile(function, executor=NAME)
+    run(*arguments)
+    for (_, d, x), g, w in zip(calls, run(*arguments), function(*arguments), strict=True):
+        got, want = g.numpy(), w.numpy()
+        assert (got.dtype, got.shape) == (want.dtype, want.shape)
+        rtol = TOLERANCE.get(want.dtype.name, 0.0)
+        scale = float(np.abs(want[np.isfinite(want)]).max(initial=1.0))
+        np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol * scale, err_msg=f"{d} of {x}")
 
 
 def test_signs_of_rests_are_those_of_divisors():
