@@ -80,9 +80,13 @@ class One:
 
 @dataclass(eq=False, repr=False)
 class Copy(One):
-    """``target = source``, if there is one. With ``fill``, all of the target's root is that number before."""
+    """``target = source``, if there is one. With ``fill``, all of the root is that number, or array, before."""
 
-    fill: bool | int | float | None = None
+    fill: bool | int | float | Form | None = None
+
+    @property
+    def inputs(self) -> Iterable[Form]:
+        return (*self.sources, self.fill) if isinstance(self.fill, Form) else self.sources
 
 
 class Load(One):

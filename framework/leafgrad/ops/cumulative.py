@@ -38,9 +38,9 @@ def _shift_in_cuda(c: Any, e: Any) -> Any:
 
 
 def _run(c: Any, e: Any, start: str, step: str) -> Any:
-    """Code that walks along a dimension, and leaves at each place j what ``total`` has become by then."""
+    """Code that walks along a dimension, leaves at each place j the next ``total``, and goes on from there."""
     way = "n - 1 - i" if e.params.get("reverse") else "i"
-    code = f"real total = {start}; for (long i = 0, j; i < n; i++) {{ j = {way}; total = {step}; out(j) = total; }}"
+    code = f"real total = {start}; for (long i = 0, j; i < n; i++) {{ j = {way}; out(j) = {step}; total = out(j); }}"
     return c.along(code, e.params["dim"], mixed=e.values[0].dtype == e.out.dtype)
 
 

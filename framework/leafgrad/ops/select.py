@@ -140,4 +140,14 @@ def _nan_to_num_bfloat16(xp: Any, x: Any, *, nan: float, posinf: float | None, n
     return xp.nan_to_num(x.astype("float32"), True, nan, *given).astype(x.dtype)
 
 
+@nan_to_num.lower("native")
+def _nan_to_num_in_c(c: Any, e: Any) -> Any:
+    if not e.out.dtype.startswith("float"):
+        return None
+    top = dtypes.finfo(getattr(dtypes, e.out.dtype)).max
+    high, low = (e.params.get(name) for name in ("posinf", "neginf"))
+    text = f"x > 0 ? {top if high is None else 'posinf'} : {-top if low is None else 'neginf'}"
+    return c.elementwise(f"x != x ? nan : x - x == 0 ? x : {text}")
+
+
 nan_to_num.vjp(x=lambda g, x: where(x - x == 0, g, 0))  # inf - inf and nan - nan are nan

@@ -201,9 +201,15 @@ def triu(xp: Any, x: Any, *, diagonal: int) -> Any:
     return xp.triu(x, diagonal)
 
 
+def _triangle(c: Any, e: Any, side: str) -> Any:
+    code = f"for (long i = 0; i < n; i++) out(i) = i - row {side} {e.params['diagonal']} ? x(i) : 0;"
+    return c.along(code, -1, mixed=True)
+
+
 tril.vjp(x=lambda g, *, diagonal: tril(g, diagonal=diagonal))
 triu.vjp(x=lambda g, *, diagonal: triu(g, diagonal=diagonal))
-for _op in (tril, triu):
+for _op, _side in ((tril, "<="), (triu, ">=")):
+    _op.lower("cuda", lambda c, e, side=_side: _triangle(c, e, side))
     _op.shape(lambda x: x.shape)
     _op.chunk(lambda call: call.aligned(whole=(-2, -1)))
 tril.batched(shifted())

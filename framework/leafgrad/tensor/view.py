@@ -248,6 +248,7 @@ write_view.vjp(
     x=lambda g, *, steps: write_view(g, new_full(g, shape=(), value=0), steps=steps),
     v=lambda g, *, steps: follow(g, steps),
 )
+write_view.lower("cuda", lambda c, e: c.written(lambda memory: follow(memory, e.params["steps"])))
 write_view.shape(lambda x, v: x.shape)
 
 

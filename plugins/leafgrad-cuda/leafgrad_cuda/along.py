@@ -202,6 +202,8 @@ def statements(w: Item, kernel: Lines | Ranked, before: Sequence[str]) -> int:
     w.lines.append(f"#define real {HELD[kernel.sources[0].root.dtype]}")
     w.lines += [f"#define {name}(k_) {place}" for name, place in known.items()]
     w.open(f"{{ const long n = {shape[dim]}; (void)n;")
+    if dim - 1 in outer:
+        w.add(f"const long row = o{dim - 1}; (void)row;")
     for line in [*before, *expressions.statements(kernel.maker, kernel.code).splitlines()]:
         w.add(line.strip())
     w.close()

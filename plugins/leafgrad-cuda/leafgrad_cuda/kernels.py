@@ -54,7 +54,11 @@ def tasks(kernel: Kernel, functions: Functions, chunk: int) -> list[Task]:
             return [store(item(), kernel)]
         case Copy():
             out = kernel.target
-            first = [] if kernel.fill is None else [fill(item("fill"), full(out.root), kernel.fill)]
+            first = []
+            if isinstance(kernel.fill, Form):
+                first = [copy(item(), kernel.fill, full(out.root))]
+            elif kernel.fill is not None:
+                first = [fill(item("fill"), full(out.root), kernel.fill)]
             return [*first, *(copy(item(), x, out, again=bool(first)) for x in kernel.sources)]
         case Reduce():
             return reduce(item, kernel)

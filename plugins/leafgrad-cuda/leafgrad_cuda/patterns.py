@@ -7,10 +7,17 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from leafgrad.compile.ir.graph import Equation
+import numpy as np
+
+from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad.lowering.expressions import FLOATS, STORED, held
+from leafgrad.lowering.forms import Form, Root, full
+from leafgrad.lowering.kernels import Copy
+from leafgrad.lowering.lowering import Lowering
 from leafgrad.lowering.order_patterns import Order, ranked
 from leafgrad.lowering.pattern import Pattern
 from leafgrad.lowering.patterns import (
@@ -40,6 +47,7 @@ from leafgrad_cuda.draws import STREAMS
 __all__ = [
     "along", "constant", "contraction", "convolution", "draw", "elementwise", "filled", "join", "lookup", "normalized",
     "numbered", "pick", "place", "placed", "product", "ranged", "ranked", "reduction", "scan", "view", "windowed",
+    "written",
 ]  # fmt: skip
 
 LARGEST = 1 << 31  # kernels count elements in 32 bits
@@ -97,6 +105,44 @@ def reduction(
         then: one of the result x.
     """
     return Folded(kind, dim, mean, each, then)
+
+
+@dataclass(eq=False, repr=False)
+class Written(Pattern):
+    """An array with another in the place of a view of it."""
+
+    seen: Callable[[Any], Any]
+    fixed = True
+
+    def fits(self, e: Equation) -> bool:
+        same = all(isinstance(v, Value) and v.dtype == e.out.dtype for v in e.inputs)
+        return same and self.place(full(Root(e.out.shape, e.out.dtype))) is not None
+
+    def place(self, x: Form) -> Form | None:
+        """The view of ``x``, all of an array; None where it is none, or has an element twice."""
+        memory = np.empty(x.shape, "uint8")  # whose elements are not touched: a view says where they lie
+        part = self.seen(memory)
+        if not np.may_share_memory(part, memory):
+            return None
+        reach = 0
+        for step, n in sorted((abs(s), n) for s, n in zip(part.strides, part.shape, strict=True) if n > 1):
+            if step <= reach:
+                return None
+            reach += step * (n - 1)
+        offset = part.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
+        return Form(x.root, part.shape, part.strides, offset)
+
+    def lower(self, low: Lowering, e: Equation) -> None:
+        x, values = low.operands(e)
+        target = low.new(e.out)
+        place = self.place(target)
+        assert place is not None
+        low.add(Copy(e, (values.expand(place.shape),), place, x), e.out)
+
+
+def written(seen: Callable[[Any], Any]) -> Written:
+    """The first argument, with the second in the place of what ``seen`` makes of an array by views."""
+    return Written(seen)
 
 
 TARGET = Target(("cuda", "native"), ("cuda", "fake", "cpu"), sys.modules[__name__], STORED)

@@ -65,7 +65,7 @@ def test_a_call_is_one_copy_and_one_graph(cuda, make):
 def test_values_are_eagers(cuda):
     def function(x):
         y = (x.tanh() * 2).sum(0)
-        return y, y.sort()[0] * 2, x.exp().mean()
+        return y, y.mode()[0] * 2, x.exp().mean()
 
     x = leafgrad.rand(300, 4)
     found = program(cuda, leafgrad.trace(function, x))

@@ -24,3 +24,12 @@ def test_the_gradient_of_a_mean_of_nothing_is_zero(loss):
     run = leafgrad.compile(lambda x: leafgrad.autograd.grad(loss(x @ w), w)[0], executor="replay")
     for _ in range(2):
         assert run(leafgrad.ones(0, 3)).tolist() == [[0.0] * 4] * 3
+
+
+def test_a_sum_of_no_rows_is_zero_whatever_they_are_multiplied_by():
+    x, row = leafgrad.ones(0, 3), leafgrad.tensor([float("nan"), float("inf"), 1.0])
+    run = leafgrad.compile(lambda x, row: ((x * row).sum(0), x.T @ (x * row), (x.sum(1, keepdim=True) * row).sum(0)))
+    for _ in range(2):
+        a, b, c = run(x, row)
+        assert a.tolist() == c.tolist() == [0.0] * 3
+        assert b.tolist() == [[0.0] * 3] * 3

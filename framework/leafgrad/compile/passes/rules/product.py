@@ -69,12 +69,7 @@ def single_column(r: Rewriter, e: Equation) -> Value | None:
 
 
 def unspread(r: Rewriter, x: Value) -> Value | None:
-    """A matrix of equal rows or columns before it was spread, e.g. (1, m), (n, 1) or (1, 1).
-
-    None of one without elements: its products are 0, and those of what would be spread may be nan.
-    """
-    if not size(x.shape):
-        return None
+    """A matrix of equal rows or columns before it was spread, e.g. (1, m), (n, 1) or (1, 1)."""
     e = r.maker(x, expand)
     if e is not None:
         (y,) = e.values

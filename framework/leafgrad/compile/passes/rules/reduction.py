@@ -26,6 +26,13 @@ def of_one(r: Rewriter, e: Equation) -> Value | None:
     return None if isinstance(dim, tuple) else r.emit(sum_op, x, **{**e.params, "dim": dims(dim, x.ndim)})
 
 
+def of_no_terms(r: Rewriter, e: Equation) -> Value | None:
+    """A sum of no terms, also of products, is 0, whatever a factor taken out of it would be."""
+    if all(size(v.shape) for v in e.values):
+        return None
+    return r.full(e.out.shape, 0.0 if e.out.dtype.startswith("float") else 0, e.out)
+
+
 def of_nothing(r: Rewriter, e: Equation) -> Value | None:
     """A sum over no dimension, or over dimensions of size 1."""
     (x,) = e.values
@@ -153,7 +160,9 @@ def of_matmul(r: Rewriter, e: Equation) -> Value | None:
 
 RULES: dict[Op, tuple[Rule, ...]] = {
     sum_op: (
-        of_one, of_nothing, sign_outward, of_broadcast, of_sum, of_permuted, of_reshaped, of_factors, of_product,
-        of_matmul,
+        of_one, of_no_terms, of_nothing, sign_outward, of_broadcast, of_sum, of_permuted, of_reshaped, of_factors,
+        of_product, of_matmul,
     ),
+    matmul: (of_no_terms,),
+    contract: (of_no_terms,),
 }  # fmt: skip
