@@ -213,7 +213,7 @@ def symmetries(problem: Linearised, points: Array) -> Iterator[tuple[str, Array,
         for k, (unknown, number) in enumerate(zip(problem.system.unknowns, problem.system.numbers, strict=True)):
             for sign, word in ((-1, "*"), (1, "/")):
                 both = c.copy()
-                both[problem.size - problem.numbers + k] = sign * (1 if unknown.positive else float(number))
+                both[problem.size - problem.numbers + k] = sign * (1 if unknown.positive else float(number.detach()))
                 alone = f"{name} {word} {unknown.name}"
                 yield f"{name} and {unknown.name}, of which {alone} alone is determined", both, norms[name]
     for name, (real, imag) in problem.system.pairs.items():

@@ -21,7 +21,8 @@ class Unknown:
 
     Args:
         name: how results call it.
-        value: where it starts.
+        value: where it starts; what is trained is its ratio to this, so that it may have any units. From 0 it starts as
+            a number about 1.
         positive: it stays positive: its logarithm is what is trained.
     """
 
@@ -32,17 +33,18 @@ class Unknown:
                 f"Unknown {name!r}: value: expected a {'positive' if positive else 'finite'} number, got {value}"
             )
         self.name, self.value, self.positive = name, float(value), positive
+        self.scale = 1.0 if positive else abs(float(value)) or 1.0
         self.raw = self.raw_of(value)
         self.tensor: Tensor | None = None  # while residuals are computed
         self.used = False  # whether an equation asked for it
 
     def raw_of(self, value: float) -> float:
         """The parameter that is trained, of a value."""
-        return math.log(value) if self.positive else float(value)
+        return math.log(value) if self.positive else float(value) / self.scale
 
     def number(self, raw: Tensor) -> Tensor:
         """Its value, of the parameter that is trained."""
-        return leafgrad.exp(raw) if self.positive else raw
+        return leafgrad.exp(raw) if self.positive else raw if self.scale == 1 else raw * self.scale
 
     def current(self) -> Tensor:
         """Its value while residuals are computed; RuntimeError at other times."""
