@@ -22,6 +22,7 @@ from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.values import Path
 
 SIZE = 900  # polynomials, of all fields together
+FEW, LARGE = 225, 0.1  # polynomials at the end of a training, and errors that are told
 POINTS = 2.5  # for each polynomial of a field
 SURE = 0.1  # of the residuals, what polynomials may leave
 SAME = 1.5  # up to this factor half as many give the same error, or there is no estimate where they leave more
@@ -57,6 +58,20 @@ def estimated(trainees: Sequence[Trainee]) -> tuple[dict[str, float], str]:
             return found, "" if left < ROUGH[0] else words
         words += ", and half as many give another error"
     raise Unfit(words)
+
+
+@leafgrad.enable_grad()
+def suspected(trainees: Sequence[Trainee]) -> dict[str, float]:
+    """Errors of fields that the residuals imply though these are small, as near a resonance: large ones alone, by name.
+
+    By few polynomials, which take little time: nothing where they do not explain the residuals.
+    """
+    try:
+        fits = fitted(trainees, FEW, [RATIOS[:1]] * len(trainees))
+    except Unfit:
+        return {}
+    found = errors_of(fits) if max(fit[0] for fit in fits) < SURE else {}
+    return {name: error for name, error in found.items() if error > LARGE}
 
 
 def errors_of(fits: Sequence[Fit]) -> dict[str, float]:

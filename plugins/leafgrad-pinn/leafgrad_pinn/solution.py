@@ -67,6 +67,7 @@ class Run:
         self.deviations: dict[str, float] = details["deviations"]
         self.residuals: dict[str, dict[str, Array]] = details["residuals"]
         self.relative: dict[str, float] = details.get("relative", {})  # which older files do not have
+        self.suspected: dict[str, float] = details.get("suspected", {})
         self.free: str = details.get("free", "")
         self.reasons: list[str] = details["reasons"]
         self.seconds: float = details["seconds"]
@@ -87,6 +88,7 @@ class Run:
         """Which conditions the fields do not satisfy, whatever the loss says, and what they leave open; "" for none."""
         wrong = [f"the residuals of {name} are {share:.0%} of its terms" for name, share in self.relative.items()
                  if not share < UNSOLVED]  # fmt: skip
+        wrong += [f"small residuals stand for an error of {share:.0%} of {n}" for n, share in self.suspected.items()]
         found = [f"not solved: {', '.join(wrong)}"] if wrong else []
         if self.free:
             found.append(f"not determined: {self.free}")
@@ -119,7 +121,18 @@ class Run:
 
     def details(self) -> dict[str, Any]:
         """All but seed and modules, as numbers, strings, lists and dicts."""
-        names = ("errors", "unknowns", "deviations", "residuals", "relative", "free", "reasons", "seconds", "history")
+        names = (
+            "errors",
+            "unknowns",
+            "deviations",
+            "residuals",
+            "relative",
+            "suspected",
+            "free",
+            "reasons",
+            "seconds",
+            "history",
+        )
         made = {"estimated": self._estimated, "rough": self.unestimated} if self._estimated else {}
         return {name: getattr(self, name) for name in names} | made
 
