@@ -21,7 +21,7 @@ from leafgrad_pinn.problem import norm
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.taylor import Unfit
 from leafgrad_pinn.trainee import Trainee
-from leafgrad_pinn.unknowns import Unknown
+from leafgrad_pinn.unknowns import Unknown, moved
 
 FREE = (
     1e-6  # of the terms, what a direction changes residuals by: well-posed problems have 0.03 and more, free ones 1e-7
@@ -157,8 +157,8 @@ def of_unknowns(problem: Linearised) -> Iterator[Named]:
             yield f"{unknown.name}, on which no residual depends", c
     for (i, (a, x)), (j, (b, y)) in combinations(enumerate(unknowns), 2):
         values = float(a.number(x.detach())), float(b.number(y.detach()))
-        for sign, moved in COMBINED.items():
-            pairs = [moved(*values, s) for s in (SMALL, *FAR)]
+        for sign, along in COMBINED.items():
+            pairs = [along(*values, s) for s in (SMALL, *FAR)]
             if any(u.positive and value <= 0 for pair in pairs for u, value in zip((a, b), pair, strict=True)):
                 continue
             steps = [np.zeros(problem.size) for _ in pairs]
@@ -181,7 +181,7 @@ def indifferent(problem: Linearised, steps: Array) -> bool:
         return [numbers(trainee.residuals(index, batch)) for index, batch in enumerate(trainee.batches)]
 
     before = residuals()
-    with problem.system.moved(steps):
+    with moved(list(problem.system.numbers), steps):
         after = residuals()
     return all(norm(there - here) <= FREE + min(norm(here), INDIFFERENT)
                for here, there in zip(before, after, strict=True))  # fmt: skip
@@ -224,6 +224,6 @@ def symmetries(problem: Linearised, points: Array) -> Iterator[tuple[str, Array,
     for coordinate in domain.names:
         slopes = {n: leafgrad.autograd.grad(values[n].sum(), columns[coordinate], retain_graph=True)[0]
                   for n in good if coordinate in problem.fields[n].domain.names}  # fmt: skip
-        moved = {n: problem.fit(n, points, numbers(slope)) for n, slope in slopes.items()}
-        if moved and len(good) == len(parts) and all(misfit < FITS for _, misfit in moved.values()):
-            yield f"all moved along {coordinate}", np.sum([c for c, _ in moved.values()], axis=0), everything
+        slid = {n: problem.fit(n, points, numbers(slope)) for n, slope in slopes.items()}
+        if slid and len(good) == len(parts) and all(misfit < FITS for _, misfit in slid.values()):
+            yield f"all moved along {coordinate}", np.sum([c for c, _ in slid.values()], axis=0), everything

@@ -25,6 +25,7 @@ from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.shapes import Box
 from leafgrad_pinn.taylor import Taylor, Unfit, slopes
 from leafgrad_pinn.trainee import Trainee
+from leafgrad_pinn.unknowns import moved
 from leafgrad_pinn.values import LAP, Path
 from leafgrad_pinn.windows import Continued
 
@@ -180,10 +181,12 @@ class Linearised:
             batch = drawn(condition, self.domain, n if isinstance(condition, Interior) else max(8, n // 4), rng)
             (tensors,), points = on_device([batch], self.trainee.dtype, self.trainee.device), batch["points"]
             here, leaves = self.taylor.expanded(index, tensors)
-            moved = {(name, path): leaf.detach() + leafgrad.tensor(self.basis(name, points, path) @ c, dtype=leaf.dtype,
-                     device=leaf.device) for (name, path), leaf in leaves.items()}  # fmt: skip
-            with self.system.moved(c[self.size - self.numbers :]):
-                there = self.taylor.at(index, tensors, moved)
+            corrected = {}
+            for (name, path), leaf in leaves.items():
+                added = leafgrad.tensor(self.basis(name, points, path) @ c, dtype=leaf.dtype, device=leaf.device)
+                corrected[name, path] = leaf.detach() + added
+            with moved(list(self.system.numbers), c[self.size - self.numbers :]):
+                there = self.taylor.at(index, tensors, corrected)
             pair = [self._beside_before(index, numbers(values), points) for values in (there, here)]
             squares.append((np.square(pair[0]).mean() * there.shape[1], np.square(pair[1]).mean() * there.shape[1]))
         after, before = (math.sqrt(sum(each)) for each in zip(*squares, strict=True))
@@ -195,7 +198,7 @@ class Linearised:
         for each, number in zip(np.eye(self.numbers), self.system.numbers, strict=True):
             step, ends = 1e-5 * max(1.0, abs(float(number.detach()))), []
             for sign in (1, -1):
-                with self.system.moved(sign * step * each):
+                with moved(list(self.system.numbers), sign * step * each):
                     ends.append(numbers(self.trainee.residuals(index, tensors)))
             found.append((ends[0] - ends[1]) / (2 * step))
         return np.stack(found, -1) if found else np.zeros((*self.trainee.residuals(index, tensors).shape, 0))

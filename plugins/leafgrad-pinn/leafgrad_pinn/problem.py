@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -407,20 +407,6 @@ class System(nn.Module):
         fields = plan.values(given or self.fields, points, self.coordinates)
         pairs = {name: ComplexValue(fields[real], fields[imag]) for name, (real, imag) in self.pairs.items()}
         return {**points.columns, **points.inputs(), **fields, **pairs}
-
-    @contextmanager
-    def moved(self, steps: Sequence[float] | Array) -> Iterator[None]:
-        """Within it the parameters of the unknowns are larger by these steps."""
-        kept = [number.detach().clone() for number in self.numbers]
-        try:
-            with leafgrad.no_grad():
-                for number, step in zip(self.numbers, steps, strict=True):
-                    number.add_(float(step))
-            yield
-        finally:
-            with leafgrad.no_grad():
-                for number, value in zip(self.numbers, kept, strict=True):
-                    number.copy_(value)
 
     def solved(self) -> dict[str, float]:
         """The unknowns by name."""

@@ -25,9 +25,10 @@ from leafgrad_pinn.posterior import Posterior
 from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.ranks import Ranks, meet
 from leafgrad_pinn.references import Reference
+from leafgrad_pinn.run import UNSOLVED, Run
 from leafgrad_pinn.scales import apart
 from leafgrad_pinn.seeds import at_once, each
-from leafgrad_pinn.solution import UNSOLVED, Run, Solution
+from leafgrad_pinn.solution import Solution
 from leafgrad_pinn.stages import Stage
 from leafgrad_pinn.training import ENDINGS, INTERRUPTED, Callback, Modules, Training
 from leafgrad_pinn.windows import moments_of

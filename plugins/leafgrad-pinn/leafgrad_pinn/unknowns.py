@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -114,6 +114,21 @@ def bound(unknowns: Sequence[Unknown], raws: Sequence[Tensor]) -> Iterator[None]
     finally:
         for unknown in unknowns:
             unknown.tensor = None
+
+
+@contextmanager
+def moved(raws: Sequence[Tensor], steps: Iterable[float]) -> Iterator[None]:
+    """Within it these parameters of unknowns are larger by steps."""
+    kept = [raw.detach().clone() for raw in raws]
+    try:
+        with leafgrad.no_grad():
+            for raw, step in zip(raws, steps, strict=True):
+                raw.add_(float(step))
+        yield
+    finally:
+        with leafgrad.no_grad():
+            for raw, value in zip(raws, kept, strict=True):
+                raw.copy_(value)
 
 
 class Unknowns(Mapping[str, float]):
