@@ -15,7 +15,7 @@ from leafgrad_pinn.references.reference import Reference
 from leafgrad_pinn.sampling import Array
 
 if TYPE_CHECKING:
-    from leafgrad_pinn.solution import Run
+    from leafgrad_pinn.run import Run
 
 
 class Errors:

@@ -22,9 +22,11 @@ from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.values import Path
 
 SIZE = 900  # polynomials, of all fields together
+FEW, LARGE = 225, 0.1  # polynomials at the end of a training, and errors that are told
 POINTS = 2.5  # for each polynomial of a field
-LEFT = 0.5  # of the residuals, what polynomials may leave unexplained
-ROUGH = 0.9, 1.5  # what they may leave where half as many give the same error, up to this factor
+SURE = 0.1  # of the residuals, what polynomials may leave
+SAME = 1.5  # up to this factor half as many give the same error, or there is no estimate where they leave more
+ROUGH = 0.5, 0.9  # what they leave where an estimate is rough, and where there is none
 ROUNDING = 1e-11  # of the largest column: a smaller one is none
 LOOKS = 2048  # points at which the error is measured
 RATIOS = 1.0, 4.0, 0.25  # of the numbers of polynomials by the first and the second of two coordinates
@@ -45,14 +47,31 @@ def estimated(trainees: Sequence[Trainee]) -> tuple[dict[str, float], str]:
     """
     fits = fitted(trainees, SIZE, [RATIOS] * len(trainees))
     left, found = max(fit[0] for fit in fits), errors_of(fits)
-    if left < LEFT:
+    if not max(found.values()) < 1:  # what is left of so much is no small part of what the solution should be
+        raise Unfit("an error as large as the solution itself")
+    if left < SURE:
         return found, ""
     words = f"residuals of which {SIZE} polynomials explain {max(0.0, 1 - left):.0%}"
-    if left < ROUGH[0]:
+    if left < ROUGH[1]:
         fewer = errors_of(fitted(trainees, SIZE / 2, [[ratio] for _, ratio, *_ in fits]))
-        if all(max(found[name], error) <= ROUGH[1] * min(found[name], error) for name, error in fewer.items()):
-            return found, words
+        if all(max(found[name], error) <= SAME * min(found[name], error) for name, error in fewer.items()):
+            return found, "" if left < ROUGH[0] else words
+        words += ", and half as many give another error"
     raise Unfit(words)
+
+
+@leafgrad.enable_grad()
+def suspected(trainees: Sequence[Trainee]) -> dict[str, float]:
+    """Errors of fields that the residuals imply though these are small, as near a resonance: large ones alone, by name.
+
+    By few polynomials, which take little time: nothing where they do not explain the residuals.
+    """
+    try:
+        fits = fitted(trainees, FEW, [RATIOS[:1]] * len(trainees))
+    except Unfit:
+        return {}
+    found = errors_of(fits) if max(fit[0] for fit in fits) < SURE else {}
+    return {name: error for name, error in found.items() if error > LARGE}
 
 
 def errors_of(fits: Sequence[Fit]) -> dict[str, float]:
@@ -102,8 +121,7 @@ def fit(trainee: Trainee, size: float, ratio: float, before: Before | None) -> F
     scale = np.sqrt(np.square(a).sum(0))
     scale[scale <= ROUNDING * float(np.max(scale))] = 1
     c = -linalg.lstsq(a / scale, r, cond=ROUNDING, lapack_driver="gelsy", check_finite=False)[0] / scale
-    a, r = problem.everything(max(64, count // 2), np.random.default_rng(1))
-    return float(np.linalg.norm(a @ c + r)) / max(float(np.linalg.norm(r)), 1e-300), ratio, problem, c
+    return problem.left(c, max(64, count // 2), np.random.default_rng(1)), ratio, problem, c
 
 
 def ways(trainee: Trainee, ratios: Sequence[float]) -> Sequence[float]:

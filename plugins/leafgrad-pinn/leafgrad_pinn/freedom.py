@@ -7,7 +7,7 @@ are symmetries, such as u times a factor, as far as the residuals that are left 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import combinations
 
 import numpy as np
@@ -21,7 +21,7 @@ from leafgrad_pinn.problem import norm
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.taylor import Unfit
 from leafgrad_pinn.trainee import Trainee
-from leafgrad_pinn.unknowns import Unknown
+from leafgrad_pinn.unknowns import Unknown, moved
 
 FREE = (
     1e-6  # of the terms, what a direction changes residuals by: well-posed problems have 0.03 and more, free ones 1e-7
@@ -151,21 +151,21 @@ def of_unknowns(problem: Linearised) -> Iterator[Named]:
     first, system = problem.size - problem.numbers, problem.system
     unknowns = list(zip(system.unknowns, system.numbers, strict=True))
     for k, (unknown, number) in enumerate(unknowns):
-        if all(indifferent(problem, {k: float(number.detach()) + s * scale_of(unknown, number)}) for s in FAR):
-            c = np.zeros(problem.size)
-            c[first + k] = 1
+        c = np.zeros(problem.size)
+        c[first + k] = scale_of(unknown, number)
+        if all(indifferent(problem, s * c[first:]) for s in FAR):
             yield f"{unknown.name}, on which no residual depends", c
     for (i, (a, x)), (j, (b, y)) in combinations(enumerate(unknowns), 2):
         values = float(a.number(x.detach())), float(b.number(y.detach()))
-        for sign, moved in COMBINED.items():
-            pairs = [moved(*values, s) for s in (0, SMALL, *FAR)]
+        for sign, along in COMBINED.items():
+            pairs = [along(*values, s) for s in (SMALL, *FAR)]
             if any(u.positive and value <= 0 for pair in pairs for u, value in zip((a, b), pair, strict=True)):
                 continue
-            here, near, *far = (np.array([a.raw_of(p), b.raw_of(q)]) for p, q in pairs)
-            if all(indifferent(problem, dict(zip((i, j), raw.tolist(), strict=True))) for raw in far):
-                c = np.zeros(problem.size)
-                c[[first + i, first + j]] = (near - here) / SMALL
-                yield f"{a.name} and {b.name}, of which {a.name} {sign} {b.name} alone is determined", c
+            steps = [np.zeros(problem.size) for _ in pairs]
+            for c, (p, q) in zip(steps, pairs, strict=True):
+                c[[first + i, first + j]] = a.raw_of(p) - a.raw_of(values[0]), b.raw_of(q) - b.raw_of(values[1])
+            if all(indifferent(problem, c[first:]) for c in steps[1:]):
+                yield f"{a.name} and {b.name}, of which {a.name} {sign} {b.name} alone is determined", steps[0]
 
 
 def scale_of(unknown: Unknown, number: Tensor) -> float:
@@ -173,18 +173,18 @@ def scale_of(unknown: Unknown, number: Tensor) -> float:
     return 1.0 if unknown.positive else max(abs(float(number.detach())), abs(unknown.raw)) or 1.0
 
 
-def indifferent(problem: Linearised, moved: Mapping[int, float]) -> bool:
-    """Whether residuals are as they were, up to what they are, with other unknowns, by their numbers."""
-    trainee, kept = problem.trainee, {k: problem.system.numbers[k].detach().clone() for k in moved}
+def indifferent(problem: Linearised, steps: Array) -> bool:
+    """Whether residuals are as they were, up to what they are, with the unknowns moved."""
+    trainee = problem.trainee
 
-    def of(values: Mapping[int, float | Tensor]) -> list[Array]:
-        with leafgrad.no_grad():
-            for k, value in values.items():
-                problem.system.numbers[k].copy_(leafgrad.zeros_like(kept[k]) + value)
+    def residuals() -> list[Array]:
         return [numbers(trainee.residuals(index, batch)) for index, batch in enumerate(trainee.batches)]
 
-    pairs = zip(of(moved), of(kept), strict=True)
-    return all(norm(there - here) <= FREE + min(norm(here), INDIFFERENT) for there, here in pairs)
+    before = residuals()
+    with moved(list(problem.system.numbers), steps):
+        after = residuals()
+    return all(norm(there - here) <= FREE + min(norm(here), INDIFFERENT)
+               for here, there in zip(before, after, strict=True))  # fmt: skip
 
 
 def symmetries(problem: Linearised, points: Array) -> Iterator[tuple[str, Array, float]]:
@@ -213,7 +213,7 @@ def symmetries(problem: Linearised, points: Array) -> Iterator[tuple[str, Array,
         for k, (unknown, number) in enumerate(zip(problem.system.unknowns, problem.system.numbers, strict=True)):
             for sign, word in ((-1, "*"), (1, "/")):
                 both = c.copy()
-                both[problem.size - problem.numbers + k] = sign * (1 if unknown.positive else float(number))
+                both[problem.size - problem.numbers + k] = sign * (1 if unknown.positive else float(number.detach()))
                 alone = f"{name} {word} {unknown.name}"
                 yield f"{name} and {unknown.name}, of which {alone} alone is determined", both, norms[name]
     for name, (real, imag) in problem.system.pairs.items():
@@ -224,6 +224,6 @@ def symmetries(problem: Linearised, points: Array) -> Iterator[tuple[str, Array,
     for coordinate in domain.names:
         slopes = {n: leafgrad.autograd.grad(values[n].sum(), columns[coordinate], retain_graph=True)[0]
                   for n in good if coordinate in problem.fields[n].domain.names}  # fmt: skip
-        moved = {n: problem.fit(n, points, numbers(slope)) for n, slope in slopes.items()}
-        if moved and len(good) == len(parts) and all(misfit < FITS for _, misfit in moved.values()):
-            yield f"all moved along {coordinate}", np.sum([c for c, _ in moved.values()], axis=0), everything
+        slid = {n: problem.fit(n, points, numbers(slope)) for n, slope in slopes.items()}
+        if slid and len(good) == len(parts) and all(misfit < FITS for _, misfit in slid.values()):
+            yield f"all moved along {coordinate}", np.sum([c for c, _ in slid.values()], axis=0), everything

@@ -8,6 +8,7 @@ harmonics. It serves to say what the conditions leave open, and how large the er
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -24,6 +25,7 @@ from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.shapes import Box
 from leafgrad_pinn.taylor import Taylor, Unfit, slopes
 from leafgrad_pinn.trainee import Trainee
+from leafgrad_pinn.unknowns import moved
 from leafgrad_pinn.values import LAP, Path
 from leafgrad_pinn.windows import Continued
 
@@ -161,24 +163,43 @@ class Linearised:
                     matrix += weight[:, None] * self.basis(field, points, path)
             matrix[:, self.size - self.numbers :] = by_numbers[:, k]
             rows.append(matrix)
-        r = numbers(residuals)
+        return np.concatenate(rows), self._beside_before(index, numbers(residuals), points)
+
+    def _beside_before(self, index: int, r: Array, points: Array) -> Array:
+        """Residuals (n, k) of a condition as a vector: it may be given values that have errors, too."""
         condition = self.trainee.problem.conditions[index]
-        if isinstance(condition, Continued) and self.before is not None:  # it is given values that have errors, too
+        if isinstance(condition, Continued) and self.before is not None:
             for k, (name, path) in enumerate(condition.handed):
                 r[:, k] -= numbers(getattr(self.system, f"share{index}"))[k] * self.before(name, points, path)
-        return np.concatenate(rows), r.T.reshape(-1)
+        return r.T.reshape(-1)
+
+    def left(self, c: Array, n: int, rng: np.random.Generator) -> float:
+        """What is left of the residuals of the problem itself, linear or not, at about n new points when c is added."""
+        a, r = self.exact(max(8, n // 4), rng)
+        squares = [(np.square(a @ c + r).sum(), np.square(r).sum())]
+        for index, condition in enumerate(self.trainee.problem.conditions):
+            batch = drawn(condition, self.domain, n if isinstance(condition, Interior) else max(8, n // 4), rng)
+            (tensors,), points = on_device([batch], self.trainee.dtype, self.trainee.device), batch["points"]
+            here, leaves = self.taylor.expanded(index, tensors)
+            corrected = {}
+            for (name, path), leaf in leaves.items():
+                added = leafgrad.tensor(self.basis(name, points, path) @ c, dtype=leaf.dtype, device=leaf.device)
+                corrected[name, path] = leaf.detach() + added
+            with moved(list(self.system.numbers), c[self.size - self.numbers :]):
+                there = self.taylor.at(index, tensors, corrected)
+            pair = [self._beside_before(index, numbers(values), points) for values in (there, here)]
+            squares.append((np.square(pair[0]).mean() * there.shape[1], np.square(pair[1]).mean() * there.shape[1]))
+        after, before = (math.sqrt(sum(each)) for each in zip(*squares, strict=True))
+        return after / max(before, 1e-300)
 
     def _by_numbers(self, index: int, tensors: Tensors) -> Array:
         """The residuals' derivatives by the unknowns (n, k, unknowns), by differences."""
         found = []
-        for number in self.system.numbers:
-            here = number.detach().clone()
-            step = 1e-5 * max(1.0, abs(float(here)))
-            ends = []
-            for place in (here + step, here - step, here):
-                with leafgrad.no_grad():
-                    number.copy_(place)
-                ends.append(numbers(self.trainee.residuals(index, tensors)))
+        for each, number in zip(np.eye(self.numbers), self.system.numbers, strict=True):
+            step, ends = 1e-5 * max(1.0, abs(float(number.detach()))), []
+            for sign in (1, -1):
+                with moved(list(self.system.numbers), sign * step * each):
+                    ends.append(numbers(self.trainee.residuals(index, tensors)))
             found.append((ends[0] - ends[1]) / (2 * step))
         return np.stack(found, -1) if found else np.zeros((*self.trainee.residuals(index, tensors).shape, 0))
 

@@ -24,7 +24,7 @@ from leafgrad_pinn.solution import Solution
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from leafgrad_pinn.solution import Run
+    from leafgrad_pinn.run import Run
 
 POINTS, COARSE = 201, 121  # along each coordinate of two, and of three
 SMALLEST = 1e-16  # of errors and residuals on logarithmic scales

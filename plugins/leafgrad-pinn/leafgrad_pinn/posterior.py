@@ -90,7 +90,7 @@ class Posterior:
                 found[unknown.name] = math.nan
                 continue
             raw = float(np.linalg.norm(self.root[place]) / self.size[place]) if self.size[place] > 0 else math.inf
-            found[unknown.name] = raw * abs(self.system.solved()[unknown.name]) if unknown.positive else raw
+            found[unknown.name] = raw * (abs(self.system.solved()[unknown.name]) if unknown.positive else unknown.scale)
         return found
 
     def fields(self, rows: Array) -> dict[str, Array]:

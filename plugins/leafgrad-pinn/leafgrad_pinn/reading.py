@@ -88,11 +88,12 @@ DETAILS = schema.record(
     {
         "errors": schema.mapping(schema.record({"l2": schema.number, "max": schema.number})),
         "unknowns": NUMBERS, "deviations": NUMBERS, "relative": NUMBERS, "estimated": NUMBERS,
+        "suspected": NUMBERS,
         "residuals": schema.mapping(schema.record({"points": schema.array(2), "sizes": schema.array(1)})),
         "reasons": schema.items(schema.text), "free": schema.text, "rough": schema.text, "seconds": schema.number,
         "history": schema.items(schema.mapping(NOTED, stage=schema.text, step=schema.number, loss=schema.number)),
     },
-    optional=("relative", "estimated", "rough", "free"),
+    optional=("relative", "estimated", "rough", "suspected", "free"),
 )  # fmt: skip
 REFERENCE = schema.record(
     {

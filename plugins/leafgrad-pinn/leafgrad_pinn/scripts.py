@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from leafgrad_pinn.solution import Run, Solution
+    from leafgrad_pinn.run import Run
+    from leafgrad_pinn.solution import Solution
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,16 @@ from leafgrad_pinn.determinacy import homogeneous, undetermined
 from leafgrad_pinn.diagnosis import relative, residuals
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.errors import check_reference, score
+from leafgrad_pinn.estimate import suspected
 from leafgrad_pinn.freedom import directions
 from leafgrad_pinn.posterior import Posterior
 from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.ranks import Ranks, meet
 from leafgrad_pinn.references import Reference
+from leafgrad_pinn.run import UNSOLVED, Run
 from leafgrad_pinn.scales import apart
 from leafgrad_pinn.seeds import at_once, each
-from leafgrad_pinn.solution import Run, Solution
+from leafgrad_pinn.solution import Solution
 from leafgrad_pinn.stages import Stage
 from leafgrad_pinn.training import ENDINGS, INTERRUPTED, Callback, Modules, Training
 from leafgrad_pinn.windows import moments_of
@@ -192,13 +194,16 @@ def doubts(runs: Sequence[Run]) -> list[str]:
 
 def details_of(training: Training, problem: Problem, reference: Reference | None) -> dict[str, Any]:
     """What a run keeps of a training beside its networks."""
+    shares, free = relative(training.trainees), directions(training.trainee)
+    solved = not free and all(share < UNSOLVED for share in shares.values())
     return {
         "errors": score(training.modules, problem.domain, reference),
         "unknowns": training.trainee.system.solved(),
         "deviations": Posterior(training.trainee).unknowns() if problem.unknowns else {},
-        "free": directions(training.trainee),
+        "free": free,
         "residuals": residuals(training.trainees),
-        "relative": relative(training.trainees),
+        "relative": shares,
+        "suspected": suspected(training.trainees) if solved else {},
         "reasons": training.reasons,
         "seconds": training.seconds,
         "history": training.rows,

@@ -57,15 +57,20 @@ class Taylor:
         """
         if {"nodes", "opposite"} & set(tensors):
             raise Unfit(f"{self.trainee.problem.names[index]}, which depends on fields at other points, too")
-        known, reverse_passes = self.trainee.residuals(index, tensors), cheapest((), self.domain.space)
+        known = self.trainee.residuals(index, tensors)
         while True:
             leaves = self._leaves(index, tensors, self.orders[index])
-            residuals, _ = self.system.residuals(index, tensors, partial(self._near, leaves), reverse_passes)
+            residuals = self.at(index, tensors, leaves)
             if float((residuals - known).detach().abs().max()) <= SAME * (1 + float(known.abs().max())):
                 return residuals, leaves
             if self.orders[index] == HIGHEST:
                 raise Unfit(f"{self.trainee.problem.names[index]}, which depends on more than fields at a point")
             self.orders[index] += 1
+
+    def at(self, index: int, tensors: Tensors, leaves: Leaves) -> Tensor:
+        """A condition's residuals (n, k), of fields of these derivatives."""
+        near, reverse_passes = partial(self._near, leaves), cheapest((), self.domain.space)
+        return self.system.residuals(index, tensors, near, reverse_passes)[0]
 
     def base(self, name: str, path: Path) -> Request:
         """A field that has a network, and a path, for one that may be its derivative."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,7 +21,8 @@ class Unknown:
 
     Args:
         name: how results call it.
-        value: where it starts.
+        value: where it starts; what is trained is its ratio to this, so that it may have any units. From 0 it starts as
+            a number about 1.
         positive: it stays positive: its logarithm is what is trained.
     """
 
@@ -32,17 +33,18 @@ class Unknown:
                 f"Unknown {name!r}: value: expected a {'positive' if positive else 'finite'} number, got {value}"
             )
         self.name, self.value, self.positive = name, float(value), positive
+        self.scale = 1.0 if positive else abs(float(value)) or 1.0
         self.raw = self.raw_of(value)
         self.tensor: Tensor | None = None  # while residuals are computed
         self.used = False  # whether an equation asked for it
 
     def raw_of(self, value: float) -> float:
         """The parameter that is trained, of a value."""
-        return math.log(value) if self.positive else float(value)
+        return math.log(value) if self.positive else float(value) / self.scale
 
     def number(self, raw: Tensor) -> Tensor:
         """Its value, of the parameter that is trained."""
-        return leafgrad.exp(raw) if self.positive else raw
+        return leafgrad.exp(raw) if self.positive else raw if self.scale == 1 else raw * self.scale
 
     def current(self) -> Tensor:
         """Its value while residuals are computed; RuntimeError at other times."""
@@ -112,6 +114,21 @@ def bound(unknowns: Sequence[Unknown], raws: Sequence[Tensor]) -> Iterator[None]
     finally:
         for unknown in unknowns:
             unknown.tensor = None
+
+
+@contextmanager
+def moved(raws: Sequence[Tensor], steps: Iterable[float]) -> Iterator[None]:
+    """Within it these parameters of unknowns are larger by steps."""
+    kept = [raw.detach().clone() for raw in raws]
+    try:
+        with leafgrad.no_grad():
+            for raw, step in zip(raws, steps, strict=True):
+                raw.add_(float(step))
+        yield
+    finally:
+        with leafgrad.no_grad():
+            for raw, value in zip(raws, kept, strict=True):
+                raw.copy_(value)
 
 
 class Unknowns(Mapping[str, float]):

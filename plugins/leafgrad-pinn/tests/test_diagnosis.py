@@ -116,3 +116,24 @@ def test_an_interrupt_without_a_folder_gives_the_solution_so_far(seeds, capsys):
         assert "interrupted after" in run.reasons[0]
     assert float(sol(0.5)) == float(sol(0.5))
     assert "interrupted after" in capsys.readouterr().err
+
+
+def test_small_residuals_near_a_resonance_are_no_solution(tmp_path):
+    """u'' + 40 u = f: 40 is 1 % from (2 pi)^2, and a residual of 3 % an error of 67 %."""
+    u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.Own(lambda inputs, outputs: Wave()), scale=1)
+    wave = pinn.Interior(lambda u, x: u.xx + 40 * u - (40 - 4 * math.pi**2) * 3 * lg.sin(2 * math.pi * x), n=50)
+    sol = pinn.Problem(u, [wave, pinn.Dirichlet(0, n=2)]).solve(pinn.Adam(1, lr=1e-12), out=tmp_path)
+    assert sol.run.suspected["u"] == pytest.approx(2 / 3, rel=1e-3)
+    assert sol.run.relative["interior"] < 0.05
+    assert "not solved: small residuals stand for an error of 67% of u" in sol.run.doubts
+    again = pinn.Solution.load(tmp_path / "solution.safetensors", own=lambda inputs, outputs: Wave())
+    assert again.run.doubts == sol.run.doubts
+
+
+class Wave(lg.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.height = lg.nn.Parameter(lg.tensor([1.0]))
+
+    def forward(self, z):
+        return self.height * lg.sin(math.pi * (z + 1))

@@ -15,7 +15,8 @@ import leafgrad_pinn as pinn
 from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.reading import read
 from leafgrad_pinn.references import Reference
-from leafgrad_pinn.solution import Run, Solution
+from leafgrad_pinn.run import Run
+from leafgrad_pinn.solution import Solution
 from leafgrad_pinn.windows import module_of
 
 TIME = pinn.Time("t", 0.0, 2.0)

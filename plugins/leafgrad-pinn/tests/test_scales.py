@@ -203,3 +203,14 @@ def test_a_wave_equation_is_sized_although_plane_waves_satisfy_it(factor):
         sizes.append(pinn.Problem(u, [wave, start, pinn.Dirichlet(0, n=8)]).sizes[0][0] / size)
     assert sizes[1] == pytest.approx(sizes[0], rel=1e-6)
     assert sizes[0] > 0.1
+
+
+@pytest.mark.parametrize("length", [1, 1e6, 1e-6])
+def test_unknowns_in_any_units(length):
+    """u'' + k u = 0, k = 4 / L^2, from values of u = cos(2 x / L)."""
+    x, k = np.linspace(0, length, 20), pinn.Unknown("k", 3 / length**2)
+    u = pinn.Field("u", pinn.Interval("x", 0, length), pinn.MLP(8, 1))
+    conditions = [pinn.Interior(lambda u: u.xx + k * u, n=30), pinn.Data({"x": x}, {"u": np.cos(2 * x / length)})]
+    sol = pinn.Problem(u, conditions, k).solve(pinn.LevenbergMarquardt(25))
+    assert sol.unknowns["k"] * length**2 == pytest.approx(4, rel=1e-3)
+    assert sol.unknowns.deviations["k"] * length**2 < 1e-2

@@ -1,0 +1,120 @@
+"""The result of one seed, and what it says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from leafgrad.forks import cached_property
+from leafgrad_pinn.estimate import estimated
+from leafgrad_pinn.families import Given
+from leafgrad_pinn.field import Surrogate
+from leafgrad_pinn.posterior import Posterior
+from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.taylor import Unfit
+from leafgrad_pinn.trainee import Trainee
+from leafgrad_pinn.windows import Piecewise
+
+UNSOLVED = 0.1  # of its terms: what a condition's residuals have to be below
+KEPT = (
+    "errors",
+    "unknowns",
+    "deviations",
+    "residuals",
+    "relative",
+    "suspected",
+    "free",
+    "reasons",
+    "seconds",
+    "history",
+)
+
+
+class Run:
+    """The result of one seed.
+
+    Attributes:
+        seed: of weights and points.
+        modules: one for each group of fields on one network.
+        errors: for each field ``{"l2": relative L2 error, "max": largest error}``; empty without a reference.
+        unknowns, deviations: the numbers that were solved for, and their standard deviations from J^T J.
+        residuals: for each condition ``points`` (m, d), and ``sizes`` (m,) of its residual there.
+        relative: for each condition the norm of its residuals over that of its terms.
+        suspected: errors of fields that small residuals stand for, if these are large.
+        free: what may be added to the fields without a change of any residual, by the rank of the linearised problem.
+        reasons: why each stage stopped.
+        seconds: of training.
+        history: a dict for each noted step.
+        trainees: what was trained, by windows; none of a file's.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        modules: Sequence[Surrogate | Piecewise | Given],
+        details: Mapping[str, Any],
+        trainees: Sequence[Trainee] = (),
+    ) -> None:
+        self.seed, self.modules, self.trainees = seed, list(modules), list(trainees)
+        self.errors: dict[str, dict[str, float]] = details["errors"]
+        self.unknowns: dict[str, float] = details["unknowns"]
+        self.deviations: dict[str, float] = details["deviations"]
+        self.residuals: dict[str, dict[str, Array]] = details["residuals"]
+        self.relative: dict[str, float] = details.get("relative", {})  # which older files do not have
+        self.suspected: dict[str, float] = details.get("suspected", {})
+        self.free: str = details.get("free", "")
+        self.reasons: list[str] = details["reasons"]
+        self.seconds: float = details["seconds"]
+        self.history: list[dict[str, Any]] = details["history"]
+        self._estimated: dict[str, float] = details.get("estimated", {})
+        self._asked = False  # whether an estimate was tried
+        self.unestimated = (
+            details.get("rough", "") if self._estimated else "it was not made before the solution was saved"
+        )
+
+    @property
+    def loss(self) -> float:
+        """The last one; of several windows of time the sum of theirs."""
+        return sum({row.get("window"): row["loss"] for row in self.history}.values()) if self.history else float("inf")
+
+    @property
+    def doubts(self) -> str:
+        """Which conditions the fields do not satisfy, whatever the loss says, and what they leave open; "" for none."""
+        wrong = [f"the residuals of {name} are {share:.0%} of its terms" for name, share in self.relative.items()
+                 if not share < UNSOLVED]  # fmt: skip
+        wrong += [f"small residuals stand for an error of {share:.0%} of {n}" for n, share in self.suspected.items()]
+        found = [f"not solved: {', '.join(wrong)}"] if wrong else []
+        if self.free:
+            found.append(f"not determined: {self.free}")
+        return "; ".join(found)
+
+    @property
+    def estimated(self) -> dict[str, float]:
+        """The relative L2 error of each field, without a reference; {} for none.
+
+        ``unestimated`` says why there is none, or, of a rough one, what is not explained. It is made when it is first
+        asked for, in some seconds; see `leafgrad_pinn.estimate`.
+        """
+        if not self._asked and not self._estimated and self.trainees:
+            try:
+                if self.free:
+                    raise Unfit(self.free)
+                self._estimated, self.unestimated = estimated(self.trainees)
+            except Unfit as error:
+                self.unestimated = str(error)
+            self._asked = True
+        return self._estimated
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """How well the conditions determine the fields; ValueError for a run of a file, or in windows of time."""
+        if len(self.trainees) != 1:
+            got = "windows of time" if self.trainees else "one that was loaded"
+            raise ValueError(f"deviation: expected a solution as it was solved, in one window of time, got {got}")
+        return Posterior(self.trainees[0])
+
+    def details(self) -> dict[str, Any]:
+        """All but seed and modules, as numbers, strings, lists and dicts."""
+        found = {**vars(self), "estimated": self._estimated, "rough": self.unestimated}
+        made = {"estimated", "rough"} if self._estimated else set()
+        return {name: found[name] for name in [*KEPT, *sorted(made)]}
