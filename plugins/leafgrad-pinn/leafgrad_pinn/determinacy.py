@@ -87,7 +87,7 @@ def homogeneous(problem: Problem) -> str:
         surrogate.net = Probe(surrogate.bounds, len(surrogate.ansatz))
         surrogate.net.factors[:] = 0
     left = residuals(system, batches)
-    fields = [field for batch in batches for field in system.fields(system.points(batch["points"]).columns).values()]
+    fields = [field for batch in batches for field in system.fields(system.points(batch).columns).values()]
     if any(norm(values) > UNSEEN for values in [*left, *[field.detach().numpy() for field in fields]]):
         return ""
     names = ", ".join(problem.pairs or system.coordinates)

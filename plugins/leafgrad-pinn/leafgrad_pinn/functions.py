@@ -185,6 +185,10 @@ class InputFunction:
                 raise ValueError(f"{self.name}: expected the same values at both ends of {name}, got {gap:.2g} between")
         return rows.reshape(-1, self.size)
 
+    def row(self, rows: Array, index: int) -> Array:
+        """One function of several by their values at the sensors, (n, m): (m,) or (mx, my)"""
+        return np.asarray(rows[index].reshape(self.shape))
+
     def at(self, rows: Tensor, columns: Mapping[str, Tensor]) -> Tensor:
         """Values of functions, given by rows at the sensors (k, m), at points (n,) by coordinate: (n,)
 
