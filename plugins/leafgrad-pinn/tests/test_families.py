@@ -286,6 +286,9 @@ def test_what_is_wrong_with_sensors_is_said():
         ValueError, match="f: x: expected sensors from 0 to 1, as the domain has it, got ones from 0 to 2"
     ):
         LINE * pinn.Sampled("f", {"x": 2 * x}, np.ones((2, 9)))
+    with pytest.raises(ValueError, match=r"f: expected x from 0 to 1, got 0 to 1\.5"):
+        F.function(np.ones(33))(np.array([0, 1.5]))
+    assert np.allclose(pinn.Sampled("f", {"x": x}, np.ones((9, 9))).draw(2, np.random.default_rng(0)), 1)
     ring = pinn.Interval("x", 0, 1, periodic=True) * pinn.InputFunction("f", {"x": x})
     with pytest.raises(ValueError, match="f: expected the same values at both ends of x"):
         ring.functions[0].values(x)
