@@ -19,7 +19,7 @@ from scipy.sparse.linalg import spsolve
 
 import leafgrad_pinn as pinn
 
-TARGETS = {"full": 6e-2, "quick": 2e-1}
+TARGETS = {"full": 4e-2, "quick": 2e-1}
 
 
 def finite_volumes(x, y, a, steps):

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 import leafgrad
 from leafgrad import Tensor, nn
 from leafgrad_pinn.domains import Domain
@@ -39,6 +41,11 @@ def one_of(groups: Sequence[Sequence[Field]]) -> list[list[Field]]:
         if isinstance(field, Derivative):
             field.of = copies[field.of.name]
     return [[copies[field.name] for field in group] for group in groups]
+
+
+def means_of(domain: Domain) -> dict[str, Array]:
+    """A constant for each input function, which is their mean."""
+    return {function.name: np.full(function.shape, function.mean) for function in domain.functions}
 
 
 def rows_of(domain: Domain, given: Mapping[str, Any]) -> dict[str, Array]:

@@ -89,15 +89,15 @@ class InputFunction:
         self.components = None
         if self.size <= min(LARGEST, len(draws)):
             _, sizes, directions = np.linalg.svd((draws - self.mean) / math.sqrt(len(draws)), full_matrices=False)
-            kept = sizes > LEAST * sizes[0]
-            self.components = (directions[kept] / np.sqrt(sizes[kept] * sizes[0])[:, None]).T
+            if (kept := sizes > LEAST * sizes[0]).any():
+                self.components = (directions[kept] / np.sqrt(sizes[kept] * sizes[0])[:, None]).T
 
     def unlike(self, row: Array) -> str:
         """In what a function, (1, m), differs from all that are drawn, in words; "" if it does not."""
         if self.components is None:
             gap = float(np.abs(row - self.mean).max()) / self.std
             return f"it is {gap:.0f} standard deviations from their mean" if gap > FAR else ""
-        sizes = 1 / np.square(self.components).sum(0)  # sizes[0] * deviations
+        sizes = 1 / np.square(self.components).sum(0)  # products with the first of their deviations
         sizes /= math.sqrt(sizes[0])
         large, away = sizes > LEFT * sizes[0], (row - self.mean)[0]
         found = away @ (self.components * np.sqrt(sizes * sizes[0]))[:, large]
@@ -185,6 +185,10 @@ class InputFunction:
                 raise ValueError(f"{self.name}: expected the same values at both ends of {name}, got {gap:.2g} between")
         return rows.reshape(-1, self.size)
 
+    def row(self, rows: Array, index: int) -> Array:
+        """One function of several by their values at the sensors, (n, m): (m,) or (mx, my)"""
+        return np.asarray(rows[index].reshape(self.shape))
+
     def at(self, rows: Tensor, columns: Mapping[str, Tensor]) -> Tensor:
         """Values of functions, given by rows at the sensors (k, m), at points (n,) by coordinate: (n,)
 
@@ -217,10 +221,19 @@ class InputFunction:
         return found
 
     def function(self, row: Array) -> Callable[..., Array]:
-        """The function that has these values at the sensors, (m,), of NumPy arrays, which broadcast."""
+        """The function that has these values at the sensors, (m,), of NumPy arrays, which broadcast.
+
+        ValueError beyond the ends of coordinates that are not periodic.
+        """
 
         def call(*columns: Array) -> Array:
             arrays = np.broadcast_arrays(*[np.asarray(column, dtype=np.float64) for column in columns])
+            for (name, axis), a in zip(self.axes.items(), arrays, strict=True):
+                slack = EQUAL * (axis[1] - axis[0])
+                if name not in self.periodic and not ((a >= axis[0] - slack) & (a <= axis[-1] + slack)).all():
+                    raise ValueError(
+                        f"{self.name}: expected {name} from {axis[0]:g} to {axis[-1]:g}, got {a.min():g} to {a.max():g}"
+                    )
             flat = {name: leafgrad.tensor(a.reshape(-1)) for name, a in zip(self.axes, arrays, strict=True)}
             found: Array = self.at(leafgrad.tensor(row.reshape(1, -1)), flat).numpy()
             return found.reshape(arrays[0].shape)

@@ -17,7 +17,7 @@ from leafgrad_pinn.callables import Function
 from leafgrad_pinn.codec import encode
 from leafgrad_pinn.domains import Domain, widest
 from leafgrad_pinn.errors import Errors, score
-from leafgrad_pinn.families import Given, one_of, rows_of
+from leafgrad_pinn.families import Given, means_of, one_of, rows_of
 from leafgrad_pinn.field import Field
 from leafgrad_pinn.functions import InputFunction
 from leafgrad_pinn.grids import dataset, paraview, write
@@ -80,11 +80,10 @@ class Solution:
         return chosen
 
     def unseen(self, index: int = 0) -> Solution:
-        """That of one problem of a family, of those that its reference has; ValueError if there is none."""
+        """That of one problem of a family that its reference has; ValueError if there is none."""
         if self.reference is None or not self.reference.functions:
             raise ValueError("unseen: expected a family that was solved with reference=references.family(...)")
-        known = {f.name: self.reference.functions[f.name][index].reshape(f.shape) for f in self.domain.functions}
-        chosen = self.given(**known)
+        chosen = self.given(**{f.name: f.row(self.reference.functions[f.name], index) for f in self.domain.functions})
         chosen.reference = self.reference.one(index)
         for run in chosen.runs:
             run.errors = score(run.modules, chosen.domain, chosen.reference)
@@ -119,7 +118,6 @@ class Solution:
         if self.domain.functions and (given := {f.name for f in self.domain.functions} & set(named)):
             chosen = self.given(**{name: named.pop(name) for name in given})
             return chosen(*points, **named) if points or named else chosen
-        check_one("Solution", self.domain)
         ranges = {p.name: p for p in self.domain.parameters}
         if named and not points and set(named) <= set(ranges) and set(named) != set(self.domain.names):
             for name, value in named.items():
@@ -131,6 +129,7 @@ class Solution:
 
     def columns(self, what: str, points: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Array]:
         """An array for each coordinate, of one shape; TypeError unless each is given once."""
+        check_one(what, self.domain)
         names = self.domain.names
         given = dict(zip([name for name in names if name not in named], points, strict=False)) | dict(named)
         if len(points) > len(names) or set(given) != set(names) or len(points) + len(named) != len(names):
@@ -350,11 +349,9 @@ class Solution:
             groups, runs, reference, pairs, moments = read(saved, os.path.getsize(path), device, functions)
             with schema.making("groups"):
                 solution = Solution(groups, [Run(*run) for run in runs], reference, pairs, moments)
-                points = solution.domain.interior(2, "uniform", np.random.default_rng(0))
-                means = {f.name: np.full(f.shape, f.mean) for f in solution.domain.functions}
-                tried = solution.given(**means) if means else solution
+                tried = solution.given(**means_of(solution.domain)) if solution.domain.functions else solution
                 for run in tried.runs:
-                    evaluate(run.modules, tried.domain, list(points.T))
+                    evaluate(run.modules, tried.domain, list(tried.domain.bounds.mean(1, keepdims=True)), check=False)
             return solution
         except (schema.Misfit, RecursionError) as error:
             raise ValueError(f"load: {path}: {error}") from error

@@ -140,7 +140,7 @@ def test_a_script_that_fails_does_not_stand_in_the_way(folder, tmp_path, capsys)
 def test_the_hook_names_the_command():
     (command,) = leafgrad_pinn.leafgrad_cli()
     assert command.name == "pinn"
-    assert plugins.resolve(command.target) is main
+    assert plugins.resolve(command.target) is import_module("leafgrad_pinn.cli").main
 
 
 def test_loading_the_plugin_leaves_the_package_for_later():

@@ -270,6 +270,30 @@ def test_an_fno_on_a_ring_has_one_value_at_both_ends():
     assert one(0.0) == one(1.0)
 
 
+def test_what_is_wrong_with_sensors_is_said():
+    x = np.linspace(0, 1, 9)
+    for words, wrong in {
+        "equally spaced": {"axes": {"x": x**2}},
+        "at least 6 places": {"axes": {"x": x[:5]}},
+        "std: expected a positive number": {"axes": {"x": x}, "std": 0.0},
+        r"components: expected shape \(9, r\)": {"axes": {"x": x}, "components": np.ones((3, 2))},
+        "components: expected finite numbers": {"axes": {"x": x}, "components": np.zeros((9, 2))},
+        "expected a name": {"axes": {"x": x}, "name": "a b"},
+    }.items():
+        with pytest.raises(ValueError, match=words):
+            pinn.InputFunction(**{"name": "f", **wrong})
+    with pytest.raises(
+        ValueError, match="f: x: expected sensors from 0 to 1, as the domain has it, got ones from 0 to 2"
+    ):
+        LINE * pinn.Sampled("f", {"x": 2 * x}, np.ones((2, 9)))
+    with pytest.raises(ValueError, match=r"f: expected x from 0 to 1, got 0 to 1\.5"):
+        F.function(np.ones(33))(np.array([0, 1.5]))
+    assert np.allclose(pinn.Sampled("f", {"x": x}, np.ones((9, 9))).draw(2, np.random.default_rng(0)), 1)
+    ring = pinn.Interval("x", 0, 1, periodic=True) * pinn.InputFunction("f", {"x": x})
+    with pytest.raises(ValueError, match="f: expected the same values at both ends of x"):
+        ring.functions[0].values(x)
+
+
 def test_data_of_a_family_have_their_functions():
     rows, x = F.draw(40, np.random.default_rng(0)), np.linspace(0, 1, 40)
     known = np.array(
