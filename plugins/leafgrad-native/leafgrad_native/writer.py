@@ -239,6 +239,7 @@ class Writer:
 
     def copy(self, copy: Copy) -> None:
         out = copy.target
+        assert not isinstance(copy.fill, Form)  # no pattern of C has one
         if copy.fill is not None:
             self.fill(forms.full(out.root), copy.fill, shared=not copy.sources)
         for x in copy.sources:
