@@ -21,6 +21,7 @@ from leafgrad_pinn.taylor import Taylor, Unfit, slopes
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.values import Request
 
+BETWEEN = 4  # times its points: new ones at which an equation is looked at, which a network may satisfy at those alone
 SHOWN = 4000  # points of a condition whose residuals are kept
 
 
@@ -78,8 +79,19 @@ def by_a_finer_rule(trainee: Trainee, index: int, condition: Integral) -> float:
 
 
 def left_over(trainee: Trainee, index: int, sizes: Mapping[str, float]) -> float:
-    """The share for a condition, of fields of these sizes."""
-    batch = {key: t[: SHOWN // 4] for key, t in unseen(trainee)[index].items()}
+    """The share for a condition, of fields of these sizes: the larger of its points' and of new ones' between them."""
+    given, domain = unseen(trainee)[index], trainee.problem.domain
+    few, n = {key: t[: SHOWN // 4] for key, t in given.items()}, min(BETWEEN * len(given["points"]), SHOWN // 4)
+    condition = copy.copy(trainee.problem.conditions[index])
+    condition.n, condition.sampler = n, "sobol"
+    between = isinstance(condition, Interior) and not domain.functions
+    fresh = [condition.draw(domain, np.random.default_rng(3))] if between else []
+    batches = [few, *on_device(fresh, trainee.dtype, trainee.device)]
+    return max(share_at(trainee, index, sizes, batch) for batch in batches)
+
+
+def share_at(trainee: Trainee, index: int, sizes: Mapping[str, float], batch: Tensors) -> float:
+    """The share for a condition at a batch of points."""
 
     def of(factor: float) -> Array:
         given = partial(waves, trainee.problem.domain, {name: factor * size for name, size in sizes.items()})

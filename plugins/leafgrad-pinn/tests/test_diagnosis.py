@@ -137,3 +137,23 @@ class Wave(lg.nn.Module):
 
     def forward(self, z):
         return self.height * lg.sin(math.pi * (z + 1))
+
+
+class Fall(lg.nn.Module):
+    """From 0.05 to nothing before the second point."""
+
+    def __init__(self):
+        super().__init__()
+        self.height = lg.nn.Parameter(lg.tensor([0.05]))
+
+    def forward(self, z):
+        return self.height * lg.exp(-200 * (z + 1))
+
+
+def test_equations_are_looked_at_between_their_points():
+    """u' = u (1 - u) has a residual of nothing at the points of a grid, where u fell to zero between two of them."""
+    u = pinn.Field("u", pinn.Time("t", 0, 8), pinn.Own(lambda inputs, outputs: Fall()), scale=1)
+    growth = pinn.Interior(lambda u: u.t - u * (1 - u), n=30, sampler="grid")
+    sol = pinn.Problem(u, [growth, pinn.Initial(0.05)]).solve(pinn.Adam(1, lr=1e-12))
+    assert sol.run.history[-1]["loss"] < 1e-5
+    assert "not solved: the residuals of interior are" in sol.run.doubts
