@@ -65,7 +65,8 @@ def test_several_compilers_make_one_program(monkeypatch, processors):
     monkeypatch.setattr(build, "SHORT", 0)
     monkeypatch.setattr(threads, "processors", lambda: processors)
     own = fresh()
-    w, x = (leafgrad.randn(n, 5, dtype=leafgrad.float64, requires_grad=True) for n in (5, 300))
+    width = 3 + processors  # at another one, no library of another serves
+    w, x = (leafgrad.randn(n, width, dtype=leafgrad.float64, requires_grad=True) for n in (width, 300))
 
     def step(x):
         loss = (leafgrad.tanh(x @ w) * own).softmax(1).square().mean()

@@ -31,6 +31,7 @@ OBLIQUE = 0.3  # of the terms of oblique waves, what terms are at least: straigh
 FAR = 1e3  # how much larger one condition's terms may be than another's before it is told
 PART = 0.1  # of the largest response of a condition: a field with less is not its own
 ROUNDING = 1e-10  # of the least term: below, all terms cancel
+BEYOND = 3  # derivatives of expressions
 ROUNDS = 3  # in which the sizes of fields follow from each other
 
 
@@ -184,10 +185,8 @@ def apart(names: Sequence[str], sizes: Sequence[Sequence[float]]) -> str:
 def least(system: System, index: int, scales: Mapping[str, float]) -> float:
     """The smallest derivative of waves that a condition asks for: what is left of terms that cancel is less.
 
-    0 where expressions are differentiated, of which it is not known how often.
+    Where expressions are differentiated, it is not known how often: at most ``BEYOND`` times.
     """
-    if system.plans[index].beyond:
-        return 0.0
     lengths = {c: float(high - low) for c, (low, high) in zip(system.domain.names, system.domain.bounds, strict=True)}
     found = [
         scales[field] * math.prod(math.pi / lengths[c] for c in path if c in lengths)
@@ -195,7 +194,10 @@ def least(system: System, index: int, scales: Mapping[str, float]) -> float:
         for path in ([(c, c) for c in system.domain.space] if asked == LAP else [asked])
         if field in scales
     ]
-    return min([*found, *scales.values()])
+    more = (
+        min([1.0, *(math.pi / length for length in lengths.values())]) ** BEYOND if system.plans[index].beyond else 1.0
+    )
+    return more * min([*found, *scales.values()])
 
 
 def residuals(

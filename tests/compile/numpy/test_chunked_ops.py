@@ -44,7 +44,7 @@ FUNCTIONS = {
     "cumsum": (lambda x: x.cumsum(1), "cumsum", (6,)),
     "cumprod": (lambda x: x.cumprod(2), "cumprod recurrence", (3, 6)),
     "logcumsumexp": (lambda x: x.logcumsumexp(1), "logcumsumexp recurrence", (6,)),
-    "roll": (lambda x: x.roll(2, 1), "roll", (6,)),
+    "roll": (lambda x: x.roll(2, 1), "slice cat", (6,)),
     "flip": (lambda x: x.flip(1, 2), "flip", (2, 6)),
     "tril": (lambda x: x.tril(), "tril", (4, 6)),
     "diagonal": (lambda x: x.diagonal(0, 1, 2), "diagonal undiagonal", (4, 6)),
