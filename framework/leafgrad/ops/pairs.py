@@ -136,7 +136,7 @@ def quotient(x: Any, y: Any) -> Pair:
     """x / y by the larger part of y, so that no square overflows: Smith (1962), as NumPy has it."""
     c, d = re(y), y.im if isinstance(y, Pair) else None
     a, b = re(x), x.im if isinstance(x, Pair) else None
-    if isinstance(c, (int, float)) and d is not None:
+    if type(c) in (int, float) and d is not None:
         inverse = 1 / complex(c, d)
         return product(ew.mul, x, Pair(inverse.real, inverse.imag), {})
     if d is None:

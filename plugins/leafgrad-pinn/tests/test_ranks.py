@@ -78,7 +78,7 @@ def test_two_ranks_give_what_one_gives(tmp_path):
         for a, b in zip(one, two, strict=True):
             assert a["stage"] == b["stage"]
             close = {key: float(b[key]) for key in b if key not in ("stage", "seconds")}
-            rel = 1e-2 if name == "SOAP" else 1e-9  # whose basis is rounding where curvature is none
+            rel = 1e-2 if name == "SOAP" else 1e-8  # whose basis is rounding where curvature is none
             assert close == pytest.approx({key: float(a[key]) for key in close}, rel=rel)
         texts = [p.read_text() for p in tmp_path.glob(f"* {name}") if p.is_file() and p.name not in alone]
         assert len(texts) == 2

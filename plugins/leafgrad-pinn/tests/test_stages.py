@@ -73,7 +73,7 @@ def test_the_objective_is_consistent():
     for part, norm, scale in zip(parts, objective.norms(flat, batches, weights).tolist(), (1, 3, 1), strict=True):
         assert np.isclose(np.linalg.norm(2 * part[:, :-1].T @ part[:, -1]) / scale, norm)
     plain = np.split(numbers(objective.rows(flat, batches, trainee.ones())), ends[:-1])
-    for part, trace, scale in zip(plain, objective.traces(flat, batches).tolist(), (1, 3, 1), strict=True):
+    for part, trace, scale in zip(plain, objective.traces(flat, batches, weights).tolist(), (1, 3, 1), strict=True):
         assert np.isclose((part[:, :-1] ** 2).sum() / scale, trace)
 
 
