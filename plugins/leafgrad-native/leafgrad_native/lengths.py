@@ -22,7 +22,7 @@ KEPT = 256  # steps whose numbers are remembered
 _WORD = re.compile(r"[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.])*")
 _SIZE = re.compile(r"\d{1,18}L?")
 _REAL = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
-_FIXED = re.compile(r"^ *#.*|\[\d+\] = \{+0\}+", re.MULTILINE)  # where C wants a number
+_FIXED = re.compile(r"^ *#(?!define).*|\[\d+\] = \{+0\}+", re.MULTILINE)  # where C wants a number
 
 
 class Known:

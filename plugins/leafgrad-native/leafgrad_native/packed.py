@@ -40,7 +40,7 @@ def packed(
         *panels(kind, depth, step, b),
     ]
     unit = start = 0
-    for height, count in blocks(m, most):
+    for height, count in rows_of(m, most):
         rows = range(height)
         lines += [
             f"        {{ const long begin = first > {unit} ? first : {unit};",
@@ -66,6 +66,12 @@ def packed(
         unit += count
         start += height * count
     return [*lines, "    }", "    (void)call;", "    return 0;", "}"]
+
+
+def rows_of(m: int, most: int) -> list[tuple[int, int]]:
+    """`blocks` of rows: of many always two sizes, so that the text for another number of rows has as many loops."""
+    found = blocks(m, most)
+    return [*found, (most - 1, 0)] if len(found) == 1 and m >= most * most else found
 
 
 def units(m: int, n: int, kind: str) -> int:

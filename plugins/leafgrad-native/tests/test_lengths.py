@@ -76,7 +76,8 @@ def test_a_text_that_is_cut_is_put_together_again(text):
 
 
 def test_names_lengths_of_arrays_with_values_and_what_the_preprocessor_reads_keep_their_numbers():
-    assert cut("lg_vf32 a0[4] = {{0}}, a1[4] = {{0}};\nfloat t[64] = {0};")[1] == []
+    assert cut("lg_vf32 a0[4] = {{0}}, a1[4] = {{0}};\nfloat t[64] = {0};\n#pragma GCC unroll 8\n")[1] == []
+    assert cut("    #define x(i) x0[(i) * 64]\n")[1] == ["64"]
     pieces, numbers = cut("r1 = x0[64] * 12L + 1e-05 + 0.5;\n#if LG_PARTS & 4\n")
     assert numbers == ["64", "12L", "1e-05", "0.5"]
     assert joined(pieces, numbers, {0: 1, 1: 1, 2: 0}) == (
@@ -96,3 +97,13 @@ def test_numbers_that_are_equal_at_each_length_are_one():
     assert known.slots == {0: 0, 1: 1}
     assert known.read(["5", "5", "3", "64"]) == ["5", "5"]  # once apart, always
     assert known.slots == {0: 0, 1: 1}
+
+
+def test_products_of_many_rows_are_one_text():
+    step = leafgrad.compile(lambda x, w: (x.cumsum(0) @ w).cumsum(0) @ w, executor="native")
+    w = leafgrad.randn(16, 16, dtype=leafgrad.float64)
+    for n in (300, 300, 420, 433, 480):  # which blocks of 6 and 12 rows fill, or not
+        x = leafgrad.randn(n, 16, dtype=leafgrad.float64)
+        step(x, w)
+        np.testing.assert_allclose(step(x, w).numpy(), ((x.cumsum(0) @ w).cumsum(0) @ w).numpy(), rtol=1e-9, atol=1e-7)
+    assert sum(call.runner.program.shared for call in step._calls) == len(step._calls) - 1 == 3
