@@ -269,4 +269,4 @@ def wanted(program: NativeProgram) -> bool:
     Code that serves several lengths of batches is compared at each.
     """
     setting = os.environ.get("LEAFGRAD_NATIVE_CHECK")
-    return setting == "1" or (setting != "0" and (program.shared or not program.library.passed))
+    return setting == "1" or (setting != "0" and (program.any_length or not program.library.passed))

@@ -64,7 +64,7 @@ class NativeProgram:
         plan: phases and where arrays lie.
         seconds: time spent in each phase, over all calls but the first, which is checked.
         calls: how many there were.
-        shared: whether the library serves other lengths of batches as well.
+        any_length: whether the library serves other lengths of batches as well.
     """
 
     def __init__(self, graph: Graph, checked: bool = True) -> None:
@@ -83,7 +83,7 @@ class NativeProgram:
         self.random = [e for e in graph.equations if "random" in e.op.traits]
         self.sizes = (ctypes.c_long * (len(numbers) + 1))(*(int(n.rstrip("L")) if is_size(n) else 0 for n in numbers))
         self.reals = (ctypes.c_double * (len(numbers) + 1))(*(0 if is_size(n) else float(n) for n in numbers))
-        self.shared = bool(numbers)
+        self.any_length = bool(numbers)
         self.keys = (ctypes.c_uint64 * max(1, len(plan.draws)))()
         self.call = Call(
             arrays=ctypes.addressof(self.table),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from threading import Lock
@@ -86,7 +87,7 @@ def cut(text: str) -> tuple[list[str], list[str]]:
     numbers: list[str] = []
     end = 0
     for start, stop in spans(text):
-        number = text[start:stop]
+        number = sys.intern(text[start:stop])  # a few are most of them, and steps are remembered
         pieces.append(text[end:start] + "L" * is_size(number))
         numbers.append(number)
         end = stop
