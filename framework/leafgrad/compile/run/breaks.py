@@ -48,8 +48,9 @@ class Breaks:
         tree = None if self.code is None or self.waits or self.outlined else tree_of(self.function)
         if tree is None:
             return
-        unknown = {path.partition(".")[0].partition("[")[0] for path, _ in attempt.before.open}
-        named = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in unknown]
+        unknown = {path.partition("[")[0].rpartition(".")[2] for path, _ in attempt.before.open}
+        nodes = [node for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute))]
+        named = [n for n in nodes if (n.id if isinstance(n, ast.Name) else n.attr) in unknown]
         self.positions = {(node.lineno, node.col_offset) for node in named}
         self.positions |= {position for position in attempt.watch.positions if position is not None}
         if attempt.changed:
@@ -59,8 +60,9 @@ class Breaks:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function returns."""
-        if self.seeks is not None:
-            lines, self.seeks = ChangingLines(self.seeks, self.code), None
+        seeks, self.seeks = self.seeks, None
+        if seeks is not None:
+            lines = ChangingLines(seeks, self.code)
             with lines:
                 result = self.method(*args, **kwargs)
             self.add(lines.positions)
@@ -68,6 +70,8 @@ class Breaks:
             return result
         if self.waits:
             self.settle()
+        if self.outlined is None:  # another thread is about to divide it
+            return self.method(*args, **kwargs)
         if self.method is not self.function:
             args = (self.method.__self__, *args)
         return self.outlined(*args, **kwargs)
@@ -91,13 +95,13 @@ class Breaks:
         self.waits = SETTLES if self.parts else 0
 
     def settle(self) -> None:
-        """Runs become programs or turn out to be open; those of a few operations are left to Python."""
+        """Runs become programs or turn out to be open; those that are not worth it are left to Python."""
         self.waits -= 1
         if self.waits and not all(part.settled for part in self.parts):
             return
         self.waits = 0
         for name, part in self.outline.parts.items():
-            if part.is_small:
+            if part.is_idle:
                 self.outline.replace(name, part.function)
 
     def explain(self) -> list[str]:

@@ -374,12 +374,16 @@ class Compiled(Generic[P, R]):
 
     @property
     def settled(self) -> bool:
-        """Whether the next call does what later ones will: no more is recorded."""
-        return (self._pace.gave_up and not self._breaks.waits) or any(call.trusted for call in self._calls)
+        """Whether the next call does what later ones will: nothing is recorded, or timed."""
+        if self._pace.gave_up:
+            return not self._breaks.waits and self._pace.seconds is not None
+        return any(call.trusted for call in self._calls)
 
     @property
-    def is_small(self) -> bool:
-        """Whether its programs are not worth their guards."""
+    def is_idle(self) -> bool:
+        """Whether it runs uncompiled, or its programs are not worth their guards."""
+        if self._pace.gave_up:
+            return self._pace.seconds is not None and not self._pace.compiled
         return bool(self._calls) and max(call.runner.before for call in self._calls) < FEW
 
     def _runner(self) -> Any:
