@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from leafgrad import devices, modes
@@ -96,10 +97,21 @@ def _function(body: str, where_gone: str, count: int, scope: dict[str, Any]) -> 
         "    except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError):\n"
         f"        return {where_gone}\n"
     )
+    return written(source, "holds", scope)
+
+
+def written(source: str, name: str, scope: dict[str, Any]) -> Callable[..., Any]:
+    """The function ``name`` of this text, in the names of ``scope``."""
     space = dict(scope)
-    exec(compile(source, "<leafgrad guards>", "exec"), space)
-    holds: Callable[[Sequence[Any]], Any] = space.pop("holds")
-    return holds
+    exec(_code(source), space)
+    function: Callable[..., Any] = space.pop(name)
+    return function
+
+
+@lru_cache(maxsize=256)
+def _code(source: str) -> Any:
+    """Its code: programs of one function ask for much the same, and Python takes a millisecond for some."""
+    return compile(source, "<leafgrad guards>", "exec")
 
 
 def now_of(place: Place, _: Any) -> str:
