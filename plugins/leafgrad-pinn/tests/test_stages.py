@@ -11,7 +11,7 @@ import pytest
 import leafgrad as lg
 import leafgrad_pinn as pinn
 from leafgrad_pinn.stages.gauss_newton import CURVED
-from leafgrad_pinn.stages.linear import SCALE, Dense, MatrixFree
+from leafgrad_pinn.stages.linear import SCALE, DenseJacobian, MatrixFree
 from leafgrad_pinn.stages.quasi_newton import broyden
 from leafgrad_pinn.stages.soap import SoapOptimizer
 from leafgrad_pinn.trainee import Trainee
@@ -176,7 +176,7 @@ def test_linear_least_squares_need_one_step():
 def test_a_damped_step_is_that_of_numpy(damping):
     rows = np.random.default_rng(0).standard_normal((30, 8)) * 10.0 ** np.arange(0, -8, -1)
     jacobian, residuals = rows[:, :-1], rows[:, -1]
-    model = Dense(lg.tensor(rows))
+    model = DenseJacobian(lg.tensor(rows))
     norms = np.linalg.norm(jacobian, axis=0)
     D = norms + SCALE * norms.max()
     mu = damping * np.linalg.norm(jacobian / D, 2) ** 2

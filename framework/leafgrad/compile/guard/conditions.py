@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from leafgrad import devices, modes
-from leafgrad.compile.guard.environment import GONE, SCALARS, Body, Class, Place, now
+from leafgrad.compile.guard.environment import GONE, SCALARS, Class, ClassBody, Place, now
 from leafgrad.ops import messages
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.tensor import Tensor
@@ -57,7 +57,7 @@ def brief(value: Any) -> str:
         return messages.describe(value)
     if isinstance(value, Class):
         return f"of class {value[0].__qualname__}"
-    if isinstance(value, Body):
+    if isinstance(value, ClassBody):
         return str(value)
     name = getattr(value, "__qualname__", None)
     return f"the {type(value).__name__} {name}" if name else f"a {type(value).__name__} at {id(value):#x}"
