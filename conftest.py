@@ -105,14 +105,30 @@ def no_leaks():
 
 
 def pytest_itemcollected(item):
-    """Programs that are replayed where the NumPy executor runs the same are in the slow set.
+    """Tests that repeat in breadth what others try are in the slow set."""
+    if repeats_replay(item) or is_left_out(item):
+        item.add_marker(pytest.mark.slow)
+
+
+def repeats_replay(item):
+    """Whether a test is of a program that is replayed, where the NumPy executor runs the same.
 
     On other devices nothing else runs them, and the rows of scenarios choose for themselves.
     """
     params = item.callspec.params.values() if hasattr(item, "callspec") else ()
     given = [getattr(value, "__name__", str(value)) for value in params]
-    if {"replay", "ReplayProgram"} & {*given} and not any(value.startswith("fake") for value in given):
-        item.add_marker(pytest.mark.slow)
+    return bool({"replay", "ReplayProgram"} & {*given}) and not any(value.startswith("fake") for value in given)
+
+
+def is_left_out(item):
+    """``@pytest.mark.every(n)``: whether the places of its parameters' values do not add up to a multiple of n."""
+    mark = item.get_closest_marker("every")
+    if mark is None:
+        return False
+    names = [
+        each.args[0] if isinstance(each.args[0], str) else each.args[0][0] for each in item.iter_markers("parametrize")
+    ]
+    return sum(item.callspec.indices[name.partition(",")[0].strip()] for name in names) % mark.args[0] != 0
 
 
 def pytest_generate_tests(metafunc):

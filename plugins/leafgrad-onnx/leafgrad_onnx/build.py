@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 from leafgrad.compile.ir.graph import Captured
 from leafgrad_onnx.errors import OnnxExporterError
 from leafgrad_onnx.types import NUMBER
-from leafgrad_onnx.writer import Numbers, EmittedNode, OnnxWriter, Subgraph
+from leafgrad_onnx.writer import EmittedNode, Numbers, OnnxWriter, Subgraph
 
 IR_VERSION = 10  # the newest that runtimes of the last years read
 LIMIT = (1 << 31) - 1  # bytes of a file of this format

@@ -18,7 +18,7 @@ import numpy as np
 
 from leafgrad.compile.ir.graph import Value
 from leafgrad_onnx.errors import OnnxExporterError
-from leafgrad_onnx.writer import Numbers, EmittedNode, OnnxWriter
+from leafgrad_onnx.writer import EmittedNode, Numbers, OnnxWriter
 
 STEPS = range(2, 9)  # by which a size may be divided and rounded down
 SHIFTS = range(-16, 17)
