@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import gc
 import linecache
+import operator
 import os
 import platform
 import re
@@ -125,10 +126,18 @@ def is_left_out(item):
     mark = item.get_closest_marker("every")
     if mark is None:
         return False
-    names = [
-        each.args[0] if isinstance(each.args[0], str) else each.args[0][0] for each in item.iter_markers("parametrize")
+    return sum(place_of(item, each) for each in item.iter_markers("parametrize")) % mark.args[0] != 0
+
+
+def place_of(item, mark):
+    """Which of a mark's values a test was given."""
+    names, values = mark.args[:2]
+    names = names.replace(" ", "").split(",") if isinstance(names, str) else names
+    rows = [
+        getattr(value, "values", value) if len(names) > 1 or hasattr(value, "marks") else (value,) for value in values
     ]
-    return sum(item.callspec.indices[name.partition(",")[0].strip()] for name in names) % mark.args[0] != 0
+    given = [item.callspec.params[name] for name in names]
+    return next(i for i, row in enumerate(rows) if all(map(operator.is_, row, given)))
 
 
 def pytest_generate_tests(metafunc):

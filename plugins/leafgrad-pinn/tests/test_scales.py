@@ -32,6 +32,7 @@ def metres():
     return found
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(("length", "amplitude"), UNITS)
 def test_a_beam_in_any_units_takes_the_same_steps(length, amplitude, metres):
     sol = bending(length, amplitude).solve(pinn.GaussNewton(15))
