@@ -92,11 +92,13 @@ def test_arrays_that_do_not_fit_in_shared_memory_lie_in_global_memory():
     assert loop.shared <= Emulated.shared
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_optimizers(optimizer):
     agree(classifier, optimizer=optimizer)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     "activation", [nn.ReLU, nn.GELU, nn.SiLU, nn.Softplus, nn.ELU, nn.Sigmoid, nn.LeakyReLU, nn.Hardtanh]
 )

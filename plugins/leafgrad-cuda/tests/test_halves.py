@@ -116,6 +116,7 @@ def test_numbers_beyond_float16():
             np.testing.assert_array_equal(g.numpy(), w.numpy())
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("architecture", [75, 90])
 def test_the_compiler_takes_float16(architecture):
     try:

@@ -71,6 +71,7 @@ def test_each_kind_of_kernel(function, args, architecture):
     assert b".visible .entry lg_" in nvrtc.compiled(text, architecture)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("make", [burgers, classifier])
 def test_a_training_step(make):
     _, run = trained(make(), "cuda-emulated", calls=2)
