@@ -14,7 +14,6 @@ from leafgrad.backends.contract import (
 )
 from leafgrad.backends.numpy import NumpyBackend
 from leafgrad.lazy import attach
-from leafgrad.plugins import BackendSpec
 
 __all__ = [
     "BACKENDS",
@@ -30,5 +29,7 @@ __all__ = [
     "is_same",
 ]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = attach(__name__)
+if TYPE_CHECKING:
+    from leafgrad.plugins.specs import BackendSpec
+else:
+    __getattr__, __dir__ = attach(__name__, {"BackendSpec": "leafgrad.plugins.specs"})

@@ -9,11 +9,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from leafgrad import plugins
 from leafgrad.backends.communicator import Communicator
-from leafgrad.plugins import BackendSpec
+
+if TYPE_CHECKING:
+    from leafgrad.plugins import BackendSpec
 
 
 class GeneratorClass(NamedTuple):

@@ -16,7 +16,7 @@ from leafgrad_cuda.device import Device, Emulated
 from leafgrad_cuda.gpu import Gpu
 from leafgrad_cuda.launches import Capture, OpRun
 from leafgrad_cuda.patterns import pattern
-from leafgrad_cuda.plan import Plan
+from leafgrad_cuda.plan import CudaPlan
 from leafgrad_cuda.report import report
 
 SHORTEST = 4  # equations from which on a compiler's time is well spent
@@ -42,7 +42,7 @@ class CudaProgram:
     def __init__(self, graph: Graph, device: Device) -> None:
         self.graph = graph
         self.device = device
-        self.plan = plan = Plan(graph, device.shared)
+        self.plan = plan = CudaPlan(graph, device.shared)
         self.place = place(graph)
         self.backend = backends.by_device_type(self.place[0])
         self.launched = 0

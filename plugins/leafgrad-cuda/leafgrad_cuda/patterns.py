@@ -40,7 +40,7 @@ from leafgrad.lowering.patterns import (
 )
 from leafgrad.lowering.product_patterns import MatrixProduct, RowProduct, contraction, product
 from leafgrad.lowering.scan_patterns import scan
-from leafgrad.lowering.window_patterns import Convolution, convolution, numbered, ranged, windowed
+from leafgrad.lowering.window_patterns import ConvolutionPattern, convolution, numbered, ranged, windowed
 from leafgrad.ops.traits import dims
 from leafgrad_cuda.draws import STREAMS
 
@@ -64,7 +64,7 @@ def pattern(e: Equation) -> Pattern | None:
         return None
     if isinstance(found, (Along, Order)) and long(e, found):
         return None
-    return None if isinstance(found, (Convolution, MatrixProduct, RowProduct)) and wide(e, found) else found
+    return None if isinstance(found, (ConvolutionPattern, MatrixProduct, RowProduct)) and wide(e, found) else found
 
 
 def long(e: Equation, found: Along | Order) -> bool:
@@ -77,7 +77,7 @@ def long(e: Equation, found: Along | Order) -> bool:
 def wide(e: Equation, found: Pattern) -> bool:
     """Whether it is a product of matrices so large that a library multiplies faster."""
     arrays = (*e.values[:2], e.out)
-    if isinstance(found, Convolution):
+    if isinstance(found, ConvolutionPattern):
         return min(math.prod(v.shape) for v in arrays) > WIDE
     return min(math.prod(v.shape[-2:]) for v in arrays) > WIDE
 

@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import enum
 import functools
+import inspect
 import sys
 import threading
 import types
@@ -565,3 +566,17 @@ def test_the_first_condition_to_fail_is_found_among_any_number(count):
         for values in ([*range(wrong), -1, *range(wrong + 1, count)], [*range(wrong)]):  # another; or gone
             assert first_to_fail(listed, [values], {"p": 7}) == wrong
     assert first_to_fail(listed, [[*range(count)]], {"p": 7}) == count
+
+
+def test_an_op_whose_kernel_has_a_signature_of_its_own_closes():
+    @leafgrad.op("elementwise")
+    def doubled(xp, x, *, by):
+        return x * by
+
+    def kernel(*args, **params):
+        raise AssertionError("no array is on such a device")
+
+    kernel.__signature__ = inspect.signature(doubled.forward)
+    doubled.kernel("cupy")(kernel)
+    step = leafgrad.compile(lambda x: doubled(x, by=2.0) + 1, closed=True)
+    assert [step(leafgrad.ones(1)).item() for _ in range(3)] == [3.0] * 3

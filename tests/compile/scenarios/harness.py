@@ -190,7 +190,7 @@ class World:
     def _note(self, what: str, result: Any, arguments: Any, earlier: list[Any]) -> None:
         memo: dict[int, Any] = {}
         shown = describe(result, memo)
-        states = pickle.dumps((random.getstate(), LEGACY.get_state(), leafgrad.get_rng_state().tolist()))
+        states = random.getstate(), pickle.dumps(LEGACY.get_state()), leafgrad.get_rng_state().numpy().tobytes()
         flags = (leafgrad.is_grad_enabled(), str(leafgrad.get_default_dtype()))
         world = [
             ("earlier results", describe(earlier, memo)),
@@ -274,9 +274,9 @@ def check(
         for ours, theirs in zip(got.notes, expected.notes, strict=False):
             where = f"{row.name}, changed {schedule}: {theirs.what}"
             assert ours.what == theirs.what, f"{where}: the script went another way: {ours.what}"
-            found = difference(ours.result, theirs.result, "the result")
-            found = found or difference(ours.world, theirs.world, "the world")
-            assert not found, f"{where}: {found}"
+            for what, a, b in (("result", ours.result, theirs.result), ("world", ours.world, theirs.world)):
+                found = difference(a, b)
+                assert not found, f"{where}: the {what}{found}"
         if refusal is None:
             assert len(got.notes) == len(expected.notes), f"{row.name}: the script went another way"
         else:
@@ -307,4 +307,4 @@ def meaningful(row: Row, world: World, schedule: str) -> None:
 
 def differs(a: Note, b: Note) -> bool:
     """Whether the results or the worlds do, but for earlier results, which pile up."""
-    return bool(difference(a.result, b.result, "") or difference(a.world[1:], b.world[1:], ""))
+    return bool(difference(a.result, b.result) or difference(a.world[1:], b.world[1:]))
