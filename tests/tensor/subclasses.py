@@ -16,6 +16,7 @@ from leafgrad import nn
 from leafgrad.compat.torch import overrides
 from leafgrad.compat.torch._C import DisableTorchFunctionSubclass, _disabled_torch_function_impl as unwrapped
 from leafgrad.nn import functional as F
+from leafgrad.utils.data import default_collate
 
 BEFORE = leafgrad.Tensor.__add__, leafgrad.exp
 
@@ -114,6 +115,7 @@ def test_plain_subclasses_give_their_class():
     assert type(pickle.loads(pickle.dumps(x))) is type(copy.copy(x)) is Plain
     assert type(nn.Linear(2, 2)(x)) is Plain
     assert type(nn.Parameter(x) * 1) is leafgrad.Tensor
+    assert type(default_collate([x, x])) is Plain
 
 
 def test_gradients_go_through():
