@@ -59,9 +59,15 @@ class TensorType(type):
         return f"<class '{dtypes.namespace}.{cls.__name__}'>"
 
 
+ARGS = """Args:
+    args: a sequence of elements, or sizes.
+    device: the CPU, or None.
+"""
+
+
 def _made(name: str, dtype: dtypes.dtype) -> Any:
     kind = getattr(dtype, "known_as", None) or dtype.name
-    doc = f"The CPU's tensors of {kind}; called, one of a sequence, or of sizes with arbitrary elements."
+    doc = f"The CPU's tensors of {kind}; called, one of a sequence, or of sizes with arbitrary elements.\n\n{ARGS}"
     return TensorType(name, (), {"dtype": dtype, "__doc__": doc, "__module__": __name__})
 
 

@@ -29,6 +29,10 @@ class Tensor(Operators, Methods, asking.Overridable, TensorBase):
     """A multi-dimensional array of one dtype on one device, which can take part in automatic differentiation.
 
     Made by ``leafgrad.tensor``, ``zeros``, ``randn``, … and by every operation on tensors.
+
+    Args:
+        args: a sequence of elements, or sizes for arbitrary ones, in the default dtype; or a tensor to share memory with.
+        device: where it is made; None: on the default device.
     """
 
     __slots__ = ()
