@@ -6,9 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-TESTS = (
-    "compat.torch.fx.graph compat.torch.fx.node compat.torch.fx.proxy compat.torch.fx.graph_module compat.torch.fx.code"
-)
+TESTS = "compat.torch.fx"
 
 
 def test_fx():

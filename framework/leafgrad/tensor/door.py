@@ -167,9 +167,8 @@ class Door:
     def ask(self) -> None:
         """From now on the function in front, which stays the same object, asks ``__torch_function__`` first."""
         front: Any = self.front
-        as_asked = vars(front).get("as_asked")  # the form of all forms of arguments in which others see them
-        asking = overrides.asking(self.later(), lambda: front)
-        front.__globals__["_begin"] = asking if as_asked is None else lambda *a, **k: asking(*as_asked(a), **k)
+        form = {"form": vars(front)["as_asked"]} if "as_asked" in vars(front) else {}
+        front.__globals__["_begin"] = overrides.asking(self.later(), lambda: front, **form)
         front.__code__, front.__defaults__, front.__kwdefaults__ = STUB, None, None
 
     def text(self) -> str:

@@ -179,8 +179,16 @@ def begin() -> None:
         action()
 
 
-def asking(inner: Callable[..., Any], front: Callable[[], Any] | None = None) -> Callable[..., Any]:
-    """``inner``, which asks first: about what ``front()`` gives, by which its callers know it, or itself."""
+def asking(
+    inner: Callable[..., Any],
+    front: Callable[[], Any] | None = None,
+    form: Callable[[Any], tuple[Any, ...]] = lambda args: args,
+) -> Callable[..., Any]:
+    """``inner``, which asks first: about what ``front()`` gives, by which its callers know it, or itself.
+
+    Args:
+        form: gives the arguments as others are to see them, where there are several ways to give them.
+    """
 
     def call(*args: Any, **kwargs: Any) -> Any:
         asked = STATE.get()
@@ -189,9 +197,9 @@ def asking(inner: Callable[..., Any], front: Callable[[], Any] | None = None) ->
                 if type(value) not in QUIET:
                     others = overriding((*args, *kwargs.values()))
                     if others:
-                        return ask(front() if front else call, others, args, kwargs)
+                        return ask(front() if front else call, others, form(args), kwargs)
         if asked.modes:
-            return ask(front() if front else call, [], args, kwargs)
+            return ask(front() if front else call, [], form(args), kwargs)
         return inner(*args, **kwargs)
 
     return call

@@ -231,8 +231,10 @@ _WRAPPED: list[tuple[dict[str, Any], str]] = []
 
 def wrap(fn_or_name: Any) -> Any:
     """Make calls of a function one Node, whatever it does: at module scope, before or as a decorator of it."""
-    name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
-    _WRAPPED.append((sys._getframe(1).f_globals, name))
+    caller, name = sys._getframe(1), fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
+    if caller.f_code.co_name != "<module>":
+        raise NotImplementedError("wrap must be called at the top level of a module")
+    _WRAPPED.append((caller.f_globals, name))
     return fn_or_name
 
 
@@ -247,13 +249,13 @@ class _patched:
         self.tracer = tracer
 
     def __enter__(self) -> None:
-        tracer, self.call = self.tracer, nn.Module.__call__
+        tracer, call = self.tracer, MODULE.__call__
 
         def call_module(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            return tracer.call_module(module, functools.partial(self.call, module), args, kwargs)
+            return tracer.call_module(module, functools.partial(call, module), args, kwargs)
 
+        self.call, self.former = call, [(scope, name, scope.get(name, MISSING)) for scope, name in _WRAPPED]
         MODULE.__call__ = call_module
-        self.former = [(scope, name, scope.get(name, MISSING)) for scope, name in _WRAPPED]
         for scope, name, value in self.former:
             scope[name] = _recorded(getattr(builtins, name) if value is MISSING else value, tracer)
 
