@@ -112,7 +112,6 @@ def test_decorators_with_arguments(torch):
         ("torch.jit.script(len)", "leafgrad.compile"),
         ("torch.jit.trace(len, (1,))", "leafgrad.compile"),
         ("torch.jit.load('a.pt')", "state_dict"),
-        ("torch.fx.wrap('len')", "top level of a module"),
         ("torch.distributed.reduce_scatter(1, 2)", "use all_reduce"),
         ("torch.nn.DataParallel(torch.nn.ReLU(), [0, 1])", "computes on one device, got 2 of them"),
         ("torch.export.export(1)", "leafgrad.trace"),

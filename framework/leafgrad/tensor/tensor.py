@@ -31,7 +31,7 @@ class Tensor(Operators, Methods, asking.Overridable, TensorBase):
     Made by ``leafgrad.tensor``, ``zeros``, ``randn``, … and by every operation on tensors.
 
     Args:
-        args: a sequence of elements, sizes for arbitrary ones, in the default dtype, or a tensor whose memory is shared.
+        args: a sequence of elements, sizes for arbitrary ones, in the default dtype, or a tensor to share memory with.
         device: where it is made; None: on the default device.
     """
 
