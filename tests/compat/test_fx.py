@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-TESTS = "compat.torch.fx"
+TESTS = """
+    compat.torch.fx.code compat.torch.fx.graph compat.torch.fx.graph_module compat.torch.fx.node compat.torch.fx.proxy
+"""
 
 
 def test_fx():
