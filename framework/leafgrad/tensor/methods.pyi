@@ -281,7 +281,7 @@ class Methods:
     ) -> Tensor:
         """A copy with ``as_strided(size, stride, storage_offset)`` replaced by ``src``."""
     def as_subclass(self, cls: builtins.type[Tensor]) -> Tensor:
-        """The same memory and history as an instance of ``cls``, a subclass of Tensor. Its operations give Tensors."""
+        """Its memory and history as an object of ``cls``, whose ``__torch_function__`` says what operations do ..."""
     def asin(self) -> Tensor:
         """Arcsine, in [-pi/2, pi/2]; nan beyond [-1, 1]. (...) -> (...)"""
     def asin_(self) -> Tensor:

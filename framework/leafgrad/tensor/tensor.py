@@ -11,7 +11,7 @@ from leafgrad import backends, devices, dtypes, modes
 from leafgrad.ops import dispatch
 from leafgrad.ops.convert import clone, to_device
 from leafgrad.ops.node import GraphNode, Hooks, Leaf, Output, SymbolBase, TensorBase, Version
-from leafgrad.tensor import arguments
+from leafgrad.tensor import arguments, asking
 from leafgrad.tensor.graph import Node, node_for
 from leafgrad.tensor.handle import RemovableHandle
 from leafgrad.tensor.methods import Methods
@@ -25,10 +25,14 @@ NON_LEAF_GRAD = (
 )
 
 
-class Tensor(Operators, Methods, TensorBase):
+class Tensor(Operators, Methods, asking.Overridable, TensorBase):
     """A multi-dimensional array of one dtype on one device, which can take part in automatic differentiation.
 
     Made by ``leafgrad.tensor``, ``zeros``, ``randn``, … and by every operation on tensors.
+
+    Args:
+        args: a sequence of elements, sizes for arbitrary ones, in the default dtype, or a tensor to share memory with.
+        device: where it is made; None: on the default device.
     """
 
     __slots__ = ()
@@ -437,3 +441,6 @@ class Tensor(Operators, Methods, TensorBase):
     def is_cuda(self) -> bool:
         """Whether the tensor is on a CUDA device."""
         return self.device.type == "cuda"
+
+
+asking.let_subclasses_override(Tensor)
