@@ -31,6 +31,16 @@ FLAGS: Final[ContextVar[int]] = ContextVar("leafgrad_mode", default=GRAD)
 get: Final = FLAGS.get
 
 
+class Checkpoint:
+    """The last checkpoint of a training in this process that was saved or loaded.
+
+    Attributes:
+        number: how many there were.
+    """
+
+    number = 0
+
+
 class _Mode:
     """Turns bits of the mode on and off; a context manager and a decorator. Re-entrant."""
 
