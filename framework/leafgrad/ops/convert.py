@@ -36,10 +36,13 @@ nearest_bfloat16.lower("native", lambda c, e: c.elementwise("nearest_bfloat16(x)
 
 
 @op("linear", "any_dtype", "complex")
-def to_device(xp: Any, x: Any, *, device: tuple[str, int], source: tuple[str, int]) -> Any:
-    """A copy of ``x``, which lies on ``source``, on another device. (...) -> (...)"""
-    host = backends.backend_of(x).to_host(x)
-    return backends.by_device_type(device[0]).from_host(host, device[1])
+def to_device(xp: Any, x: Any, *, device: tuple[str, int], source: tuple[str, int], non_blocking: bool = False) -> Any:
+    """A copy of ``x``, which lies on ``source``, on another device. (...) -> (...)
+
+    ``non_blocking``: ``x`` is not written before the copy is done, if it is pinned.
+    """
+    host, target = backends.backend_of(x).to_host(x), backends.by_device_type(device[0])
+    return target.from_pinned(host, device[1]) if non_blocking else target.from_host(host, device[1])
 
 
 to_device.crosses = True
