@@ -334,6 +334,11 @@ def by_device_type(device_type: str) -> Backend:
     return backend if backend is not None else register(load(plugins.backend_for(device_type)))
 
 
+def several_devices() -> bool:
+    """Whether there may be arrays on several devices of one type, of which one is the current one."""
+    return any(not backend.one_device and backend.device_count() > 1 for backend in _BY_DEVICE_TYPE.values())
+
+
 def load(spec: BackendSpec) -> Backend:
     """Import and make the backend that `spec` names."""
     found = plugins.resolve(spec.target)
