@@ -52,7 +52,7 @@ class Compiled(Generic[P, R]):
         closed: whether a call that needs the function's Python is an error.
     """
 
-    unguarded = frozenset("_breaks _calls _following _guides _last _lock _misses _pace _reason _watch _wary".split())
+    unguarded = frozenset("_breaks _calls _following _guides _last _lock _misses _pace _reason _since _watch _wary".split())
 
     function: Callable[P, R]
     executor: str | None
@@ -69,6 +69,7 @@ class Compiled(Generic[P, R]):
     _misses: Misses
     _pace: Pace  # how it runs while it is open
     _reason: str | None  # why the last recorded call was not closed
+    _since: int  # the last checkpoint of a training before its calls
     _watch: Watch | None  # of the last watched call
     _wary: bool  # whether its Python may read and write the memory of tensors
 
@@ -83,15 +84,22 @@ class Compiled(Generic[P, R]):
             __doc__=function.__doc__,
             __module__=function.__module__,
             _attribute=f"_compiled_{getattr(function, '__qualname__', '')}",
-            _breaks=Breaks(function, lambda run: type(self)(run, executor)),
+            _lock=Lock(),
+        )
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing is known of its calls."""
+        vars(self).update(
+            _breaks=Breaks(self.function, lambda run: type(self)(run, self.executor)),
             _calls=[],
             _following=Following(),
             _guides=[],
             _last=None,
-            _lock=Lock(),
             _misses=Misses(),
             _pace=Pace(),
             _reason=None,
+            _since=modes.Checkpoint.number,
             _watch=None,
             _wary=False,
         )
@@ -118,6 +126,8 @@ class Compiled(Generic[P, R]):
             raise
 
     def _call(self, flags: int, args: Any, kwargs: Any, checks: bool) -> Any:
+        if self._since != modes.Checkpoint.number:
+            self._resumes()
         pace = self._pace
         if pace.failures:
             pace.count()
@@ -154,6 +164,15 @@ class Compiled(Generic[P, R]):
         if strayed is not None:
             self._strays(strayed)
         return self._missed(flags, structure, leaves, args, kwargs)
+
+    def _resumes(self) -> None:
+        """A training resumed from the last checkpoint begins with a step of which nothing is known: what earlier calls
+        have taught is forgotten here, too, so that both go on to the same bits.
+        """
+        confirmed = self._reason is None and all(call.trusted for call in self._calls)
+        if not confirmed or self._pace.failures or self._following.taught:
+            self._begin()
+        vars(self)["_since"] = modes.Checkpoint.number
 
     def _alone(self, act: Callable[[], Any], leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Watch a call, unless another thread watches one."""
