@@ -280,6 +280,11 @@ class Problem:
         if loss is not None and not (
             isinstance(found, Tensor) and found.shape == residuals.shape and bool(found.isfinite().all())
         ):
+            if self.conditions[index].minimised:
+                raise ValueError(
+                    f"{self.names[index]}: least: expected a number that the energy cannot fall to, got one above it "
+                    f"by {-float(residuals.min()):.2g} at the start"
+                )
             got = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
             raise ValueError(
                 f"{self.names[index]}: loss: expected a finite number, to be squared, for each residual, "
