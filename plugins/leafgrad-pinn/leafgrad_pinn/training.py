@@ -86,7 +86,7 @@ class Training:
             "dtype": str(dtype),
             "windows": repr(self.moments),
             "marks": problem.marks,
-            "units": [[field.scale or 1.0 for field in problem.fields], *problem.sizes],
+            "units": units_of(problem),
         }
         self.checkpoints = None if folder is None else Checkpoints(folder)
         self.saved: dict[str, Any] | None = None
@@ -294,10 +294,10 @@ class Training:
         for name, old, new in zip(self.problem.names, setup["marks"], self.problem.marks, strict=True):
             if not alike(old, new):
                 raise ValueError(f"resume: {name}: expected the same equations, values and data as {where}, got others")
-        if not all(map(alike, setup["units"], self.setup["units"])):
+        if not all(alike(old, new) for old, new in zip(setup["units"], units_of(self.problem), strict=True)):
             raise ValueError(
                 f"resume: expected fields and equations of the sizes {setup['units']}, as {where}, got "
-                f"{self.setup['units']}: start anew in another folder"
+                f"{units_of(self.problem)}: start anew in another folder"
             )
         self.rows, self.reasons, self.seconds = list(saved["rows"]), list(saved["reasons"]), saved["seconds"]
         for number, state in enumerate(saved["trainees"]):
@@ -311,9 +311,14 @@ def copied(state: Any) -> Any:
     return copy.deepcopy(state)
 
 
+def units_of(problem: Problem) -> list[list[float]]:
+    """The sizes of fields, and of each condition's equations."""
+    return [[field.scale or 1.0 for field in problem.fields], *problem.sizes]
+
+
 def alike(old: Sequence[float], new: Sequence[float]) -> bool:
     """Whether these are the same numbers up to rounding."""
-    return len(old) == len(new) and np.allclose(old, new, rtol=1e-6, atol=1e-14 * max(map(abs, old), default=0))
+    return len(old) == len(new) and bool(np.allclose(old, new, rtol=1e-6, atol=1e-14 * max(map(abs, old), default=0)))
 
 
 def finite(system: System) -> bool:

@@ -47,7 +47,7 @@ def test_errors_of_a_family_and_of_its_problems_are_estimated(solution):
     exact = np.sin(2 * x) / 2
     error = np.linalg.norm(one(x) - exact) / np.linalg.norm(exact)
     assert one.errors.estimated["u"] == pytest.approx(error, rel=0.2)
-    with pytest.raises(ValueError, match="deviation: expected a solution as it was solved.* got one of a family"):
+    with pytest.raises(ValueError, match=r"deviation: expected a solution as it was solved.* got one of a family"):
         one.deviation(x, by="residuals")
 
 
