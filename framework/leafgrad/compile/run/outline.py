@@ -42,7 +42,8 @@ class Variables(NamedTuple):
 def names_in(statements: Sequence[ast.stmt]) -> Variables:
     """The variables of some statements."""
     told = [s for s in statements if not isinstance(s, (ast.Global, ast.Nonlocal))] or [ast.Pass()]
-    source = ast.unparse(ast.fix_missing_locations(definition("run", (), told)))
+    tree = OfGenerators().visit(copy.deepcopy(definition("run", (), told)))
+    source = ast.unparse(ast.fix_missing_locations(tree))
     top = symtable.symtable(source, "<statements>", "exec").get_children()[0]
     own = {s.get_name(): s for s in top.get_symbols()}
     nodes = [node for s in told for node in ast.walk(s)]
@@ -51,6 +52,22 @@ def names_in(statements: Sequence[ast.stmt]) -> Variables:
     read = {name for name, s in own.items() if s.is_referenced()} | updated | inner
     later = inner if any(isinstance(node, MADE) for node in nodes) else set[str]()
     return Variables(frozenset(n for n, s in own.items() if s.is_local()), frozenset(read), frozenset(later))
+
+
+class OfGenerators(ast.NodeTransformer):
+    """Has generators in place of comprehensions, whose variables are the function's own from Python 3.12 on."""
+
+    def visit_ListComp(self, node: ast.ListComp | ast.SetComp) -> ast.expr:
+        """The same elements."""
+        self.generic_visit(node)
+        return ast.GeneratorExp(node.elt, node.generators)
+
+    visit_SetComp = visit_ListComp
+
+    def visit_DictComp(self, node: ast.DictComp) -> ast.expr:
+        """The same keys and values."""
+        self.generic_visit(node)
+        return ast.GeneratorExp(ast.Tuple([node.key, node.value], ast.Load()), node.generators)
 
 
 def below(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
