@@ -84,7 +84,7 @@ def test_what_is_so(torch):
 
 
 UNCHANGED = """
-torch.jit.ignore torch.jit.unused torch.jit.export torch.jit.interface torch.jit.script_if_tracing torch.fx.wrap
+torch.jit.ignore torch.jit.unused torch.jit.export torch.jit.interface torch.jit.script_if_tracing
 torch._dynamo.disable torch._dynamo.allow_in_graph torch._dynamo.disallow_in_graph torch.compiler.disable
 torch.compiler.allow_in_graph torch.cuda.amp.custom_bwd torch.cuda.amp.custom_fwd
 """.split()
@@ -101,7 +101,6 @@ def test_decorators_with_arguments(torch):
     assert torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.float32)(len) is len
     assert torch.amp.custom_bwd(device_type="cuda")(len) is len
     assert torch._dynamo.optimize("eager")(len) is len
-    assert torch.fx.wrap("name") == "name"
 
 
 # ---- refusals -------------------------------------------------------------------------------------------------------
@@ -113,7 +112,6 @@ def test_decorators_with_arguments(torch):
         ("torch.jit.script(len)", "leafgrad.compile"),
         ("torch.jit.trace(len, (1,))", "leafgrad.compile"),
         ("torch.jit.load('a.pt')", "state_dict"),
-        ("torch.fx.symbolic_trace(len)", "leafgrad.trace"),
         ("torch.distributed.reduce_scatter(1, 2)", "use all_reduce"),
         ("torch.nn.DataParallel(torch.nn.ReLU(), [0, 1])", "computes on one device, got 2 of them"),
         ("torch.export.export(1)", "leafgrad.trace"),

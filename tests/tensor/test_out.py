@@ -60,7 +60,7 @@ def test_all_of_them_are_there():
     taking = [name for name, found in FUNCTIONS.items() if found.out]
     assert len(taking) > 250
     for name in taking:
-        assert "out" in functools.reduce(getattr, name.split("."), leafgrad).__code__.co_varnames
+        assert functools.reduce(getattr, name.split("."), leafgrad).__globals__["_door"].into
 
 
 def test_several_results():

@@ -11,6 +11,7 @@ from leafgrad.backends.contract import (
     backend_of,
     backend_of_type,
     by_device_type,
+    several_devices,
 )
 from leafgrad.backends.numpy import NumpyBackend
 from leafgrad.lazy import attach
@@ -27,6 +28,7 @@ __all__ = [
     "backend_of_type",
     "by_device_type",
     "is_same",
+    "several_devices",
 ]
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from leafgrad.nn import functional as F
 from leafgrad.ops.messages import warn
 from leafgrad.tensor.creation import arange, full
 from leafgrad.tensor.data import as_tensor
+from leafgrad.tensor.door import asks
 from leafgrad.tensor.storage import UntypedStorage
 from leafgrad.tensor.tensor import Tensor
 
@@ -223,6 +224,7 @@ def is_storage(obj: Any) -> bool:
     return type(obj).__name__.endswith("Storage")
 
 
+@asks
 def _assert(condition: Any, message: str) -> None:
     """AssertionError with a message, unless the condition, a bool or a tensor of one element, holds."""
     if not condition:

@@ -77,6 +77,10 @@ def trace(fn: Any, *args: Any, **kwargs: Any) -> Any:
     Nothing is changed by it: tensors, gradients and random generators are as before. With a matrix instead of a
     function it is PyTorch's ``trace``, the sum of the diagonal.
 
+    Args:
+        fn: a function, or a matrix.
+        args, kwargs: what the function is called with.
+
     Raises:
         TraceError: the function needs values or does what a program cannot repeat.
     """

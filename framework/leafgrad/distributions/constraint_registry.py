@@ -32,7 +32,11 @@ Factory = Callable[[Any], Transform]
 
 
 class ConstraintRegistry:
-    """From constraints to transforms, by the constraints' types."""
+    """From constraints to transforms, by the constraints' types.
+
+    Args:
+        constraint: what numbers are to fulfil, as ``constraints.positive``.
+    """
 
     def __init__(self) -> None:
         self._registry: dict[type[Constraint], Factory] = {}

@@ -308,7 +308,7 @@ def _renamed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 _calculate_fan_in_and_fan_out = fans  # known by this name to many scripts
-publish(globals())
+publish(globals(), asking=True)
 
 uniform = _renamed(uniform_)
 normal = _renamed(normal_)

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from leafgrad.ops import dispatch
 from leafgrad.tensor.creation import empty
+from leafgrad.tensor.overrides import unwrapped
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
@@ -39,6 +40,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
+    __torch_function__ = unwrapped
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         out: Parameter = _sharing(cls, empty(0) if data is None else data)
@@ -72,6 +74,7 @@ class Buffer(Tensor):
     """
 
     __slots__ = ()
+    __torch_function__ = unwrapped
 
     persistent: bool
 
@@ -95,6 +98,7 @@ class UninitializedTensor(Tensor):
     """A parameter or buffer that waits for its shape. It has a dtype and a device, and refuses everything else."""
 
     __slots__ = ()
+    __torch_function__ = unwrapped
 
     _like: Tensor  # has the dtype and the device
     _trained: bool

@@ -65,6 +65,7 @@ class Door:
         self.function, self.bound, self.name, self.into = function, bound, name, into
         self.plain = known(function)
         self.front: Callable[..., Any] = function
+        self.asks = False
 
     def checked(self, /, *args: Any, **kwargs: Any) -> Any:
         """The function of arguments of which some may have other names, or be wrong."""
@@ -82,6 +83,11 @@ class Door:
         if meant is not None:
             return self.function(*meant[0], **meant[1])
         raise typing.cast(Exception, wrong)
+
+    def passed(self, /, *args: Any, **kwargs: Any) -> Any:
+        """The function of any arguments, of which ``out`` may be one."""
+        out = kwargs.pop("out", None) if self.into else None
+        return self.checked(*args, **kwargs) if out is None else self.written(out, args, kwargs)
 
     def meant(self, args: Arguments, kwargs: dict[str, Any]) -> Bound | None:
         """The call under the function's own names, if that is another."""
@@ -140,6 +146,31 @@ class Door:
         keywords = dict.fromkeys(code.co_varnames[count:last], MISSING) | (self.plain.__kwdefaults__ or {})
         return (*(MISSING,) * (count - len(given)), *given), keywords
 
+    def later(self) -> Any:
+        """A function that is written when it is first called, unless what it passes on has no names."""
+        code = self.plain.__code__
+        unnamed = code.co_flags & inspect.CO_VARKEYWORDS or " _" in " " + " ".join(code.co_varnames[: code.co_argcount])
+        scope: dict[str, Any] = {"__name__": __name__, "MISSING": MISSING, "_door": self, "_function": self.function}
+        scope["_shorten"], scope["_overriding"] = shorten, overrides.overriding
+        made: Any = types.FunctionType(STUB_OUT if self.into and not unnamed else STUB, scope)
+        made.__kwdefaults__ = out = {"out": None} if self.into and not unnamed else None
+
+        def begin(*args: Any, **kwargs: Any) -> Any:
+            made.__defaults__, keywords = self.defaults()
+            made.__kwdefaults__ = keywords | (out or {})
+            made.__code__ = next(c for c in compile(self.text(), WRITTEN, "exec").co_consts if hasattr(c, "co_code"))
+            return made(*args, **kwargs)
+
+        scope["_begin"] = self.passed if unnamed else begin
+        return made
+
+    def ask(self) -> None:
+        """From now on the function in front, which stays the same object, asks ``__torch_function__`` first."""
+        front: Any = self.front
+        form = {"form": vars(front)["as_asked"]} if "as_asked" in vars(front) else {}
+        front.__globals__["_begin"] = overrides.asking(self.later(), lambda: front, **form)
+        front.__code__, front.__defaults__, front.__kwdefaults__ = STUB, None, None
+
     def text(self) -> str:
         code = self.plain.__code__
         named, count = code.co_varnames, code.co_argcount
@@ -190,29 +221,21 @@ def door(
 ) -> Callable[..., Any]:
     """The function in front of ``function``: see ``Door``."""
     behind = Door(function, bound, name, into)
-    code = behind.plain.__code__
-    if code.co_flags & inspect.CO_VARKEYWORDS or " _" in " " + " ".join(code.co_varnames[: code.co_argcount]):
-
-        def passing(*args: Any, **kwargs: Any) -> Any:
-            out = kwargs.pop("out", None) if into else None
-            return behind.checked(*args, **kwargs) if out is None else behind.written(out, args, kwargs)
-
-        behind.front = functools.update_wrapper(passing, function)
-        return behind.front
-    scope: dict[str, Any] = {"__name__": __name__, "MISSING": MISSING, "_door": behind, "_function": function}
-    scope["_shorten"], scope["_overriding"] = shorten, overrides.overriding
-    made: Any = types.FunctionType(STUB_OUT if into else STUB, scope)
-    made.__kwdefaults__ = {"out": None} if into else None
-
-    def begin(*args: Any, **kwargs: Any) -> Any:
-        made.__defaults__, keywords = behind.defaults()
-        made.__kwdefaults__ = keywords | ({"out": None} if into else {})
-        made.__code__ = next(c for c in compile(behind.text(), WRITTEN, "exec").co_consts if hasattr(c, "co_code"))
-        return made(*args, **kwargs)
-
-    scope["_begin"] = begin
-    behind.front = functools.update_wrapper(made, function)
+    behind.front = functools.update_wrapper(behind.later(), function)
     return behind.front
+
+
+def asks(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, or one in front of it, which asks ``__torch_function__`` first once there is one."""
+    front: Any = function if "_door" in function.__globals__ else door(function)
+    front.__globals__["_door"].asks = True
+    overrides.when_begun(front.__globals__["_door"].ask)
+    return typing.cast(Callable[..., Any], front)
+
+
+def asks_first(function: Any) -> bool:
+    """Whether a function is one that asks."""
+    return "_door" in function.__globals__ and function.__globals__["_door"].asks
 
 
 def known(function: Any) -> Any:

@@ -47,6 +47,14 @@ def einsum(*args: Any) -> Tensor:
     return _multiply([_diagonals(x, labels) for x, labels in zip(operands, inputs, strict=True)], output)
 
 
+def _spread(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    equation, operands = _arguments(args)
+    return equation, *operands
+
+
+vars(einsum)["as_asked"] = _spread
+
+
 @public(only="leafgrad", out="exact")
 def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Any] = 2) -> Tensor:
     """Contract dimensions of ``a`` with dimensions of ``b``.

@@ -6,10 +6,10 @@ from typing import Any
 
 from leafgrad import devices, dtypes
 from leafgrad.ops import create, dispatch
+from leafgrad.tensor import overrides
 from leafgrad.tensor.creation import sizes
 from leafgrad.tensor.data import copied
 from leafgrad.tensor.methods import attach
-from leafgrad.tensor.overrides import overrides
 from leafgrad.tensor.public import public
 from leafgrad.tensor.size import Size
 from leafgrad.tensor.tensor import Tensor
@@ -59,9 +59,15 @@ class TensorType(type):
         return f"<class '{dtypes.namespace}.{cls.__name__}'>"
 
 
+ARGS = """Args:
+    args: a sequence of elements, or sizes.
+    device: the CPU, or None.
+"""
+
+
 def _made(name: str, dtype: dtypes.dtype) -> Any:
     kind = getattr(dtype, "known_as", None) or dtype.name
-    doc = f"The CPU's tensors of {kind}; called, one of a sequence, or of sizes with arbitrary elements."
+    doc = f"The CPU's tensors of {kind}; called, one of a sequence, or of sizes with arbitrary elements.\n\n{ARGS}"
     return TensorType(name, (), {"dtype": dtype, "__doc__": doc, "__module__": __name__})
 
 
@@ -85,42 +91,28 @@ def _construct(cls: type[Tensor], *args: Any, device: Any = None) -> Tensor:
     ``Tensor(other)`` shares the memory of another tensor.
     """
     shares = len(args) == 1 and isinstance(args[0], Tensor)
-    made = args[0].detach() if shares else typed(args, dtypes.get_default_dtype(), device)
+    made = overrides.alias(args[0].detach(), Tensor) if shares else typed(args, dtypes.get_default_dtype(), device)
     if cls is Tensor:
         return made
-    _check_override(cls)
-    out: Tensor = dispatch.alias(made._data, kind=cls)
-    out._writes, out._epoch = made._writes, made._epoch
+    out: Tensor = overrides.alias(made, cls)
     return out
 
 
 attach("__new__", staticmethod(_construct))
 
 
-def _check_override(cls: type[Tensor]) -> None:
-    if overrides(cls):
-        raise NotImplementedError(
-            f"{cls.__name__}: expected a class without __torch_function__, which leafgrad never calls; call your "
-            "function where the operations are, or define one with leafgrad.op"
-        )
-
-
 @public(only="Tensor")
 def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
-    """The same memory and history as an instance of ``cls``, a subclass of Tensor. Its operations give Tensors.
+    """Its memory and history as an object of ``cls``, whose ``__torch_function__`` says what operations do with it.
+
+    Tensor's own, which subclasses inherit, gives results of ``cls``.
 
     Args:
         cls: a subclass of Tensor.
-
-    Raises:
-        NotImplementedError: ``cls`` has a ``__torch_function__``, which nothing would call.
     """
     if not issubclass(cls, Tensor):
         raise TypeError(f"as_subclass: cls must be a subclass of Tensor, got {cls.__name__}")
-    _check_override(cls)
-    alias = self.view(self.shape) if self.requires_grad else self.detach()
-    out: Tensor = dispatch.alias(alias._data, alias._history, cls)
-    out._writes, out._view, out._epoch = alias._writes, alias._view, alias._epoch
+    out: Tensor = overrides.alias(self, cls)
     return out
 
 

@@ -232,7 +232,7 @@ METHODS: Final = {
     "leafgrad.tensor.storage": """
         as_strided data_ptr dim_order get_device is_cpu is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_nested
         is_pinned is_quantized is_set_to is_shared is_signed is_sparse is_sparse_csr is_vulkan is_xla is_xpu
-        new_empty_strided storage storage_offset untyped_storage
+        new_empty_strided pin_memory storage storage_offset untyped_storage
     """,
     "leafgrad.tensor.writes": """
         apply_ bernoulli_ cauchy_ copy_ exponential_ fill_ fill_diagonal_ geometric_ log_normal_ map2_ map_ normal_

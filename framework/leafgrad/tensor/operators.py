@@ -10,6 +10,7 @@ from leafgrad.ops import call, compare, dispatch, elementwise as ew, rounding
 from leafgrad.ops.matmul import matmul
 from leafgrad.ops.node import SymbolBase, TensorBase
 from leafgrad.ops.op import Op
+from leafgrad.tensor import overrides
 
 
 def _compared(op: Any, x: Any, y: Any) -> Any:
@@ -28,10 +29,14 @@ def _operator(op: Op, reflected: str) -> Any:
     def general(args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if not isinstance(args[0], TensorBase) and not isinstance(args[1], TensorBase):
             return op.compute(args, params)
+        others = [] if isinstance(args[1], (TensorBase, numbers.Number)) else overrides.overriding(args)
+        if others:
+            return overrides.ask(operator, others, args, params)
         left = defers(args[1], reflected) or (reflected == "__rmul__" and _repeats(*args))
         return NotImplemented if left else op.apply(args, params)
 
-    return call.function(op, general)
+    operator = call.function(op, general)
+    return operator
 
 
 def _reflected(op: Op) -> Any:

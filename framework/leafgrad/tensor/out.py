@@ -10,7 +10,7 @@ from typing import Any, Literal
 from leafgrad import dtypes, modes
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.node import SymbolBase
-from leafgrad.tensor.door import door
+from leafgrad.tensor.door import asks, door
 from leafgrad.tensor.inplace import check
 from leafgrad.tensor.tensor import Tensor
 
@@ -26,7 +26,7 @@ def with_out(function: Any, name: str, way: Out) -> Callable[..., Any]:
     behind = getattr(function, "__globals__", {}).get("_door")
     made = door(behind.function if behind else function, name=name, into=functools.partial(into, way))
     made.__module__, made.__qualname__ = function.__module__, function.__qualname__
-    return made
+    return asks(made)
 
 
 def into(

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 from leafgrad.docstrings import show
 from leafgrad.ops.node import TensorBase
-from leafgrad.tensor.door import explained
+from leafgrad.tensor.door import asks, explained
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.listed import FUNCTIONS as LISTED
 from leafgrad.tensor.methods import attach
@@ -108,14 +108,13 @@ def seen(package: str, module: str, name: str) -> Any:
     if isinstance(value, type):
         publish({"__name__": package, name: value})
         return value
-    if isinstance(value, types.FunctionType):
-        value = explained(declared.function)
-        if value is not declared.function:
-            value.__module__, value.__qualname__ = package, name
+    plain = getattr(value, "function", value)  # that of an op
     if declared.out:
-        value = with_out(getattr(value, "function", value), name, declared.out)
-        if hasattr(declared.function, "function"):
-            value.__wrapped__ = declared.function  # the op, for `inspect`
+        value = with_out(plain, name, declared.out)
+    elif isinstance(plain, types.FunctionType):
+        value = asks(explained(plain))
+    if value is not declared.function:
+        value.__module__, value.__qualname__, value.__wrapped__ = package, name, declared.function
     show({name: value}, package)
     room, _, first = f"leafgrad.{declared.name}".rpartition(".")
     show({first: value}, room)  # if it has no example of its own
@@ -141,17 +140,22 @@ def in_place(function: Any, name: str) -> Callable[..., Any]:
 _published: set[type] = set()
 
 
-def publish(namespace: dict[str, Any]) -> None:
+def publish(namespace: dict[str, Any], *, asking: bool = False) -> None:
     """Put functions and classes of a module's ``namespace`` behind the door, and their examples into their docstrings.
 
     These are those in ``__all__``, or all public ones.
+
+    Args:
+        asking: whether the functions ask ``__torch_function__``.
     """
     for name in namespace.get("__all__") or [name for name in namespace if not name.startswith("_")]:
         value: Any = namespace.get(name)  # None: a module that is imported when it is first asked for
-        if isinstance(value, types.FunctionType):
-            namespace[name] = explained(value)
-            if namespace[name] is not value:
-                namespace[name].__module__, namespace[name].__qualname__ = namespace["__name__"], name
+        plain = getattr(value, "function", value) if asking else value
+        if isinstance(plain, types.FunctionType):
+            found = asks(explained(plain)) if asking else explained(plain)
+            if found is not value:
+                found.__module__, found.__qualname__ = namespace["__name__"], name
+            namespace[name] = found
         elif isinstance(value, type) and not issubclass(value, TensorBase):
             for kind in set(value.__mro__) - _published:
                 if kind.__module__.startswith("leafgrad."):

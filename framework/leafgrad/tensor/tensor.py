@@ -11,7 +11,7 @@ from leafgrad import backends, devices, dtypes, modes
 from leafgrad.ops import dispatch
 from leafgrad.ops.convert import clone, to_device
 from leafgrad.ops.node import GraphNode, Hooks, Leaf, Output, SymbolBase, TensorBase, Version
-from leafgrad.tensor import arguments
+from leafgrad.tensor import arguments, asking
 from leafgrad.tensor.graph import Node, node_for
 from leafgrad.tensor.handle import RemovableHandle
 from leafgrad.tensor.methods import Methods
@@ -25,10 +25,14 @@ NON_LEAF_GRAD = (
 )
 
 
-class Tensor(Operators, Methods, TensorBase):
+class Tensor(Operators, Methods, asking.Overridable, TensorBase):
     """A multi-dimensional array of one dtype on one device, which can take part in automatic differentiation.
 
     Made by ``leafgrad.tensor``, ``zeros``, ``randn``, … and by every operation on tensors.
+
+    Args:
+        args: a sequence of elements, sizes for arbitrary ones, in the default dtype, or a tensor to share memory with.
+        device: where it is made; None: on the default device.
     """
 
     __slots__ = ()
@@ -410,9 +414,11 @@ class Tensor(Operators, Methods, TensorBase):
         """Converted to a dtype, a device, both, or those of another tensor. Returns itself if nothing changes.
 
         ``t.to(dtype)``, ``t.to(device)``, ``t.to(device, dtype)``, ``t.to(other)``; keywords ``dtype``, ``device``,
-        ``copy``, ``memory_format``. A copy between devices is an operation of the graph.
+        ``non_blocking``, ``copy``, ``memory_format``. A copy between devices is an operation of the graph. With
+        ``non_blocking`` nobody waits for that of a pinned tensor, which must not be written until it is done.
         """
         memory_format = kwargs.pop("memory_format", None)
+        non_blocking = bool(kwargs.get("non_blocking")) or any(a is True for a in args)
         place, kind, copy = arguments.destination(*args, **kwargs)
         out = self
         if kind is not None and kind is not out.dtype:
@@ -420,7 +426,7 @@ class Tensor(Operators, Methods, TensorBase):
         if place is not None:
             target, source = place.resolve(), out.device.resolve()
             if target != source:
-                out = to_device(out, device=target, source=source)
+                out = to_device(out, device=target, source=source, non_blocking=non_blocking)
         if memory_format not in (None, dtypes.preserve_format):
             out = out.contiguous(memory_format)
         return out.clone() if copy and out is self else out
@@ -437,3 +443,6 @@ class Tensor(Operators, Methods, TensorBase):
     def is_cuda(self) -> bool:
         """Whether the tensor is on a CUDA device."""
         return self.device.type == "cuda"
+
+
+asking.let_subclasses_override(Tensor)

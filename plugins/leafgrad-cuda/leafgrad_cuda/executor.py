@@ -79,12 +79,12 @@ class CudaProgram:
         slots: list[Any] = [None] * len(plan.slots)
         for k, array, (name, shape, dtype) in zip(self.read, inputs, self.inputs, strict=True):
             expect(array, name, shape, dtype, "the caller of the program")
-            slots[k] = xp.ascontiguousarray(array) if not array.flags.c_contiguous else array
+            slots[k] = array if array.flags.c_contiguous else self.backend.wrap(xp.ascontiguousarray(array))
         for k, array in self.constants:
             slots[k] = array
         for k, shape, dtype in self.fresh:
             try:
-                slots[k] = xp.empty(shape, dtype)
+                slots[k] = self.backend.wrap(xp.empty(shape, dtype))
             except MemoryError as error:
                 raise self.no_memory(k, slots, error) from error
         self.device.begin(self.arena)
@@ -162,7 +162,9 @@ class CudaProgram:
         for v, array in zip(part.equation.outputs, made if part.equation.several else (made,), strict=True):
             expect(array, self.plan.names[v], v.shape, v.dtype, f"the op {part.equation.name!r}")
             k = self.plan.slots[self.plan.whole[v].root]
-            slots[k] = array if array.flags.c_contiguous else self.backend.xp.ascontiguousarray(array)
+            slots[k] = (
+                array if array.flags.c_contiguous else self.backend.wrap(self.backend.xp.ascontiguousarray(array))
+            )
 
     def source(self) -> str:
         """The kernels."""

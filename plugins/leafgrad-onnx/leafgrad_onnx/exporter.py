@@ -15,7 +15,8 @@ import onnx
 
 import leafgrad
 from leafgrad.batching.pytree import flatten, unflatten
-from leafgrad.compile.ir.graph import Argument, Captured, Graph, Line
+from leafgrad.compile.ir.graph import Argument, Captured, Graph
+from leafgrad.compile.ir.lines import Line
 from leafgrad_onnx import forms as forms
 from leafgrad_onnx.build import Build, Interface, bytes_of
 from leafgrad_onnx.errors import OnnxExporterError

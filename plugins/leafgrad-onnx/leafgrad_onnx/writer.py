@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from leafgrad.compile.ir.graph import Captured, Equation, Graph, Line, Operand, Source, Value
+from leafgrad.compile.ir.graph import Captured, Equation, Graph, Operand, Source, Value
+from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.passes.rewrite import Rewriter
 from leafgrad_onnx.errors import OnnxExporterError
 from leafgrad_onnx.expression import written

@@ -21,7 +21,7 @@ from leafgrad_pinn.layers import Maker, Periodic
 from leafgrad_pinn.places import Part
 from leafgrad_pinn.planner import MODES, DerivativePlan, Fields, plan as cheapest
 from leafgrad_pinn.sampling import Array
-from leafgrad_pinn.scales import scales_of, sizes_of
+from leafgrad_pinn.scales import norm, scales_of, sizes_of
 from leafgrad_pinn.unknowns import Unknown, bound
 from leafgrad_pinn.values import Points, noted
 
@@ -280,6 +280,11 @@ class Problem:
         if loss is not None and not (
             isinstance(found, Tensor) and found.shape == residuals.shape and bool(found.isfinite().all())
         ):
+            if self.conditions[index].minimised:
+                raise ValueError(
+                    f"{self.names[index]}: least: expected a number that the energy cannot fall to, got one above it "
+                    f"by {-float(residuals.min()):.2g} at the start"
+                )
             got = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
             raise ValueError(
                 f"{self.names[index]}: loss: expected a finite number, to be squared, for each residual, "
@@ -411,11 +416,6 @@ class System(nn.Module):
     def solved(self) -> dict[str, float]:
         """The unknowns by name."""
         return {u.name: float(u.number(p.detach())) for u, p in zip(self.unknowns, self.numbers, strict=True)}
-
-
-def norm(values: Array) -> float:
-    """The root of the mean square."""
-    return float(np.sqrt(np.square(values).mean()))
 
 
 def listed(what: str, given: Any, kind: Any, example: str) -> list[Any]:

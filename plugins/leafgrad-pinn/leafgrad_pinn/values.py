@@ -9,6 +9,7 @@ from typing import Any
 import leafgrad
 from leafgrad import Tensor
 from leafgrad.autograd import grad
+from leafgrad.tensor.overrides import unwrapped
 from leafgrad_pinn.functions import InputFunction
 
 
@@ -186,6 +187,7 @@ class Value(Tensor):
     """
 
     __slots__ = ()
+    __torch_function__ = unwrapped
 
     points: Points
     names: tuple[str, ...]

@@ -12,6 +12,7 @@ import pytest
 
 import leafgrad as lg
 import leafgrad_pinn as pinn
+from leafgrad.utils import Checkpoints
 
 LINE = pinn.Interval("x", 0, 1)
 EXACT = pinn.references.exact(LINE, u=lambda x: np.sin(np.pi * x))
@@ -323,3 +324,24 @@ def test_pictures(tmp_path, suffix):
     sol = pinn.Problem([u, v], [pinn.Interior(lambda u, v: (u.x, v.y), n=8)]).solve(pinn.Adam(3), reference=truth)
     sol.plot(tmp_path / f"p.{suffix}", slices={"x": [0.5]})
     assert (tmp_path / f"p.{suffix}").stat().st_size > 1000
+
+
+def test_checkpoints_of_other_versions_and_units_are_not_resumed(tmp_path):
+    solve(pinn.Adam(5), out=tmp_path)
+    checkpoints = Checkpoints(tmp_path / "seed0")
+
+    def wrong(**setup):
+        saved = checkpoints.latest()
+        checkpoints.save({**saved, "setup": {**saved["setup"], **setup}})
+        with pytest.raises(ValueError, match="resume: expected") as error:
+            solve(pinn.Adam(5), out=tmp_path, resume=True)
+        return str(error.value)
+
+    units = checkpoints.latest()["setup"]["units"]
+    assert "expected fields and equations of the sizes" in wrong(units=[[2.0], *units[1:]])
+    assert "format 2" in wrong(format=1)
+    saved = checkpoints.latest()
+    del saved["setup"]["format"], saved["setup"]["units"]  # as before there were formats
+    checkpoints.save(saved)
+    with pytest.raises(ValueError, match=r"resume: expected format 2 .*, got 1, of another version of leafgrad-pinn"):
+        solve(pinn.Adam(5), out=tmp_path, resume=True)

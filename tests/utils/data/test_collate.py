@@ -123,3 +123,20 @@ def test_default_collate_names_what_is_wrong(batch):
 def test_what_cannot_be_batched_is_said():
     with pytest.raises(TypeError, match=r"found <class 'NoneType'>; pass the DataLoader a collate_fn"):
         data.default_collate([None])
+
+
+def test_default_collate_asks_the_functions_of_classes(monkeypatch):
+    class Words(str):
+        """A class of samples that somebody brings along."""
+
+    from leafgrad.utils.data.collate import default_collate_fn_map
+
+    def joined(batch, *, collate_fn_map):
+        assert collate_fn_map is default_collate_fn_map
+        return "+".join(batch)
+
+    monkeypatch.setitem(default_collate_fn_map, Words, joined)
+    assert data.default_collate([{"a": Words("x"), "b": "z"}, {"a": Words("y"), "b": "z"}]) == {
+        "a": "x+y",
+        "b": ["z", "z"],
+    }

@@ -6,18 +6,26 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.tensor.arguments import destination
-from leafgrad.tensor.overrides import unwrapped as _disabled_torch_function_impl
+from leafgrad.tensor.overrides import (
+    STATE,
+    DisableTorchFunction,
+    DisableTorchFunctionSubclass,
+    unwrapped as _disabled_torch_function_impl,
+)
 from leafgrad.tensor.tensor import Tensor
 
 _TensorMeta = type(Tensor)
 
 __all__ = [
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
     "_TensorMeta",
     "_are_functorch_transforms_active",
     "_debug_only_are_vmap_fallback_warnings_enabled",
     "_debug_only_display_vmap_fallback_warnings",
     "_disabled_torch_function_impl",
     "_get_tracing_state",
+    "_is_torch_function_enabled",
     "_is_tracing",
     "_log_api_usage_once",
     "_nn",
@@ -30,6 +38,11 @@ def _log_api_usage_once(event: str) -> None:
 
 def _get_tracing_state() -> None:
     """None: nothing is traced."""
+
+
+def _is_torch_function_enabled() -> bool:
+    """Whether classes with ``__torch_function__`` are asked now."""
+    return STATE.get().classes
 
 
 def _is_tracing() -> bool:

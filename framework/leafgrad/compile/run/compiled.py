@@ -23,6 +23,7 @@ from leafgrad.compile.record.lazy import LazyRecorder, Parts
 from leafgrad.compile.record.trace import recording
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import COLLECTOR, Watch
+from leafgrad.compile.run.breaks import Breaks
 from leafgrad.compile.run.call import Call, Failed
 from leafgrad.compile.run.checked import asked
 from leafgrad.compile.run.closing import Attempt
@@ -39,6 +40,7 @@ from leafgrad.tensor.tensor import Tensor
 
 STRAYS = 4  # ways that no program went after which it is looked at whether they are many
 KEPT = 32  # closed programs of one function
+FEW = 4  # equations
 
 
 class Compiled(Generic[P, R]):
@@ -50,7 +52,7 @@ class Compiled(Generic[P, R]):
         closed: whether a call that needs the function's Python is an error.
     """
 
-    unguarded = frozenset("_calls _following _guides _last _lock _misses _pace _reason _watch _wary".split())
+    unguarded = frozenset("_breaks _calls _following _guides _last _lock _misses _pace _reason _since _watch _wary".split())
 
     function: Callable[P, R]
     executor: str | None
@@ -58,6 +60,7 @@ class Compiled(Generic[P, R]):
     __name__: str
     __qualname__: str
     _attribute: str  # its name in a class
+    _breaks: Breaks  # between the parts in which it runs while it is open
     _calls: list[Call]
     _following: Following  # the numbers that differ from call to call
     _guides: list[Guide]
@@ -66,6 +69,7 @@ class Compiled(Generic[P, R]):
     _misses: Misses
     _pace: Pace  # how it runs while it is open
     _reason: str | None  # why the last recorded call was not closed
+    _since: int  # the last checkpoint of a training before its calls
     _watch: Watch | None  # of the last watched call
     _wary: bool  # whether its Python may read and write the memory of tensors
 
@@ -80,14 +84,22 @@ class Compiled(Generic[P, R]):
             __doc__=function.__doc__,
             __module__=function.__module__,
             _attribute=f"_compiled_{getattr(function, '__qualname__', '')}",
+            _lock=Lock(),
+        )
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing is known of its calls."""
+        vars(self).update(
+            _breaks=Breaks(self.function, lambda run: type(self)(run, self.executor)),
             _calls=[],
             _following=Following(),
             _guides=[],
             _last=None,
-            _lock=Lock(),
             _misses=Misses(),
             _pace=Pace(),
             _reason=None,
+            _since=modes.Checkpoint.number,
             _watch=None,
             _wary=False,
         )
@@ -114,6 +126,8 @@ class Compiled(Generic[P, R]):
             raise
 
     def _call(self, flags: int, args: Any, kwargs: Any, checks: bool) -> Any:
+        if self._since != modes.Checkpoint.number:
+            self._resumes()
         pace = self._pace
         if pace.failures:
             pace.count()
@@ -151,6 +165,15 @@ class Compiled(Generic[P, R]):
             self._strays(strayed)
         return self._missed(flags, structure, leaves, args, kwargs)
 
+    def _resumes(self) -> None:
+        """A training resumed from the last checkpoint begins with a step of which nothing is known: what earlier calls
+        have taught is forgotten here, too, so that both go on to the same bits.
+        """
+        confirmed = self._reason is None and all(call.trusted for call in self._calls)
+        if not confirmed or self._pace.failures or self._following.taught:
+            self._begin()
+        vars(self)["_since"] = modes.Checkpoint.number
+
     def _alone(self, act: Callable[[], Any], leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Watch a call, unless another thread watches one."""
         if not self._lock.acquire(blocking=False):
@@ -164,9 +187,13 @@ class Compiled(Generic[P, R]):
     def _missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """No closed program serves this call: it is recorded."""
         if self._pace.gave_up and not self.closed:
+            if self._breaks.waits or self._breaks.seeks is not None:  # what is still to be made is not timed
+                return self._breaks(*args, **kwargs)
             compiled = self._pace.next()
             call = partial(self._run, leaves, args, kwargs) if compiled else partial(self.function, *args, **kwargs)
             return self._pace.run(compiled, call, self.__qualname__)
+        if self._misses.needed and not self.closed and self._misses.waits(kind_of(structure, leaves)):
+            return self.function(*args, **kwargs)
         return self._alone(partial(self._attempt, flags, structure, leaves, args, kwargs), leaves, args, kwargs)
 
     def _attempt(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
@@ -176,8 +203,6 @@ class Compiled(Generic[P, R]):
         paths = following.names(self.function, args, kwargs)
         settled = [call for call in self._calls if not call.first]
         new = following.compare(self._calls, leaves, paths)
-        if not (new or self.closed) and self._misses.waits(kind_of(structure, leaves)):
-            return self.function(*args, **kwargs)
         fits = [call for call in settled if call.guards.match(flags, structure, leaves)]
         misses = [fits[0].strayed()] if fits else [call.guards.miss(flags, structure, leaves) for call in settled]
         if misses:  # the program that came closest tells why
@@ -189,6 +214,8 @@ class Compiled(Generic[P, R]):
         attempt = Attempt(self.function, (args, kwargs), following, self._watch)
         leaves = attempt.leaves  # which may be more by now
         recorder = self._recorder(leaves, self._guides, attempt.wary)
+        recorder.positions = attempt.watch.positions
+        recorder.code = attempt.watch.code = self._breaks.code
         first = self._watch is None
         recorder.strict = self.closed and not first
         try:
@@ -280,6 +307,8 @@ class Compiled(Generic[P, R]):
 
     def _run(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """An open call: its Python runs, and programs compute."""
+        if self._breaks:
+            return self._breaks(*args, **kwargs)
         recorder = self._recorder(leaves, self._guides, self._wary)
         recorder.closes = False
         try:
@@ -317,6 +346,8 @@ class Compiled(Generic[P, R]):
         log(f"{self.__qualname__}: {'the first call is ' if first else ''}open, since {reason}")
         if not first:
             self._pace.fail(learned)
+        if self._pace.gave_up:
+            self._breaks.note(attempt)
         if not fails:
             try:
                 recorder.finish()
@@ -349,7 +380,7 @@ class Compiled(Generic[P, R]):
         chosen = self._pace.gave_up and os.environ.get("LEAFGRAD_COMPILE") != "always"
         how = self._pace.explain() if chosen else None
         found = self._calls, self._misses, self._pace.failures, self._reason, self._last
-        return explanation(self.__qualname__, *found, how)
+        return explanation(self.__qualname__, *found, how, self._breaks.explain())
 
     @property
     def graph(self) -> Graph:
@@ -360,10 +391,27 @@ class Compiled(Generic[P, R]):
         """The generated source of the program that ran last."""
         return self._runner().program.source()
 
+    @property
+    def settled(self) -> bool:
+        """Whether the next call does what later ones will: nothing is recorded, or timed."""
+        if self._pace.gave_up:
+            return not self._breaks.waits and self._pace.seconds is not None
+        return any(call.trusted for call in self._calls)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it runs uncompiled, or its programs are not worth their guards."""
+        if self._pace.gave_up:
+            return self._pace.seconds is not None and not self._pace.compiled
+        return bool(self._calls) and max(call.runner.before for call in self._calls) < FEW
+
     def _runner(self) -> Any:
         last = self._last
         if isinstance(last, Call):
             return last.runner
+        for part in reversed(self._breaks.parts):
+            if part._last is not None:
+                return part._runner()
         runners = [] if last is None else [part.runner for part in last.parts if part.runner is not None]
         if not runners:
             why = "calls are recorded, and parts of an open step become programs when they come again"

@@ -53,9 +53,16 @@ class Explanation(str):
 
 
 def explanation(
-    name: str, calls: Sequence[Call], misses: Misses, failures: int, reason: str | None, last: Any, how: str | None
+    name: str,
+    calls: Sequence[Call],
+    misses: Misses,
+    failures: int,
+    reason: str | None,
+    last: Any,
+    how: str | None,
+    breaks: Sequence[str],
 ) -> Explanation:
-    """Programs, retraces with their reasons, how an open step runs, and what the executors say."""
+    """Programs, retraces with their reasons, how an open step runs and where it breaks, and what executors say."""
     if not calls and not failures:
         state = "has not been called" if reason is None else f"its first call was open, since {reason}"
         return Explanation([f"{name}: {state}"])
@@ -63,7 +70,7 @@ def explanation(
     plural = "program" if len(calls) == 1 else "programs"
     lines = [f"{name}: {state}; {len(calls)} {plural}, traced again {len(misses)} times"]
     if reason is not None:
-        lines += opened(last)
+        lines += breaks or opened(last)
         lines += [] if how is None else [f"  {how}"]
     lines += causes(misses)
     if misses.waited:

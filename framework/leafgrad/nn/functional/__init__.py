@@ -25,7 +25,7 @@ from leafgrad.nn.functional.sampling import *
 from leafgrad.nn.functional.sequence_loss import *
 from leafgrad.tensor.public import publish as _publish
 
-_publish(globals())
+_publish(globals(), asking=True)
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = attach(__name__, made=_shown(__name__))

@@ -124,8 +124,6 @@ def embedding_bag(
         include_last_offset: ``offsets`` has one element more, the length of ``input``.
         padding_idx: a row that counts for nothing, as if it were not in its bag.
 
-    The others are as in ``embedding``.
-
     Raises:
         ValueError: shapes or ``mode`` do not fit. NotImplementedError: ``sparse``, or weights without "sum".
         IndexError: an index is outside the table.

@@ -14,7 +14,8 @@ class DataParallel(Module):
     """A module under the name ``module``, which it calls.
 
     Args:
-        module: the module. device_ids, output_device, dim: how batches would be divided among GPUs.
+        module: the module.
+        dim: along which dimension.
 
     Raises:
         NotImplementedError: more than one device is asked for.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
@@ -33,18 +34,15 @@ def default_collate(batch: Any) -> Any:
     if not len(batch):
         raise IndexError("default_collate: batch: expected at least one sample, got none")
     first = batch[0]
-    if isinstance(first, Tensor):
-        return stack(list(batch))
     if _is_array(first):
         if first.dtype.name not in dtypes.BY_NAME:
             raise _cannot_collate(first.dtype)
         return stack([as_tensor(item) for item in batch]) if first.ndim else tensor(list(batch))
-    if isinstance(first, float):
-        return tensor(list(batch), dtype=dtypes.float64)
-    if isinstance(first, int):
-        return tensor(list(batch))
-    if isinstance(first, (str, bytes)):
-        return batch
+    function = default_collate_fn_map.get(type(first)) or next(
+        (function for kind, function in default_collate_fn_map.items() if isinstance(first, kind)), None
+    )
+    if function is not None:
+        return function(batch, collate_fn_map=default_collate_fn_map)
     kind = next((kind for kind in (Mapping, Sequence) if isinstance(first, kind)), None)
     if kind is None:
         raise _cannot_collate(type(first))
@@ -63,22 +61,63 @@ def default_collate(batch: Any) -> Any:
     return columns if type(first) is tuple else _with_items(first, columns)
 
 
+def collate_tensor_fn(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> Tensor:
+    """Tensors, stacked.
+
+    Args:
+        batch: tensors of one shape.
+        collate_fn_map: not used.
+    """
+    out: Tensor = sys.modules["leafgrad"].stack(list(batch))  # which asks, if these are of a subclass
+    return out
+
+
+default_collate_fn_map: dict[Any, Callable[..., Any]] = {
+    Tensor: collate_tensor_fn,
+    float: lambda batch, *, collate_fn_map=None: tensor(list(batch), dtype=dtypes.float64),
+    int: lambda batch, *, collate_fn_map=None: tensor(list(batch)),
+    (str, bytes): lambda batch, *, collate_fn_map=None: batch,
+}
+"""What batches samples of a class, or of several: ``function(batch, collate_fn_map=...)``. Others may add theirs."""
+
+
 def default_convert(data: Any) -> Any:
     """``data`` with its NumPy arrays and scalars as tensors, at any depth of mappings and sequences.
 
     Args:
         data: anything.
     """
-    if isinstance(data, (Tensor, str, bytes)):
-        return data
-    if _is_array(data):
-        return as_tensor(data) if data.dtype.name in dtypes.BY_NAME else data
+
+    def convert(value: Any) -> Any:
+        return as_tensor(value) if _is_array(value) and value.dtype.name in dtypes.BY_NAME else value
+
+    return _each(data, convert)
+
+
+def pinned(data: Any, device: str) -> Any:
+    """``data`` with its tensors in page-locked memory, at any depth, and with what its ``pin_memory()`` gives.
+
+    Args:
+        data: anything.
+        device: of the type that will copy from there.
+    """
+
+    def pin(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return value.pin_memory(device)
+        return value.pin_memory() if hasattr(value, "pin_memory") else value
+
+    return _each(data, pin)
+
+
+def _each(data: Any, act: Callable[[Any], Any]) -> Any:
+    """``data`` with ``act`` of whatever is in its mappings and sequences."""
     if isinstance(data, Mapping):
-        return _with_values(data, {key: default_convert(value) for key, value in data.items()})
-    if isinstance(data, Sequence):
-        items = [default_convert(item) for item in data]
+        return _with_values(data, {key: _each(value, act) for key, value in data.items()})
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        items = [_each(item, act) for item in data]
         return items if type(data) is tuple else _with_items(data, items)
-    return data
+    return act(data)
 
 
 def _is_array(value: Any) -> bool:

@@ -1,0 +1,149 @@
+"""Graph breaks: an open function runs as programs between those of its statements that need Python at each call."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from leafgrad.compile.guard.environment import Environment
+from leafgrad.compile.ir.lines import Line, Position, position_of
+from leafgrad.compile.run.closing import Attempt
+from leafgrad.compile.run.outline import Outline
+from leafgrad.compile.run.source import tree_of
+
+SETTLES = 64  # calls
+
+
+class Breaks:
+    """Where a function breaks, and the function with its runs between compiled.
+
+    Args:
+        function: an open function, or a method of one.
+        compiled: makes a compiled function of a run.
+
+    Attributes:
+        positions: of what needs Python.
+        outlined: the function in which runs are compiled; None if there is none.
+    """
+
+    def __init__(self, function: Any, compiled: Callable[[Any], Any]) -> None:
+        self.method, self.compiled = function, compiled
+        self.function = getattr(function, "__func__", function)
+        self.positions: set[Position] = set()
+        self.outlined: Any = None
+        self.parts: list[Any] = []
+        self.seeks: Environment | None = None  # what a call has changed, to see at the next one which lines do
+        self.waits = 0
+
+    @property
+    def code(self) -> types.CodeType | None:
+        """What runs in the function's own frame."""
+        return self.function.__code__ if isinstance(self.function, types.FunctionType) else None
+
+    def note(self, attempt: Attempt) -> None:
+        """A call was not closed."""
+        tree = None if self.code is None or self.waits or self.outlined else tree_of(self.function)
+        if tree is None:
+            return
+        unknown = {path.partition("[")[0].rpartition(".")[2] for path, _ in attempt.before.open}
+        nodes = [node for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute))]
+        named = [n for n in nodes if (n.id if isinstance(n, ast.Name) else n.attr) in unknown]
+        self.positions = {(node.lineno, node.col_offset) for node in named}
+        self.positions |= {position for position in attempt.watch.positions if position is not None}
+        if attempt.changed:
+            self.seeks = Environment(attempt.changed)
+        else:
+            self.divide()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function returns."""
+        seeks, self.seeks = self.seeks, None
+        if seeks is not None:
+            lines = ChangingLines(seeks, self.code)
+            with lines:
+                result = self.method(*args, **kwargs)
+            self.add(lines.positions)
+            self.divide()
+            return result
+        if self.waits:
+            self.settle()
+        if self.outlined is None:  # another thread is about to divide it
+            return self.method(*args, **kwargs)
+        if self.method is not self.function:
+            args = (self.method.__self__, *args)
+        return self.outlined(*args, **kwargs)
+
+    def __bool__(self) -> bool:
+        """Whether there is something to call."""
+        return self.seeks is not None or (self.outlined is not None and self.outline.current)
+
+    def add(self, positions: set[Position]) -> None:
+        """Lines change what the function reads: each statement that begins there may have done it."""
+        self.positions |= positions
+        tree, lines = tree_of(self.function), {line for line, _ in positions}
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.stmt) and node.lineno in lines and not hasattr(node, "body"):
+                self.positions.add((node.lineno, node.col_offset))
+
+    def divide(self) -> None:
+        """Take out the runs between the positions."""
+        self.outline = Outline(self.function, self.positions, self.compiled)
+        self.outlined, self.parts = self.outline.outlined, [*self.outline.parts.values()]
+        self.waits = SETTLES if self.parts else 0
+
+    def settle(self) -> None:
+        """Runs become programs or turn out to be open; those that are not worth it are left to Python."""
+        self.waits -= 1
+        if self.waits and not all(part.settled for part in self.parts):
+            return
+        self.waits = 0
+        for name, part in self.outline.parts.items():
+            if part.is_idle:
+                self.outline.replace(name, part.function)
+
+    def explain(self) -> list[str]:
+        """Where the function breaks, and what its parts do; nothing if it has none."""
+        if self.code is None or self.outlined is None:
+            return []
+        where = [Line(self.code.co_filename, number) for number in sorted({line for line, _ in self.positions})]
+        lines = ["  graph breaks, of which Python runs the statements at each call; the others are compiled:"]
+        lines += [f"    {line}" for line in where]
+        for i, part in enumerate(self.parts):
+            lines += [f"  part {i + 1}, from line {part.function.__code__.co_firstlineno}:"]
+            lines += [f"    {line}" for line in part.explain().splitlines()]
+        return lines
+
+
+class ChangingLines:
+    """Notes where, in the frame of ``code``, the places of an environment are changed."""
+
+    def __init__(self, environment: Environment, code: types.CodeType | None) -> None:
+        self.environment, self.code = environment, code
+        self.held = environment.snapshot()
+        self.positions: set[Position] = set()
+        self.last: Position | None = None
+
+    def __enter__(self) -> None:
+        self.traced = bool(self.held) and sys.gettrace() is None
+        if self.traced:
+            sys.settrace(self.called)
+
+    def __exit__(self, *_: object) -> None:
+        if self.traced:
+            sys.settrace(None)
+
+    def called(self, frame: types.FrameType, event: str, _: Any) -> Any:
+        """A function begins: only the lines of one are of interest."""
+        return self.at if frame.f_code is self.code else None
+
+    def at(self, frame: types.FrameType, event: str, _: Any) -> Any:
+        """A line begins, or the function returns: what has changed since the last one, that one has changed."""
+        if event in ("line", "return"):
+            if self.last is not None and self.environment.changed(self.held):
+                self.positions.add(self.last)
+                self.held = self.environment.snapshot()
+            self.last = position_of(frame)
+        return self.at
