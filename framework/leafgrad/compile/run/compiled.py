@@ -52,7 +52,9 @@ class Compiled(Generic[P, R]):
         closed: whether a call that needs the function's Python is an error.
     """
 
-    unguarded = frozenset("_breaks _calls _following _guides _last _lock _misses _pace _reason _since _watch _wary".split())
+    unguarded = frozenset(
+        "_breaks _calls _following _guides _last _lock _misses _pace _reason _since _watch _wary".split()
+    )
 
     function: Callable[P, R]
     executor: str | None
