@@ -331,9 +331,8 @@ def test_without_memory_all_is_as_before_the_call():
             raise MemoryError("out of memory")
         return np.empty(shape, dtype)
 
-    found.backend = SimpleNamespace(
-        xp=SimpleNamespace(empty=full, ascontiguousarray=np.ascontiguousarray), device_scope=backend.device_scope
-    )
+    library = SimpleNamespace(empty=full, ascontiguousarray=np.ascontiguousarray)
+    found.backend = SimpleNamespace(xp=library, wrap=backend.wrap, device_scope=backend.device_scope)
     with pytest.raises(MemoryError, match=r"expected [\d,]+ bytes for the result of \w+, from .*holds [\d,]+ bytes"):
         run(x, y)
     found.backend = backend
