@@ -95,11 +95,11 @@ def test_one_call_that_takes_long_changes_nothing():
 
 def test_a_step_that_raises_is_not_timed(monkeypatch):
     step, clock, _ = opened(monkeypatch, 2.0, 1.0)
-    left = step._pace.left
+    left = step._calls.pace.left
     for _ in range(3):
         with pytest.raises(RuntimeError, match=r"size|broadcast|shape"):
             step(leafgrad.ones(2, 5))
-    assert step._pace.left == left
+    assert step._calls.pace.left == left
     assert clock.kinds == [False] * 3
 
 
@@ -110,7 +110,7 @@ def test_always_takes_no_choice_of_the_clock(monkeypatch):
         step(leafgrad.ones(3))
     assert clock.kinds == [True] * 20
     assert "uncompiled" not in step.explain()
-    assert sum(map(len, step._pace.timed)) <= ROUNDS + COLD
+    assert sum(map(len, step._calls.pace.timed)) <= ROUNDS + COLD
 
 
 def test_a_step_that_must_be_closed_is_never_timed(monkeypatch):

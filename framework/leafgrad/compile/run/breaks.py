@@ -80,6 +80,11 @@ class Breaks:
         """Whether there is something to call."""
         return self.seeks is not None or (self.outlined is not None and self.outline.current)
 
+    @property
+    def ready(self) -> bool:
+        """Whether all is known, and made."""
+        return self.seeks is None and not self.waits
+
     def add(self, positions: set[Position]) -> None:
         """Lines change what the function reads: each statement that begins there may have done it."""
         self.positions |= positions
@@ -97,11 +102,11 @@ class Breaks:
     def settle(self) -> None:
         """Runs become programs or turn out to be open; those that are not worth it are left to Python."""
         self.waits -= 1
-        if self.waits and not all(part.settled for part in self.parts):
+        if self.waits and not all(part._calls.settled for part in self.parts):
             return
         self.waits = 0
         for name, part in self.outline.parts.items():
-            if part.is_idle:
+            if part._calls.is_idle:
                 self.outline.replace(name, part.function)
 
     def explain(self) -> list[str]:

@@ -194,6 +194,9 @@ class Attempt:
 
     def check(self, recorder: LazyRecorder, followed: Followed | None) -> None:
         """Unclosed if the call did what no program can repeat, or changed what it reads."""
+        written = [] if followed is None else followed.written
+        changes = [c for c in self.before.changed(self.held) if not any(w.is_at(c[0]) for w in written)]
+        self.changed = [place for place, _, _ in changes]
         if recorder.tears:
             what, line = recorder.tears[0]
             raise Unclosed(f"{what} at {line}")
@@ -202,9 +205,6 @@ class Attempt:
             raise Unclosed(f"{what} at {line}")
         if recorder.sharing.alive():
             raise Unclosed("t.data = ... gives a tensor memory that another one, which stays, has, too")
-        written = [] if followed is None else followed.written
-        changes = [c for c in self.before.changed(self.held) if not any(w.is_at(c[0]) for w in written)]
-        self.changed = [place for place, _, _ in changes]
         if changes:
             place, old, new = changes[0]
             where = line_that_stores(self.watch.codes, place.key)

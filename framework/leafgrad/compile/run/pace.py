@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from statistics import median
 from typing import Any
 
 from leafgrad.compile.ir.log import log
@@ -25,6 +24,11 @@ OTHER = 4.0  # by what factor calls must take longer or shorter, one after the o
 clock = time.perf_counter
 
 
+def undisturbed(times: list[float]) -> float:
+    """What a call takes where no other process takes its time: the lower quartile."""
+    return sorted(times)[len(times) // 4]
+
+
 class Pace:
     """Chooses how the next call of a step runs.
 
@@ -32,7 +36,7 @@ class Pace:
         failures: how many calls in a row could not be closed.
         lessons: how many of them told what to follow at the next, which do not count as failures.
         compiled: whether the faster way is the compiled one; so it is taken until both were timed.
-        seconds: the medians, compiled and uncompiled, by which that was chosen; None before.
+        seconds: what calls took, compiled and uncompiled, by which that was chosen; None before.
     """
 
     def __init__(self) -> None:
@@ -98,7 +102,7 @@ class Pace:
                 timed[not compiled].append(seconds)
             enough = len(timed[1]) >= ROUNDS and len(timed[0]) > COLD
             if enough:
-                self.choose(median(timed[0][COLD:]), median(timed[1]))
+                self.choose(undisturbed(timed[0][COLD:]), undisturbed(timed[1]))
             return enough
         self.left -= 1
         usual = seconds if self.seconds is None else self.seconds[not compiled]
