@@ -90,7 +90,8 @@ def test_sizes_and_other_numbers_are_never_taken_for_each_other():
 
 
 def test_numbers_that_are_equal_at_each_length_are_one():
-    known = Known(["64", "64", "3", "64"])
+    known = Known("64 + 64 + 3 + 64")
+    assert not known.is_of(b"another step")
     assert known.read(["96", "96", "3", "64"]) == ["96"]
     assert known.slots == {0: 0, 1: 0}
     assert known.read(["10", "20", "3", "64"]) == ["10", "20"]

@@ -11,7 +11,7 @@ from leafgrad import modes
 from leafgrad.compile.run import pace
 from leafgrad.compile.run.pace import AGAIN, COLD, ROUNDS, Pace
 
-SETTLED = 4 + COLD + 2 * ROUNDS  # calls until an open step has chosen
+SETTLED = 5 + COLD + 2 * ROUNDS  # calls until an open step has chosen: one shows which of its lines change the clock
 
 OWN = random.Random(0)  # whose choices are not followed
 

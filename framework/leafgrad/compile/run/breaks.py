@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from leafgrad.compile.guard.environment import Environment
@@ -45,18 +46,36 @@ class Breaks:
 
     def note(self, attempt: Attempt) -> None:
         """A call was not closed."""
-        tree = None if self.code is None or self.waits or self.outlined else tree_of(self.function)
-        if tree is None:
-            return
-        unknown = {path.partition("[")[0].rpartition(".")[2] for path, _ in attempt.before.open}
-        nodes = [node for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute))]
-        named = [n for n in nodes if (n.id if isinstance(n, ast.Name) else n.attr) in unknown]
-        self.positions = {(node.lineno, node.col_offset) for node in named}
-        self.positions |= {position for position in attempt.watch.positions if position is not None}
-        if attempt.changed:
-            self.seeks = Environment(attempt.changed)
-        else:
+        if self.fits:
+            self.positions = {position for position in attempt.watch.positions if position is not None}
+            self.positions |= self.reading([path for path, _ in attempt.before.open])
+            if attempt.changed:
+                self.seeks = Environment(attempt.changed)
+            else:
+                self.divide()
+
+    def note_change(self, path: str) -> None:
+        """What the function reads at a path is another thing at each call."""
+        if self.fits:
+            self.positions = self.reading([path])
             self.divide()
+
+    @property
+    def tree(self) -> ast.AST:
+        """The definition of the function."""
+        return tree_of(self.function) or ast.Pass()
+
+    @property
+    def fits(self) -> bool:
+        """Whether the function can be divided, and is not yet."""
+        return self.code is not None and not self.waits and not self.outlined and tree_of(self.function) is not None
+
+    def reading(self, paths: Iterable[str]) -> set[Position]:
+        """Where the function reads what is at some paths, such as ``self.log`` or ``len(history)``."""
+        names = {found[-1] for path in paths if (found := re.findall(r"[^\W\d]\w*", path.partition("[")[0]))}
+        nodes = [n for n in ast.walk(self.tree) if isinstance(n, (ast.Name, ast.Attribute))]
+        named = [n for n in nodes if (n.id if isinstance(n, ast.Name) else n.attr) in names]
+        return {(n.lineno, n.col_offset) for n in named}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function returns."""
@@ -88,8 +107,8 @@ class Breaks:
     def add(self, positions: set[Position]) -> None:
         """Lines change what the function reads: each statement that begins there may have done it."""
         self.positions |= positions
-        tree, lines = tree_of(self.function), {line for line, _ in positions}
-        for node in ast.walk(tree) if tree is not None else ():
+        lines = {line for line, _ in positions}
+        for node in ast.walk(self.tree):
             if isinstance(node, ast.stmt) and node.lineno in lines and not hasattr(node, "body"):
                 self.positions.add((node.lineno, node.col_offset))
 

@@ -323,6 +323,7 @@ class Calls:
         often = None if self.must_close else self.misses.often()
         if often is not None:
             self.pace.give_up()
+            self.breaks.note_change(often)
             self.programs = []
             self.reason = f"{often} changes from call to call"
             log(f"{self.name}: open, since {self.reason}")

@@ -17,6 +17,7 @@ ATTEMPTS = 3  # calls in a row that could not be closed after which no more are 
 LESSONS = 8  # others from which something is learned
 WATCHED = 64  # calls after which one more is; then after four times as many, and so on
 ROUNDS = 6  # calls of each kind that are timed
+ORDER = (True, False, False, True, False, True, True, False, False, True, True, False)  # is that of no loop's calls
 COLD = 2  # compiled ones before them, which may still build programs
 AGAIN = 1000  # calls after which both are timed once more; then ten times as many, and so on
 OTHER = 4.0  # by what factor calls must take longer or shorter, one after the other, to be timed once more at once
@@ -83,8 +84,8 @@ class Pace:
             return True
         if self.left:
             return self.compiled
-        compiled, plain = self.timed
-        return len(compiled) <= len(plain) + COLD
+        compiled, plain = map(len, self.timed)
+        return compiled < COLD or ORDER[(compiled + plain - COLD) % len(ORDER)]
 
     def run(self, compiled: bool, call: Callable[[], Any], name: str) -> Any:
         """What a call of the function ``name`` returns, compiled or not."""
@@ -100,7 +101,7 @@ class Pace:
             timed = self.timed  # calls of other threads may begin anew meanwhile
             if len(timed[not compiled]) < ROUNDS + COLD:  # where one way is always taken, nobody chooses
                 timed[not compiled].append(seconds)
-            enough = len(timed[1]) >= ROUNDS and len(timed[0]) > COLD
+            enough = len(timed[1]) >= ROUNDS and len(timed[0]) >= ROUNDS + COLD
             if enough:
                 self.choose(undisturbed(timed[0][COLD:]), undisturbed(timed[1]))
             return enough
