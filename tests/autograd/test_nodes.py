@@ -463,3 +463,19 @@ def test_hooks_of_one_saved_tensor(t):
     assert (x.grad.tolist(), y.grad.tolist()) == ([3.0, 4.0], [5.0, 10.0])
     with pytest.raises(RuntimeError, match="None is forbidden"):
         (x * 2).grad_fn._raw_saved_self.register_hooks(lambda kept: kept, lambda kept: kept)
+
+
+def test_what_is_one_node_is_one_in_anomaly_mode_and_in_compiled_steps_too(t):
+    x, w, shown = t.rand(2, 3, requires_grad=True), t.ones(3, requires_grad=True), []
+
+    def step(x, w):
+        y = t.nn.functional.layer_norm(x.sin(), (3,), w)
+        shown.append([type(node).__name__ for node in (y.grad_fn, *[node for node, _ in y.grad_fn.next_functions])])
+        return y
+
+    with pytest.warns(UserWarning, match="Anomaly Detection"), t.autograd.detect_anomaly():
+        step(x, w)
+    compiled = t.compile(step) if t.__name__ == "leafgrad" else step
+    for _ in range(3):
+        compiled(x, w)
+    assert shown == [["NativeLayerNormBackward0", "SinBackward0", "AccumulateGrad", "NoneType"]] * 4

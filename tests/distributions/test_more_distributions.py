@@ -278,6 +278,49 @@ def test_the_registry_takes_constraints_of_others():
         registry.register(3, None)(lambda constraint: None)
 
 
+LEADS_TO = {
+    "real": constraints.real,
+    "positive": constraints.positive,
+    "nonnegative": constraints.nonnegative,
+    "greater_than": constraints.greater_than(2.0),
+    "less_than": constraints.less_than(-1.0),
+    "unit_interval": constraints.unit_interval,
+    "interval": constraints.interval(-1.0, 3.0),
+    "half_open_interval": constraints.half_open_interval(2.0, 3.0),
+    "simplex": constraints.simplex,
+    "corr_cholesky": constraints.corr_cholesky,
+    "independent": constraints.independent(constraints.positive, 1),
+    "cat": constraints.cat([constraints.positive, constraints.less_than(-1.0)], -1, [1, 2]),
+    "stack": constraints.stack([constraints.positive, constraints.less_than(-1.0)], 0),
+}
+OF_MATRICES = ("lower_cholesky", "positive_definite", "positive_semidefinite")
+
+
+@pytest.mark.parametrize("registry", [d.biject_to, d.transform_to], ids=["biject_to", "transform_to"])
+@pytest.mark.parametrize("name", LEADS_TO)
+def test_transforms_lead_to_their_constraints(name, registry):
+    x = t([[-2.0, 0.5, 1.5], [3.0, -0.1, -4.0]])
+    assert LEADS_TO[name].check(registry(LEADS_TO[name])(x)).all()
+
+
+@pytest.mark.parametrize("name", OF_MATRICES)
+def test_transforms_lead_to_matrices(name):
+    constraint = getattr(constraints, name)
+    assert constraint.check(d.transform_to(constraint)(t([[-2.0, 0.5], [1.5, -0.1]]))).all()
+    with pytest.raises(NotImplementedError, match="Cannot transform"):
+        d.biject_to(constraint)
+
+
+def test_a_compiled_step_checks_arguments_and_values_at_each_call():
+    step = leafgrad.compile(lambda scale, x: d.Exponential(scale).log_prob(x).sum())
+    for _ in range(3):
+        step(t([1.0, 2.0]), t([3.0, 4.0]))
+    with pytest.raises(ValueError, match="rate"):
+        step(t([1.0, -2.0]), t([3.0, 4.0]))
+    with pytest.raises(ValueError, match="value"):
+        step(t([1.0, 2.0]), t([-3.0, 4.0]))
+
+
 def test_transforms_are_equal_by_what_they_do():
     assert d.ExpTransform() == d.ExpTransform() != d.SigmoidTransform()
     assert d.AffineTransform(1.0, t([2.0])) == d.AffineTransform(1.0, t([2.0]))

@@ -7,6 +7,7 @@ import pytest
 from rows import ELSEWHERE, ROWS, tensors
 
 import leafgrad
+from leafgrad.ops.op import Op
 from leafgrad.plugins import builtin
 from leafgrad.testing import CHECKS, check_op
 
@@ -69,6 +70,25 @@ def test_every_op_has_a_row():
     covered = {id(row.op) for row in ROWS} | {id(op) for op in ELSEWHERE}
     missing = sorted(op.name for op in builtin.leafgrad_ops() if id(op) not in covered)
     assert not missing, f"no row in tests/ops/*_rows.py for: {', '.join(missing)}"
+
+
+def test_each_floating_argument_has_a_rule():
+    """The kit differentiates by those that have one."""
+    missing = set()
+    for row in ROWS:
+        if isinstance(row.op, Op) and row.order and row.op.differentiable:
+            for args, _ in row.few(row.dtypes[0]):
+                places = [i for i, a in enumerate(args) if isinstance(a, np.ndarray) and a.dtype.kind in "fc"]
+                names = {row.op.signature.arguments[row.op.signature.slot(i)] for i in places}
+                missing |= {f"{row.op.name}: {name}" for name in names - row.op.calls.keys()}
+    assert not missing
+
+
+@pytest.mark.parametrize(("op", "of_x"), [("maximum", 0.5), ("minimum", 0.5), ("fmax", 1), ("fmin", 1)])
+def test_where_both_are_equal_gradients_are_as_documented(op, of_x):
+    x, y = (leafgrad.ones(2, dtype=leafgrad.float64, requires_grad=True) for _ in range(2))
+    gradients = leafgrad.autograd.grad(getattr(leafgrad, op)(x, y).sum(), (x, y))
+    assert [g.tolist() for g in gradients] == [[of_x] * 2, [1 - of_x] * 2]
 
 
 def test_to_device_copies_and_carries_gradients_back(device):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import leafgrad
-from leafgrad import autograd, modes
+from leafgrad import autograd, dtypes, modes
 from leafgrad.ops import create, dispatch
 
 TESTS = "dtypes tensor.data"
@@ -313,3 +313,13 @@ def test_ranges_of_integers_cut_their_bounds():
     assert leafgrad.logspace(1.2, 2.9, 1, dtype=leafgrad.int64).tolist() == [15]
     with pytest.raises(ValueError, match="step must be nonzero"):
         leafgrad.arange(0, 5, 0.5, dtype=leafgrad.int64)
+
+
+@pytest.mark.parametrize("kind", dtypes.ALL, ids=str)
+def test_dtypes_say_of_themselves_what_numpy_says(kind):
+    native = np.dtype(kind.name)
+    signed = native.kind in "ifc"
+    said = kind.itemsize, kind.is_floating_point, kind.is_complex, kind.is_signed, kind.is_differentiable
+    assert said == (native.itemsize, native.kind == "f", native.kind == "c", signed, native.kind in "fc")
+    assert kind.to_real() is (kind if native.kind != "c" else getattr(leafgrad, f"float{4 * kind.itemsize}"))
+    assert leafgrad.zeros(3, dtype=kind).element_size() == native.itemsize

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import json
 import os
 import shutil
 import subprocess
-import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from leafgrad.errors import CompileError
+from leafgrad.lowering.folder import folders, trim
 from leafgrad_cuda.launches import Launch
 
 ORDERS: Final = 3  # of threads in neighbouring phases
@@ -63,23 +65,31 @@ def compiler() -> str:
 
 
 @cache
-def folder() -> Path:
-    """Where libraries of this process are."""
-    return Path(tempfile.mkdtemp(prefix="leafgrad-cuda-"))
-
-
-@cache
 def library(code: str) -> ctypes.CDLL:
-    """The kernels of a text as a library."""
-    name = hashlib.sha256(code.encode()).hexdigest()[:24]
-    source, target = folder() / f"{name}.c", folder() / f"{name}.so"
+    """The kernels of a text as a library, which is compiled once and then found in the cache."""
+    facts = json.dumps([code, FLAGS, compiler(), os.stat(compiler()).st_mtime_ns])
+    name = f"emulated-{hashlib.sha256(facts.encode()).hexdigest()[:32]}.so"
+    for folder in folders("cuda"):
+        path = folder.path / name
+        with suppress(OSError):
+            if not path.exists():
+                with folder.temporary() as beside:
+                    os.replace(compiled(code, beside), path)
+                trim(folder)
+            os.utime(path)  # when it was last used
+            return ctypes.CDLL(str(path))
+    raise CompileError("executor 'cuda-emulated': there is no folder for compiled kernels; LEAFGRAD_CACHE may name one")
+
+
+def compiled(code: str, folder: Path) -> Path:
+    """A text as a library in a folder."""
+    source, target = folder / "kernels.c", folder / "kernels.so"
     source.write_text(code, encoding="utf-8")
-    made = subprocess.run(
-        [compiler(), *FLAGS, "-o", target, source, "-lm"], capture_output=True, text=True, check=False
-    )
+    command = [compiler(), *FLAGS, "-o", str(target), str(source), "-lm"]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode:
         raise CompileError(f"the emulated kernels do not compile: {made.stderr[:2000]}")
-    return ctypes.CDLL(str(target))
+    return target
 
 
 class Emulation:

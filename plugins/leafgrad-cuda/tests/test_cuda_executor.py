@@ -75,7 +75,8 @@ def test_long_products_for_few_elements_are_cut(left, right):
     run = leafgrad.compile(lambda x, y: (x @ y).sin() * 2 + 1, executor=NAME)
     for _ in range(2):
         got = run(x, y)
-    np.testing.assert_allclose(got.numpy(), ((x @ y).sin() * 2 + 1).numpy(), rtol=1e-12, atol=1e-12)
+    rounding = 1e-14 * left[-1]  # of sums of so many terms, which the sine takes whole
+    np.testing.assert_allclose(got.numpy(), ((x @ y).sin() * 2 + 1).numpy(), rtol=0, atol=rounding)
     tasks = [t for launch in program(run).plan.launches for t in launch.tasks if t.function.startswith("product")]
     assert all(t.operations < 2 * 4 * 512 for t in tasks)
     assert tasks
@@ -330,9 +331,8 @@ def test_without_memory_all_is_as_before_the_call():
             raise MemoryError("out of memory")
         return np.empty(shape, dtype)
 
-    found.backend = SimpleNamespace(
-        xp=SimpleNamespace(empty=full, ascontiguousarray=np.ascontiguousarray), device_scope=backend.device_scope
-    )
+    library = SimpleNamespace(empty=full, ascontiguousarray=np.ascontiguousarray)
+    found.backend = SimpleNamespace(xp=library, wrap=backend.wrap, device_scope=backend.device_scope)
     with pytest.raises(MemoryError, match=r"expected [\d,]+ bytes for the result of \w+, from .*holds [\d,]+ bytes"):
         run(x, y)
     found.backend = backend

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from leafgrad.lowering.forms import Root
+from leafgrad_cuda import emulation
 from leafgrad_cuda.emulation import Emulation, Race, Stray
 from leafgrad_cuda.launches import Launch
 from leafgrad_cuda.text import header
@@ -84,3 +85,15 @@ def test_a_write_into_memory_of_others_is_found():
     out, arena = np.zeros(4, "f4"), np.zeros(8, "u1")
     with pytest.raises(Stray, match="where others' arrays lie"):
         Emulation(HEAD + text, ("forward",)).run(launch, np.array([out.ctypes.data], "u8"), arena, [out], arena == 0)
+
+
+def test_a_library_is_compiled_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEAFGRAD_CACHE", str(tmp_path))
+    calls, compiled = [], emulation.compiled
+    monkeypatch.setattr(emulation, "compiled", lambda *args: calls.append(args) or compiled(*args))
+    for code, times in (("int one(void) { return 1; }", 1), ("int one(void) { return 2; }", 2)):
+        for _ in range(2):
+            emulation.library.cache_clear()
+            assert emulation.library(code).one() == times
+        assert len(calls) == times
+    assert sorted(path.suffix for path in (tmp_path / "cuda").iterdir()) == [".so", ".so"]

@@ -63,6 +63,7 @@ def windows(x, w):
     return leafgrad.autograd.grad((y * y).sum(), [x, w])
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize(("function", "args"), [pytest.param(f, a, id=k) for k, f, a in kinds()])
 def test_each_kind_of_kernel(function, args, architecture):

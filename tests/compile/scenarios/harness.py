@@ -105,7 +105,7 @@ class World:
         self.patch = pytest.MonkeyPatch()
         self._watched: list[Any] = []
         self._results: list[Any] = []
-        self._calls.programs = 0
+        self._calls = 0
 
     # ---- what scripts use -------------------------------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ class World:
 
         With ``hide`` the result's value is not compared; with ``keep=False`` it is not looked at again later.
         """
-        self._calls.programs += 1
+        self._calls += 1
         result: Any = None
         given = leaves_of((args, kwargs)) if self.derivatives else []
         try:
@@ -144,7 +144,7 @@ class World:
         except (KeyboardInterrupt, SystemExit, Exception) as error:
             self._refused(error)
             seen = ("raised", type(error).__name__)
-        self._note(f"call {self._calls.programs}", seen, (args, kwargs), self._results[-KEPT:])
+        self._note(f"call {self._calls}", seen, (args, kwargs), self._results[-KEPT:])
         if given and not hide:
             self.attempt("derivatives", lambda: derivatives(result, given))
         if keep and not hide:
@@ -153,7 +153,7 @@ class World:
 
     def see(self, what: str, *values: Any) -> None:
         """Note values between calls, such as a gradient after the result's backward pass."""
-        self._note(f"{what} after call {self._calls.programs}", values, (), [])
+        self._note(f"{what} after call {self._calls}", values, (), [])
 
     def attempt(self, what: str, function: Callable[[], Any]) -> None:
         """Note what a function returns, or the type of its error."""
