@@ -368,11 +368,8 @@ class System(nn.Module):
             extra: dict[str, Any] = {**batch}
             if others:
                 extra["opposite"] = self.values(others[0], chosen, fields)
-            if "nodes" in batch:  # (n, q, d): where a condition at each point integrates
-                nodes = batch["nodes"]
-                within = {f.key: batch[f.key] for f in self.domain.functions}  # one for the points of each
-                within |= {"normals": batch["sides"].flatten(0, 1)} if "sides" in batch else {}
-                inner = self.points({"points": nodes.flatten(0, 1), **within})
+            for rule in self.taken_at(batch)[:-1]:
+                inner = self.points(rule)
                 extra["inner"] = self.values(inner, chosen, fields)
                 others.append(inner)
             with noted([points, *others]) if index >= len(self.plans) else nullcontext():
@@ -396,6 +393,12 @@ class System(nn.Module):
             each.forget()
         found, share = leafgrad.stack(parts, 1), batch.get("share", getattr(self, f"share{index}", None))
         return found if share is None else found * share, points
+
+    def taken_at(self, batch: Tensors) -> list[Tensors]:
+        """The points at which a condition integrates, q for each of its own, (n, q, d), if it does; then its own."""
+        named = {"points": "nodes", "normals": "sides"}
+        rule = {name: batch[key].flatten(0, 1) for name, key in named.items() if key in batch}
+        return [*([rule | {f.key: batch[f.key] for f in self.domain.functions}] if rule else []), batch]
 
     def points(self, batch: Tensors) -> Points:
         """A batch's points (n, d), normals (n, k), and input functions (n, m), by name."""
