@@ -112,9 +112,9 @@ class Problem:
         if taken := [name for name in self.names if name in COLUMNS or name.startswith("error ")]:
             raise ValueError(f"{taken[0]}: expected a condition's name other than those of the history's columns")
         self._check_periodic()
-        self._check_values()
         self._check_residuals(derivatives)
         self._choose_units()
+        self._check_values()
 
     def __str__(self) -> str:
         """The fields, and how each condition gets its derivatives."""
@@ -233,7 +233,7 @@ class Problem:
             return
         like = columns[self.domain.names[0]]
         gap = (first.value.numbers(columns, like) - second.value.numbers(columns, like)).abs().numpy()
-        if gap.max() > 1e-6 * (1 + float(first.value.numbers(columns, like).abs().max())):
+        if gap.max() > 1e-6 * (field.scale or 1.0):
             place = dict(zip(self.domain.names, points[gap.argmax()].tolist(), strict=True))
             raise ValueError(
                 f"conflicting corner values: {first.name} and {second.name} of {field.name} differ by "
