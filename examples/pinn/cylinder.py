@@ -76,12 +76,12 @@ def adjoint(flow, along, width):
     f, q = pinn.fields("f q", CHANNEL, net=net, scale={"f": 0.1, "q": 0.2})
     conditions = [
         *inside(against),
-        pinn.Boundary(lambda f: (f.x, f.y), "x_min y_max", n=250, weight=300),
-        pinn.Boundary(lambda f: (f, f.y), "y_min", n=200, weight=300),
-        pinn.Boundary(lambda f: (f.x + along[1], f.y - along[0]), "circle", n=160, weight=300),
+        pinn.Boundary(lambda f: (f.x, f.y), "x_min y_max", n=250, weight=30),
+        pinn.Boundary(lambda f: (f, f.y), "y_min", n=200, weight=30),
+        pinn.Boundary(lambda f: (f.x + along[1], f.y - along[0]), "circle", n=160, weight=30),
         pinn.Boundary(lambda f, q, u: (u * f.y + NU * f.xy + q, u * f.x + NU * f.xx), "x_max", n=40),
     ]
-    return pinn.Problem([f, q], conditions, known=flow).solve(pinn.LeastSquares(2))
+    return pinn.Problem([f, q], conditions, known=flow).solve(pinn.LeastSquares(3))
 
 
 def measure(flow):
@@ -114,9 +114,9 @@ def solve(run):
     u, v = pinn.Derivative("u", s, "y"), pinn.Derivative("v", s, "x", factor=-1)
     conditions = [
         *inside(navier_stokes),
-        pinn.Boundary(lambda s, y: (s - through(y), s.x), "x_min", n=40, weight=300),
-        pinn.Boundary(lambda s, y: (s - through(y), s.y), "y_min y_max", n=400, weight=300),
-        pinn.Boundary(lambda s: (s.x, s.y), "circle", n=160, weight=300),
+        pinn.Boundary(lambda s, y: (s - through(y), s.x), "x_min", n=40, weight=30),
+        pinn.Boundary(lambda s, y: (s - through(y), s.y), "y_min y_max", n=400, weight=30),
+        pinn.Boundary(lambda s: (s.x, s.y), "circle", n=160, weight=30),
         pinn.Boundary(lambda s, p: (NU * s.xy - p, s.xx), "x_max", n=40),
     ]
     return pinn.Problem([s, p, u, v], conditions).solve(pinn.LeastSquares(steps), **run.options)
