@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import leafgrad
@@ -112,3 +112,23 @@ def names_of(what: str, names: str | Iterable[str]) -> list[str]:
     if not found:
         raise ValueError(f"{what}: expected at least one name, got {names!r}")
     return [str(name) for name in found]
+
+
+def listed(what: str, given: Any, kind: Any, example: str) -> list[Any]:
+    """One of a kind, or several, as a list; TypeError for others."""
+    if isinstance(given, kind):
+        return [given]
+    if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
+        raise TypeError(f"Problem: {what}: expected {example}, or a list of such, got {type(given).__name__}")
+    several = list(given)
+    for one in several:
+        if not isinstance(one, kind):
+            raise TypeError(
+                f"Problem: {what}: expected {example}, or a list of such, got one with {type(one).__name__}"
+            )
+    return several
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The names, those that occur again with a number."""
+    return [name if names.index(name) == i else f"{name} {names[:i].count(name) + 1}" for i, name in enumerate(names)]

@@ -29,6 +29,7 @@ class Scene:
         given: the fields' names as the problem was given them.
         complex: those of complex ones.
         on_grid: whether a network gives values on a grid, with kinks between.
+        known: the names of an earlier solution's fields.
     """
 
     def __init__(
@@ -38,9 +39,10 @@ class Scene:
         given: Sequence[str],
         complex: Sequence[str] = (),
         on_grid: bool = False,
+        known: Sequence[str] = (),
     ) -> None:
         self.domain, self.fields, self.given, self.complex = domain, dict(fields), list(given), tuple(complex)
-        self.on_grid = on_grid
+        self.on_grid, self.known = on_grid, tuple(known)
 
     def field(self, name: str | None, what: str) -> str:
         """The name itself, or that of the only field; ValueError if there is none of that name, or several."""
@@ -54,7 +56,7 @@ class Scene:
     def named(self, function: Function | float, what: str, *more: str) -> Named:
         """A function of fields, coordinates, and what else it may ask for."""
         functions = [given.name for given in self.domain.functions]
-        return Named(function, what, [*self.fields, *self.domain.names, *functions, *more])
+        return Named(function, what, [*self.fields, *self.domain.names, *functions, *self.known, *more])
 
 
 class Condition(ABC):

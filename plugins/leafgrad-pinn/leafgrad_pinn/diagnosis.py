@@ -99,7 +99,7 @@ def share_at(trainee: Trainee, index: int, sizes: Mapping[str, float], batch: Te
         return host(trainee.system.residuals(index, batch, given)[0])
 
     left, source, own = host(trainee.residuals(index, batch)), of(0.0), added(trainee, index, batch)
-    order = max((len(path) for (_, path), term in own.items() if term.any()), default=0)
+    order = max((len(path) for (_, (_, path)), term in own.items() if term.any()), default=0)
     points, bounds = host(batch["points"]), trainee.problem.domain.bounds
     smooth = order // 2 if isinstance(trainee.problem.conditions[index], Interior) and len(bounds) <= 3 else 0
     terms = [source, of(1.0) - source, left - source, *own.values()]
@@ -120,17 +120,22 @@ def unseen(trainee: Trainee) -> list[Tensors]:
     return on_device(trainee.problem.draw(np.random.default_rng([trainee.seed, 4])), trainee.dtype, trainee.device)
 
 
-def added(trainee: Trainee, index: int, batch: Tensors) -> dict[Request, Array]:
-    """What each derivative of the fields adds to a condition's residuals, to first order: (n, k) each.
+def added(trainee: Trainee, index: int, batch: Tensors) -> dict[tuple[int, Request], Array]:
+    """What each derivative of the fields adds to a condition's residuals, to first order, by place: (n, k) each.
 
-    Nothing where a condition depends on more than fields at its points.
+    Nothing where a condition depends on more than fields at its points, and those of a rule.
     """
     try:
-        residuals, leaves = Taylor(trainee).expanded(index, batch)
+        residuals, places = Taylor(trainee).expanded(index, batch)
     except Unfit:
         return {}
-    rates = list(slopes(residuals, leaves))
-    return {request: np.stack([host(rate[request] * leaf) for rate in rates], 1) for request, leaf in leaves.items()}
+    found: dict[tuple[int, Request], list[Array]] = {}
+    for rates in slopes(residuals, places):
+        for k, (place, rate) in enumerate(zip(places, rates, strict=True)):
+            for request, leaf in place.leaves.items():
+                each = host(rate[request] * leaf).reshape(len(residuals), -1).sum(1)
+                found.setdefault((k, request), []).append(each)
+    return {request: np.stack(columns, 1) for request, columns in found.items()}
 
 
 def dual(values: Array, points: Array, bounds: Array, smooth: int) -> float:

@@ -38,7 +38,10 @@ Fit = tuple[float, float, Linearised, Array]  # what is left of the residuals, a
 
 @leafgrad.enable_grad()
 def estimated(
-    trainees: Sequence[Trainee], functions: Mapping[str, Array] = {}, size: float = SIZE
+    trainees: Sequence[Trainee],
+    functions: Mapping[str, Array] = {},
+    size: float | None = None,
+    ratios: Sequence[float] = RATIOS,
 ) -> tuple[dict[str, float], str]:
     """The L2 error of each field, beside what it should be, of all windows of time together; and a reservation, or "".
 
@@ -48,14 +51,16 @@ def estimated(
     Args:
         trainees: what was trained, by windows.
         functions: which problem of a family is meant, by values at sensors, (1, m); none for the mean over some.
-        size: how many polynomials all fields have together.
+        size: how many polynomials all fields have together; None for SIZE.
+        ratios: which numbers of polynomials are tried.
 
     Raises:
         Unfit: there is no estimate; says why.
     """
     if trainees[-1].problem.domain.functions and not functions:
         return of_some(trainees)
-    fits = fitted(trainees, size, [RATIOS] * len(trainees), functions)
+    size = size or SIZE
+    fits = fitted(trainees, size, [ratios] * len(trainees), functions)
     left, found = max(fit[0] for fit in fits), errors_of(fits)
     if not max(found.values()) < 1:  # what is left of so much is no small part of what the solution should be
         raise Unfit("an error as large as the solution itself")
@@ -89,13 +94,14 @@ def of_some(trainees: Sequence[Trainee]) -> tuple[dict[str, float], str]:
 def suspected(trainees: Sequence[Trainee]) -> dict[str, float]:
     """Errors of fields that the residuals imply though these are small, as near a resonance: large ones alone, by name.
 
-    By few polynomials, which take little time: nothing where they do not explain the residuals.
+    By few polynomials, which take little time: nothing where there is no estimate by these.
     """
+    if trainees[-1].problem.domain.functions:
+        return {}
     try:
-        fits = fitted(trainees, FEW, [RATIOS[:1]] * len(trainees))
+        found, _ = estimated(trainees, size=FEW, ratios=RATIOS[:1])
     except Unfit:
         return {}
-    found = errors_of(fits) if max(fit[0] for fit in fits) < SURE else {}
     return {name: error for name, error in found.items() if error > LARGE}
 
 

@@ -32,6 +32,7 @@ from leafgrad_pinn.windows import Continued
 
 EXACT = 100.0  # times other rows: those that hold where fields are exact
 CHUNK = 4096  # points at once
+NODES = 2**14  # points of rules, of all integrals of a condition together
 
 Rows = tuple[Array, Array]  # A (m, k) and r (m,)
 
@@ -112,8 +113,8 @@ class Linearised:
             raise Unfit("data of other problems of the family")
         if any(isinstance(condition, Wrap) for condition in trainee.problem.conditions):
             raise Unfit("ends of a coordinate that agree softly")
-        if any(isinstance(condition, Integral) for condition in trainee.problem.conditions):
-            raise Unfit("integrals, which depend on more than fields at a point")
+        if any(condition.minimised for condition in trainee.problem.conditions):
+            raise Unfit("an energy, which is no equation")
         if any(isinstance(c, Interior) and c.own is not None for c in trainee.problem.conditions):
             raise Unfit("an equation at given points, where more cannot be drawn")
         self.taylor = Taylor(trainee)
@@ -175,13 +176,16 @@ class Linearised:
     def _linear(self, index: int, batch: Mapping[str, Array]) -> Rows:
         (tensors,) = on_device([dict(batch)], self.trainee.dtype, self.trainee.device)
         rows, points, by_numbers = [], batch["points"], self._by_numbers(index, tensors)
-        residuals, leaves = self.taylor.expanded(index, tensors)
-        for k, each in enumerate(slopes(residuals, leaves)):
+        residuals, places = self.taylor.expanded(index, tensors)
+        for k, each in enumerate(slopes(residuals, places)):
             matrix = np.zeros((len(points), self.size))
-            for (field, path), slope in each.items():
-                weight = numbers(slope)
-                if weight.any():
-                    matrix += weight[:, None] * self.basis(field, points, path)
+            for place, rates in zip(places, each, strict=True):
+                rows_at = numbers(place.points)
+                for (field, path), slope in rates.items():
+                    weight = numbers(slope)
+                    if weight.any():
+                        added = weight[:, None] * self.basis(field, rows_at, path)
+                        matrix += added.reshape(len(points), -1, self.size).sum(1)
             matrix[:, self.size - self.numbers :] = by_numbers[:, k]
             rows.append(matrix)
         return np.concatenate(rows), self._beside_before(index, numbers(residuals), points)
@@ -199,13 +203,16 @@ class Linearised:
         a, r = self.exact(max(8, n // 4), rng)
         squares = [(np.square(a @ c + r).sum(), np.square(r).sum())]
         for index, condition in enumerate(self.trainee.problem.conditions):
-            batch = self.drawn(condition, n if isinstance(condition, Interior) else max(8, n // 4), rng)
+            batch = self.drawn(condition, n if everywhere(condition) else max(8, n // 4), rng)
             (tensors,), points = on_device([batch], self.trainee.dtype, self.trainee.device), batch["points"]
-            here, leaves = self.taylor.expanded(index, tensors)
-            corrected = {}
-            for (name, path), leaf in leaves.items():
-                added = leafgrad.tensor(self.basis(name, points, path) @ c, dtype=leaf.dtype, device=leaf.device)
-                corrected[name, path] = leaf.detach() + added
+            here, places = self.taylor.expanded(index, tensors)
+            corrected = [
+                {
+                    (name, path): leaf.detach() + like(leaf, self.basis(name, numbers(place.points), path) @ c)
+                    for (name, path), leaf in place.leaves.items()
+                }
+                for place in places
+            ]
             with moved(list(self.system.numbers), c[self.size - self.numbers :]):
                 there = self.taylor.at(index, tensors, corrected)
             pair = [self._beside_before(index, numbers(values), points) for values in (there, here)]
@@ -254,15 +261,22 @@ class Linearised:
         """The rows of all conditions, n points inside and fewer on edges, and those of exact values."""
         found = [self.exact(max(8, n // 4), rng)]
         for index, condition in enumerate(self.trainee.problem.conditions):
-            count = n if isinstance(condition, Interior) else max(8, n // 4)
+            count = n if everywhere(condition) else max(8, n // 4)
             found.append(self.rows(index, condition, count, rng))
         return np.concatenate([a for a, _ in found]), np.concatenate([r for _, r in found])
+
+
+def everywhere(condition: Condition) -> bool:
+    """Whether it is an equation inside, or an integral one, which needs as many points as there are polynomials."""
+    return isinstance(condition, Interior) or (isinstance(condition, Integral) and condition.n > 1)
 
 
 def drawn(condition: Condition, domain: Domain, n: int, rng: np.random.Generator) -> dict[str, Array]:
     """New points for a condition. Inside a box they are denser at its ends, as polynomials want them."""
     if not isinstance(condition, Interior) or condition.where is not None or condition.of is not None:
         other = copy.copy(condition)
+        if isinstance(condition, Integral):
+            n = min(n if condition.n > 1 else 1, max(1, NODES // len(condition.rule(domain)[1])))
         other.n, other.sampler = n, "sobol"
         return other.draw(domain, rng)
     points = domain.interior(n, "sobol", rng)
@@ -272,6 +286,11 @@ def drawn(condition: Condition, domain: Domain, n: int, rng: np.random.Generator
                 u = (points[:, axis] - low) / (high - low)
                 points[:, axis] = low + (high - low) * (1 - np.cos(np.pi * u)) / 2
     return condition.at(points, rng)
+
+
+def like(tensor: Tensor, values: Array) -> Tensor:
+    """Values as a tensor of the same dtype, on the same device."""
+    return leafgrad.tensor(values, dtype=tensor.dtype, device=tensor.device)
 
 
 def numbers(tensor: Tensor) -> Array:

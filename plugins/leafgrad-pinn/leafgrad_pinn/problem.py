@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,12 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, nn
-from leafgrad_pinn.callables import Named
+from leafgrad_pinn.callables import Named, distinct, listed
 from leafgrad_pinn.complex import ComplexField, ComplexValue, parts_of
 from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Scene, Wrap
 from leafgrad_pinn.domains import widest
 from leafgrad_pinn.field import Ansatz, Field, Surrogate, columns_of
+from leafgrad_pinn.known import Known
 from leafgrad_pinn.layers import Maker, Periodic
 from leafgrad_pinn.places import Part
 from leafgrad_pinn.planner import MODES, DerivativePlan, Fields, plan as cheapest
@@ -62,6 +63,7 @@ class Problem:
         unknowns: numbers in the conditions that are solved for too.
         derivatives: how those of fields are made: ``"reverse"``, ``"forward"`` (over reverse), ``"jet"``, or for each
             condition the cheapest, ``"auto"``. ``print(problem)`` shows which that is.
+        known: a solution whose fields equations may ask for, as a flow that carries heat; they stay as they are.
 
     Raises:
         ValueError: a field, coordinate or edge that does not exist; points outside; boundary and initial values that
@@ -75,6 +77,7 @@ class Problem:
         unknowns: Unknown | Sequence[Unknown] = (),
         *,
         derivatives: str = "auto",
+        known: Solution | None = None,
     ) -> None:
         given = listed("fields", fields, (Field, ComplexField), "Field(...)")
         self.fields = [
@@ -97,18 +100,21 @@ class Problem:
                 f"Problem: expected fields and conditions, got {len(self.fields)} and {len(self.conditions)}"
             )
         self.domain = widest(field.domain for field in self.fields)
+        self.known = None if known is None else Known(known, self.domain)
         self._check_fields()
-        known = {field.name: field.domain.names for field in [*given, *self.fields]}
+        names = {field.name: field.domain.names for field in [*given, *self.fields]}
         on_grid = any(field.net.order is not None for field in self.fields)
+        known_names = self.known.names if self.known else ()
+        scene = Scene(self.domain, names, [field.name for field in given], tuple(self.pairs), on_grid, known_names)
         for condition in self.conditions:
-            condition.bind(Scene(self.domain, known, [field.name for field in given], tuple(self.pairs), on_grid))
+            condition.bind(scene)
         self.names = distinct([condition.name for condition in self.conditions])
         if taken := [name for name in self.names if name in COLUMNS or name.startswith("error ")]:
             raise ValueError(f"{taken[0]}: expected a condition's name other than those of the history's columns")
         self._check_periodic()
-        self._check_values()
         self._check_residuals(derivatives)
         self._choose_units()
+        self._check_values()
 
     def __str__(self) -> str:
         """The fields, and how each condition gets its derivatives."""
@@ -150,6 +156,7 @@ class Problem:
 
     def _check_fields(self) -> None:
         names = [field.name for field in self.fields] + [*self.pairs] + [unknown.name for unknown in self.unknowns]
+        names += self.known.names if self.known else ()
         if len(set(names)) < len(names):
             raise ValueError(f"Problem: expected different names, got {', '.join(names)}")
         for field in self.fields:
@@ -226,7 +233,7 @@ class Problem:
             return
         like = columns[self.domain.names[0]]
         gap = (first.value.numbers(columns, like) - second.value.numbers(columns, like)).abs().numpy()
-        if gap.max() > 1e-6 * (1 + float(first.value.numbers(columns, like).abs().max())):
+        if gap.max() > 1e-6 * (field.scale or 1.0):
             place = dict(zip(self.domain.names, points[gap.argmax()].tolist(), strict=True))
             raise ValueError(
                 f"conflicting corner values: {first.name} and {second.name} of {field.name} differ by "
@@ -329,7 +336,7 @@ class System(nn.Module):
         )
         self.coordinates = {field.name: field.domain.names for field in problem.fields}
         self.orders = {field.name: field.net.order for field in problem.fields if field.net.order is not None}
-        self.pairs = problem.pairs
+        self.pairs, self.known = problem.pairs, problem.known and problem.known.to(make.dtype, make.device)
         self.unknowns = problem.unknowns
         self.numbers = nn.ParameterList([make.parameter(np.array(u.raw)) for u in problem.unknowns])
 
@@ -368,11 +375,8 @@ class System(nn.Module):
             extra: dict[str, Any] = {**batch}
             if others:
                 extra["opposite"] = self.values(others[0], chosen, fields)
-            if "nodes" in batch:  # (n, q, d): where a condition at each point integrates
-                nodes = batch["nodes"]
-                within = {f.key: batch[f.key] for f in self.domain.functions}  # one for the points of each
-                within |= {"normals": batch["sides"].flatten(0, 1)} if "sides" in batch else {}
-                inner = self.points({"points": nodes.flatten(0, 1), **within})
+            for rule in self.taken_at(batch)[:-1]:
+                inner = self.points(rule)
                 extra["inner"] = self.values(inner, chosen, fields)
                 others.append(inner)
             with noted([points, *others]) if index >= len(self.plans) else nullcontext():
@@ -397,6 +401,12 @@ class System(nn.Module):
         found, share = leafgrad.stack(parts, 1), batch.get("share", getattr(self, f"share{index}", None))
         return found if share is None else found * share, points
 
+    def taken_at(self, batch: Tensors) -> list[Tensors]:
+        """The points at which a condition integrates, q for each of its own, (n, q, d), if it does; then its own."""
+        named = {"points": "nodes", "normals": "sides"}
+        rule = {name: batch[key].flatten(0, 1) for name, key in named.items() if key in batch}
+        return [*([rule | {f.key: batch[f.key] for f in self.domain.functions}] if rule else []), batch]
+
     def points(self, batch: Tensors) -> Points:
         """A batch's points (n, d), normals (n, k), and input functions (n, m), by name."""
         rows, normals = batch["points"], batch.get("normals")
@@ -411,31 +421,12 @@ class System(nn.Module):
         """Fields, or those that are given, and coordinates by name."""
         fields = plan.values(given or self.fields, points, self.coordinates)
         pairs = {name: ComplexValue(fields[real], fields[imag]) for name, (real, imag) in self.pairs.items()}
-        return {**points.columns, **points.inputs(), **fields, **pairs}
+        known = self.known(points) if self.known else {}
+        return {**points.columns, **points.inputs(), **known, **fields, **pairs}
 
     def solved(self) -> dict[str, float]:
         """The unknowns by name."""
         return {u.name: float(u.number(p.detach())) for u, p in zip(self.unknowns, self.numbers, strict=True)}
-
-
-def listed(what: str, given: Any, kind: Any, example: str) -> list[Any]:
-    """One of a kind, or several, as a list; TypeError for others."""
-    if isinstance(given, kind):
-        return [given]
-    if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
-        raise TypeError(f"Problem: {what}: expected {example}, or a list of such, got {type(given).__name__}")
-    several = list(given)
-    for one in several:
-        if not isinstance(one, kind):
-            raise TypeError(
-                f"Problem: {what}: expected {example}, or a list of such, got one with {type(one).__name__}"
-            )
-    return several
-
-
-def distinct(names: Sequence[str]) -> list[str]:
-    """The names, those that occur again with a number."""
-    return [name if names.index(name) == i else f"{name} {names[:i].count(name) + 1}" for i, name in enumerate(names)]
 
 
 def on_device(batches: Sequence[Batch], dtype: Any, device: Any) -> list[Tensors]:

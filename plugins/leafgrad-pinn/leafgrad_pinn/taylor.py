@@ -1,15 +1,16 @@
 """What residuals are made of: fields near each point as Taylor polynomials of their derivatives there.
 
-A condition depends on its fields near a point alone. With such polynomials in place of the networks it has the same
-residuals, and a reverse pass gives how they change with each derivative.
+A condition depends on its fields near a point alone, or near the points of a rule, too, if it is an integral. With such
+polynomials in place of the networks it has the same residuals, and a reverse pass gives how they change with each
+derivative.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement
+from typing import NamedTuple
 
 from leafgrad import Tensor
 from leafgrad.autograd import grad
@@ -25,6 +26,13 @@ HIGHEST = 6  # derivatives that a condition may ask for
 MOST = 100  # derivatives of all fields
 
 Leaves = dict[Request, Tensor]
+
+
+class Place(NamedTuple):
+    """Where a condition takes its fields: points (m, d), the same number for each residual, and derivatives (m,)."""
+
+    points: Tensor
+    leaves: Leaves
 
 
 class Unfit(Exception):
@@ -47,29 +55,34 @@ class Taylor:
         self.bases = {name: field for name, field in self.fields.items() if not isinstance(field, Derivative)}
         self.orders = [0] * len(trainee.problem.conditions)
 
-    def expanded(self, index: int, tensors: Tensors) -> tuple[Tensor, Leaves]:
-        """A condition's residuals (n, k), and the derivatives (n,) that these are made of.
+    def expanded(self, index: int, tensors: Tensors) -> tuple[Tensor, list[Place]]:
+        """A condition's residuals (n, k), and the derivatives that these are made of.
 
         They are those that the condition asked for, or more, until the residuals are those of the networks.
 
         Raises:
-            Unfit: a residual depends on more than fields and derivatives at its point.
+            Unfit: a residual depends on more than fields and derivatives at its points.
         """
-        if {"nodes", "opposite"} & set(tensors):
+        if "opposite" in tensors:
             raise Unfit(f"{self.trainee.problem.names[index]}, which depends on fields at other points, too")
         known = self.trainee.residuals(index, tensors)
         while True:
-            leaves = self._leaves(index, tensors, self.orders[index])
-            residuals = self.at(index, tensors, leaves)
+            places = [Place(batch["points"], self._leaves(index, batch, self.orders[index]))
+                      for batch in self.system.taken_at(tensors)]  # fmt: skip
+            residuals = self.at(index, tensors, [place.leaves for place in places])
             if float((residuals - known).detach().abs().max()) <= SAME * (1 + float(known.abs().max())):
-                return residuals, leaves
+                return residuals, places
             if self.orders[index] == HIGHEST:
                 raise Unfit(f"{self.trainee.problem.names[index]}, which depends on more than fields at a point")
             self.orders[index] += 1
 
-    def at(self, index: int, tensors: Tensors, leaves: Leaves) -> Tensor:
-        """A condition's residuals (n, k), of fields of these derivatives."""
-        near, reverse_passes = partial(self._near, leaves), cheapest((), self.domain.space)
+    def at(self, index: int, tensors: Tensors, leaves: Sequence[Leaves]) -> Tensor:
+        """A condition's residuals (n, k), of fields of these derivatives, in the order in which it takes them."""
+        each, reverse_passes = iter(leaves), cheapest((), self.domain.space)
+
+        def near(columns: Mapping[str, Tensor]) -> Tensors:
+            return self._near(next(each), columns)
+
         return self.system.residuals(index, tensors, near, reverse_passes)[0]
 
     def base(self, name: str, path: Path) -> Request:
@@ -113,11 +126,12 @@ class Taylor:
         return {name: found[name] for name in self.system.coordinates}
 
 
-def slopes(residuals: Tensor, leaves: Leaves) -> Iterator[dict[Request, Tensor]]:
-    """For each of k equations how its residual changes with each derivative, at each point: (n, k) -> k times (n,)."""
+def slopes(residuals: Tensor, places: Sequence[Place]) -> Iterator[list[Leaves]]:
+    """For each of k equations how its residual (n, k) changes with each derivative: as the places have these, (m,)."""
     for k in range(residuals.shape[1]):
-        found = grad(residuals[:, k].sum(), list(leaves.values()), retain_graph=True, materialize_grads=True)
-        yield dict(zip(leaves, found, strict=True))
+        every = [leaf for place in places for leaf in place.leaves.values()]
+        found = iter(grad(residuals[:, k].sum(), every, retain_graph=True, materialize_grads=True))
+        yield [{request: next(found) for request in place.leaves} for place in places]
 
 
 def spelled_out(asked: Iterable[Request], domain: Domain) -> Iterator[Request]:

@@ -185,3 +185,19 @@ def test_residuals_that_oscillate_leave_a_rough_estimate(height, monkeypatch, tm
     assert str(pinn.Solution.load(tmp_path / "u.safetensors", own=lambda inputs, outputs: Known(0.0)).errors) == str(
         sol.errors
     )
+
+
+@pytest.mark.parametrize(
+    ("integral", "exact"),
+    [
+        (pinn.Integral(lambda w, x, at: at.x * x * w, lambda w, x: w - lg.exp(x) + x, n=16, order=8), np.exp),
+        (pinn.Integral(lambda w, x, at: (at.x - x) * w, lambda w, x: x - w, upto="x", n=16, order=8), np.sin),
+    ],
+)
+def test_errors_of_integral_equations_are_estimated(integral, exact):
+    """Fredholm's and Volterra's, whose residuals depend on fields at the points of a rule, too."""
+    w, x = pinn.Field("w", pinn.Interval("x", 0, 1), pinn.MLP(6, 1)), np.linspace(0, 1, 101)
+    sol = pinn.Problem(w, integral).solve(pinn.LevenbergMarquardt(5))
+    error = np.linalg.norm(sol(x) - exact(x)) / np.linalg.norm(exact(x))
+    assert sol.errors.estimated["w"] == pytest.approx(error, rel=0.2)
+    assert sol.run.doubts == ""

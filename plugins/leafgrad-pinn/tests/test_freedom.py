@@ -120,7 +120,7 @@ def test_an_unknown_that_changes_nothing():
 def test_symmetries_are_called_by_name():
     ring = pinn.Interval("x", 0, 2 * math.pi, periodic=True)
     psi = pinn.ComplexField("psi", ring, net=pinn.MLP(8, 2, embed=pinn.Periodic(x=2)))
-    equation, one = inside(lambda psi: psi.xx + psi * (1 - psi.abs2)), pinn.Interior(lambda psi: psi.abs2 - 1, n=9)
+    equation, one = inside(lambda psi: psi.xx + psi * (1 - psi.abs2)), pinn.Interior(lambda psi: psi.abs2 - 1, n=40)
     assert solved(psi, equation, one, steps=20) == "1 direction is free: psi times a phase"
 
 

@@ -274,3 +274,13 @@ def test_fields_of_networks_of_their_own_that_cancel_are_sized():
         sizes.append(pinn.Problem([c, s], [flux, *ends]).sizes[0][0] * length)
     assert sizes[0] == pytest.approx(sizes[1], rel=1e-6)
     assert sizes[0] > 1
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e12])
+def test_values_that_meet_are_compared_in_their_own_units(size):
+    rod = pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 1)
+    heat = pinn.Interior(lambda u: u.t - u.xx, n=16)
+    start = pinn.Initial(lambda x: size * lg.sin(np.pi * x), n=16)  # at the end what rounding leaves of zero
+    pinn.Problem(pinn.Field("u", rod, pinn.MLP(4, 1)), [heat, start, pinn.Dirichlet(0, n=8)])
+    with pytest.raises(ValueError, match="conflicting corner values"):
+        pinn.Problem(pinn.Field("u", rod, pinn.MLP(4, 1)), [heat, start, pinn.Dirichlet(size, n=8)])

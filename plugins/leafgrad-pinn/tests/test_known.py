@@ -1,0 +1,54 @@
+"""Solutions in the equations of other problems."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leafgrad as lg
+import leafgrad_pinn as pinn
+
+CHANNEL = pinn.Box(x=(0, 2), y=(0, 1))
+
+
+@pytest.fixture(scope="module")
+def flow():
+    """u = y (1 - y), of an equation that says so."""
+    u = pinn.Field("u", CHANNEL, pinn.MLP(8, 1), boundary=pinn.Hard(0, on="y_min y_max"))
+    return pinn.Problem(u, [pinn.Interior(lambda u: u.yy + 2, n=60), pinn.Neumann(0, "x_min x_max", n=20)]).solve(
+        pinn.LevenbergMarquardt(30)
+    )
+
+
+def test_heat_in_a_flow_that_was_solved_before(flow):
+    """u c.x = c.yy + s, c = x sin(pi y): its own source, with the flow in it."""
+    c = pinn.Field("c", CHANNEL, pinn.MLP(12, 1))
+
+    def carried(c, u, x, y):
+        wave = lg.sin(np.pi * y)
+        return u * c.x - c.lap - y * (1 - y) * wave - np.pi**2 * x * wave + (u.y - 1 + 2 * y)
+
+    sides = pinn.Dirichlet(lambda x, y: x * lg.sin(np.pi * y), n=60)
+    sol = pinn.Problem(c, [pinn.Interior(carried, n=200), sides], known=flow).solve(pinn.LevenbergMarquardt(40))
+    x, y = np.meshgrid(np.linspace(0, 2, 21), np.linspace(0, 1, 11))
+    exact = x * np.sin(np.pi * y)
+    error = np.linalg.norm(sol(x, y) - exact) / np.linalg.norm(exact)
+    assert error < 5e-3
+    assert sol.run.doubts == ""
+    assert np.array_equal(flow(x, y), flow(x, y))
+    assert all(p.requires_grad for p in flow.run.modules[0].parameters())
+
+
+def test_what_cannot_be_known_is_refused(flow):
+    wide = pinn.Box(x=(0, 3), y=(0, 1))
+    c = pinn.Field("c", wide, pinn.MLP(4, 1))
+    with pytest.raises(ValueError, match="known: expected x between 0 and 2, as it has it, got 0 to 3"):
+        pinn.Problem(c, pinn.Interior(lambda c, u: c.x - u, n=8), known=flow)
+    u = pinn.Field("u", CHANNEL, pinn.MLP(4, 1))
+    with pytest.raises(ValueError, match="expected different names, got u, u"):
+        pinn.Problem(u, pinn.Interior(lambda u: u.x, n=8), known=flow)
+    c = pinn.Field("c", CHANNEL, pinn.MLP(4, 1))
+    with pytest.raises(TypeError, match="known: expected a solution, got Field"):
+        pinn.Problem(c, pinn.Interior(lambda c: c.x, n=8), known=u)
+    with pytest.raises(ValueError, match="field: expected one of c, got 'u'"):
+        pinn.Problem(c, [pinn.Interior(lambda c, u: c.x - u, n=8), pinn.Dirichlet(0, field="u")], known=flow)
