@@ -26,9 +26,9 @@ def antiderivative(x, f, steps):
 
 @pytest.fixture(scope="module")
 def solution():
-    problem = pinn.Problem(field(), pinn.Interior(lambda u, f: u.x - f, n=300))
+    problem = pinn.Problem(field(), pinn.Interior(lambda u, f: u.x - f, n=600))
     unseen = pinn.references.family(FAMILY, u=antiderivative, n=10, points=21, steps=16)
-    return problem.solve(pinn.LBFGS(200), reference=unseen)
+    return problem.solve(pinn.LBFGS(400), reference=unseen)
 
 
 def test_a_deeponet_learns_the_antiderivative_from_its_equation_alone(solution):
