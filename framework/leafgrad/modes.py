@@ -61,7 +61,7 @@ class _Mode:
         if not callable(function):
             name, got = type(self).__name__, type(function).__name__
             raise TypeError(
-                f"{name}: expected a function to decorate, got {got}; write `with {name}():` above a block"
+                f"{name}: expected a function to decorate, got a {got}; write `with {name}():` above a block"
             )
         on, off = self.on, self.off
 

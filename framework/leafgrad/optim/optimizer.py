@@ -65,7 +65,8 @@ class Optimizer:
                 "put it in a list"
             )
         if callable(params) and not hasattr(params, "__iter__"):
-            got = f"{getattr(params, '__qualname__', params)} itself; call it: {getattr(params, '__name__', 'params')}()"
+            name = getattr(params, "__name__", "params")
+            got = f"{getattr(params, '__qualname__', params)} itself; call it: {name}()"
             if hasattr(params, "parameters"):
                 got = f"a {type(params).__name__}; pass its .parameters()"
             raise TypeError(
