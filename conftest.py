@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import gc
 import linecache
+import operator
 import os
 import platform
 import re
@@ -105,14 +106,38 @@ def no_leaks():
 
 
 def pytest_itemcollected(item):
-    """Programs that are replayed where the NumPy executor runs the same are in the slow set.
+    """Tests that repeat in breadth what others try are in the slow set."""
+    if repeats_replay(item) or is_left_out(item):
+        item.add_marker(pytest.mark.slow)
+
+
+def repeats_replay(item):
+    """Whether a test is of a program that is replayed, where the NumPy executor runs the same.
 
     On other devices nothing else runs them, and the rows of scenarios choose for themselves.
     """
     params = item.callspec.params.values() if hasattr(item, "callspec") else ()
     given = [getattr(value, "__name__", str(value)) for value in params]
-    if {"replay", "ReplayProgram"} & {*given} and not any(value.startswith("fake") for value in given):
-        item.add_marker(pytest.mark.slow)
+    return bool({"replay", "ReplayProgram"} & {*given}) and not any(value.startswith("fake") for value in given)
+
+
+def is_left_out(item):
+    """``@pytest.mark.every(n)``: whether the places of its parameters' values do not add up to a multiple of n."""
+    mark = item.get_closest_marker("every")
+    if mark is None:
+        return False
+    return sum(place_of(item, each) for each in item.iter_markers("parametrize")) % mark.args[0] != 0
+
+
+def place_of(item, mark):
+    """Which of a mark's values a test was given."""
+    names, values = mark.args[:2]
+    names = names.replace(" ", "").split(",") if isinstance(names, str) else names
+    rows = [
+        getattr(value, "values", value) if len(names) > 1 or hasattr(value, "marks") else (value,) for value in values
+    ]
+    given = [item.callspec.params[name] for name in names]
+    return next(i for i, row in enumerate(rows) if all(map(operator.is_, row, given)))
 
 
 def pytest_generate_tests(metafunc):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -367,6 +367,7 @@ def public_violations(root: Path) -> Iterator[str]:
 OWN_WORDS = "leafgrad.compat leafgrad.plugins.builtin leafgrad.lowering"
 # One word, one meaning: how many modules may define a public class or function of one name; compat repeats PyTorch's.
 HOMONYMS = {ast.ClassDef: 1, ast.FunctionDef: 3}
+PACKAGES = 2  # of leafgrad, lowering and plugins so many may define one class, if each does so once
 # Those that more of them define, and how many: a list to shorten. ``main`` is what each subcommand is called.
 MANY = dict.fromkeys("Generator Identity Multinomial Node Op".split(), 2)
 MANY |= dict.fromkeys("adopt attach cholesky det load pack qr register slogdet svd zeros".split(), 4)
@@ -374,13 +375,16 @@ MANY |= {"main": 9}
 
 
 def homonyms(root: Path, kind: type[ast.ClassDef | ast.FunctionDef]) -> dict[str, list[str]]:
-    """Where public classes or functions are defined, by name: file and line, one in each module."""
+    """Where leafgrad defines public classes or functions, by name: file and line, one in each module."""
+    return defined(root, kind, [path for module, path in modules(root).items() if not within(module, OWN_WORDS)])
+
+
+def defined(root: Path, kind: type[ast.ClassDef | ast.FunctionDef], files: Iterable[Path]) -> dict[str, list[str]]:
     found: dict[str, dict[Path, str]] = {}
-    for module, path in modules(root).items():
-        if not within(module, OWN_WORDS):
-            for node in parsed(path.read_text(encoding="utf-8")).body:
-                if isinstance(node, kind) and not node.name.startswith("_"):
-                    found.setdefault(node.name, {}).setdefault(path, f"{path.relative_to(root)}:{node.lineno}")
+    for path in files:
+        for node in parsed(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, kind) and not node.name.startswith("_"):
+                found.setdefault(node.name, {}).setdefault(path, f"{path.relative_to(root)}:{node.lineno}")
     return {name: list(places.values()) for name, places in found.items()}
 
 
@@ -389,7 +393,18 @@ def homonym_violations(root: Path) -> Iterator[str]:
     for kind, most in HOMONYMS.items():
         for name, (*others, last) in homonyms(root, kind).items():
             if len(others) >= MANY.get(name, most):
-                yield f"{last}: {name!r} is defined in {', '.join(others)}, too: say in the name what it is of"
+                yield meant(name, last, others)
+    everywhere = {name: places[:1] for name, places in homonyms(root, ast.ClassDef).items()}
+    for folder in [root / "framework/leafgrad/lowering", *sorted((root / "plugins").glob("*/leafgrad_*"))]:
+        for name, (*others, last) in defined(root, ast.ClassDef, python_files(folder)).items():
+            places = everywhere.setdefault(name, [])
+            if others or len(places) >= PACKAGES:
+                yield meant(name, last, [*places, *others])
+            places.append(last)
+
+
+def meant(name: str, last: str, others: Sequence[str]) -> str:
+    return f"{last}: {name!r} is defined in {', '.join(others)}, too: say in the name what it is of"
 
 
 def mirror_violations(root: Path) -> Iterator[str]:
@@ -511,6 +526,20 @@ def test_a_violation_is_reported(tree, rule, file, text, expected):
     violations = list(rule(tree({file: text, **OPS})))
     assert len(violations) == 1, violations
     assert violations[0].startswith(file + expected)
+
+
+def test_a_word_that_plugins_use_again_is_reported(tree):
+    two = {f"framework/leafgrad/{room}/a.py": "class Plan: ..." for room in ("nn", "lowering")}
+    assert list(homonym_violations(tree(two))) == []
+    third = "plugins/leafgrad-a/leafgrad_a/x.py"
+    (found,) = homonym_violations(tree({third: "class Plan: ..."}))
+    assert found.startswith(f"{third}:1: 'Plan' is defined in {', '.join(f'{place}:1' for place in two)}, too")
+
+
+def test_a_word_that_a_plugin_has_twice_is_reported(tree):
+    folder = "plugins/leafgrad-a/leafgrad_a"
+    (found,) = homonym_violations(tree({f"{folder}/{name}.py": "class Plan: ..." for name in "xy"}))
+    assert found.startswith(f"{folder}/y.py:1: 'Plan' is defined in {folder}/x.py:1, too")
 
 
 def test_a_cycle_through_a_function_is_reported(tree):

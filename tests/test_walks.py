@@ -57,5 +57,5 @@ def test_the_walks_are_true(walk, make):
     make(x, y)()
     frames = iter(entered(make(x, y)))
     for name, file in listed:
-        where = r"<leafgrad call>|\(written\)" if file == "(generated)" else re.escape(file)
+        where = r"<leafgrad guards>|\(written\)" if file == "(generated)" else re.escape(file)
         assert any(name == found and re.search(where, path) for found, path in frames), (name, file)

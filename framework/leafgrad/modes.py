@@ -24,11 +24,22 @@ BATCH: Final = 16
 PACK: Final = 32
 TO_BFLOAT16: Final = 64
 TO_FLOAT16: Final = 128
-AUTOCAST: Final = TO_BFLOAT16 | TO_FLOAT16
 WATCH: Final = 256
+TO_FLOAT16_ELSEWHERE: Final = 512
+AUTOCAST: Final = TO_BFLOAT16 | TO_FLOAT16 | TO_FLOAT16_ELSEWHERE
 
 FLAGS: Final[ContextVar[int]] = ContextVar("leafgrad_mode", default=GRAD)
 get: Final = FLAGS.get
+
+
+class Checkpoint:
+    """The last checkpoint of a training in this process that was saved or loaded.
+
+    Attributes:
+        number: how many there were.
+    """
+
+    number = 0
 
 
 class _Mode:
@@ -172,10 +183,10 @@ class inference_mode(_Mode):
 
 
 class autocast(_Mode):
-    """Within it, products on the CPU are taken of numbers in 16 bits; see ``ops/promotion.py``.
+    """Within it, products are taken of numbers in 16 bits; see ``ops/promotion.py``.
 
     Args:
-        to: ``TO_BFLOAT16``, ``TO_FLOAT16``, or 0 for neither.
+        to: ``TO_BFLOAT16`` or ``TO_FLOAT16``, on the CPU, ``TO_FLOAT16_ELSEWHERE``, or 0 for none.
     """
 
     off = AUTOCAST

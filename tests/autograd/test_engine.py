@@ -6,9 +6,11 @@ import gc
 import threading
 import weakref
 
+import numpy as np
 import pytest
 
 import leafgrad
+from leafgrad.testing import fake
 
 
 def leaf(t, *values):
@@ -345,3 +347,40 @@ def test_a_deep_graph_is_freed_without_recursion():
     finally:
         threading.stack_size(0)
     assert done == [True]
+
+
+# ---- several devices ------------------------------------------------------------------------------------------------
+
+
+def wandering(seed, devices):
+    """A function of two tensors whose steps run on several devices, as often on the other one as on the last."""
+    random = np.random.default_rng(seed)
+    steps = [(int(random.integers(5)), str(random.choice(devices))) for _ in range(random.integers(3, 12))]
+
+    def function(x, y):
+        values = [x, y]
+        for kind, device in steps:
+            a, b = values[-1].to(device), values[-2].to(device)
+            made = [a * b, (a * a).tanh() + b, a.square() / (1 + b * b), a.sum(0, keepdim=True) * b, a.split(1)[0] - b]
+            values.append(made[kind])
+        return values[-1].sum() + values[-2].sum().to(values[-1].device)
+
+    return function
+
+
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(k, marks=pytest.mark.slow) for k in range(6, 300))])
+@pytest.mark.parametrize("devices", [("fake:0", "fake:1"), ("cpu", "fake:1", "fake:0")], ids=len)
+def test_graphs_over_several_devices(seed, devices):
+    fake.register()
+    function, numbers = wandering(seed, devices), np.random.default_rng(seed).normal(size=(2, 3, 2))
+    found = []
+    for places in (("cpu", "cpu"), (devices[0], devices[1])):
+        x, y = leaves = [leafgrad.tensor(n).to(p).requires_grad_() for n, p in zip(numbers, places, strict=True)]
+        run = function if places[0] != places[1] else wandering(seed, ["cpu"] * len(devices))
+        (run(x, y) + 0).backward(retain_graph=True)
+        first = leafgrad.autograd.grad(run(x, y), leaves, create_graph=True)
+        (first[0].square().sum().to(y.device) + first[1].square().sum()).backward()
+        assert [t.grad.device for t in leaves] == [t.device for t in leaves]
+        found.append([t.tolist() for t in (x.grad, y.grad, *first)])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)

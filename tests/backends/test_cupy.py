@@ -1,7 +1,10 @@
 """The CuPy backend without a GPU: what it says of CuPy, drivers, devices and host values, and its generator."""
 
+import contextlib
+import ctypes
 import sys
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -74,6 +77,75 @@ def test_cupy_refuses_host_values(monkeypatch):
     for value in (1.0, np.float32(1), np.ones(2)):
         with pytest.raises(TypeError, match="expected an array of CuPy's, got a host value"):
             backend.wrap(value)
+
+
+class Copies:
+    """Copies that the host has asked for: CuPy does them later."""
+
+    def __init__(self, cupy, monkeypatch):
+        self.waiting, self.calls = [], []
+        outer = self
+
+        class Device(contextlib.nullcontext):
+            id = 0
+
+        class Array(cupy.ndarray):
+            device = Device
+
+            def __init__(self, shape, dtype):
+                self.host = np.full(shape, 7, dtype)
+                self.data = types.SimpleNamespace(copy_from_host_async=self.copy)
+
+            def copy(self, address, size):
+                outer.calls.append("copy")
+                outer.waiting.append(lambda: ctypes.memmove(self.host.ctypes.data, address, size))
+
+        class Event:
+            def __init__(self, block, disable_timing):
+                self.done = False
+
+            def record(self):
+                outer.calls.append("event")
+                outer.waiting.append(lambda: setattr(self, "done", True))
+
+            def synchronize(self):
+                raise AssertionError("the host waits")
+
+        cupy.empty, cupy.array, cupy.cuda.Event, cupy.cuda.Device = Array, self.array, Event, Device
+        pinned = types.SimpleNamespace(empty_pinned=lambda shape, dtype: np.empty(shape, dtype))
+        monkeypatch.setitem(sys.modules, "cupyx", pinned)
+
+    def array(self, array):
+        self.calls.append("copy of a copy")
+
+    def happen(self):
+        while self.waiting:
+            self.waiting.pop(0)()
+
+
+def test_copies_of_pinned_memory_are_not_waited_for(monkeypatch):
+    cupy = stub(1)
+    copies = Copies(cupy, monkeypatch)
+    backend = load_cupy(monkeypatch, cupy)
+    source = np.arange(6.0).reshape(2, 3)
+    pinned = backend.pin(source)
+    assert backend.is_pinned(pinned)
+    assert backend.is_pinned(pinned[1:])
+    assert not backend.is_pinned(source)
+    made, kept = backend.from_pinned(pinned), weakref.ref(pinned)
+    del pinned
+    assert copies.calls == ["copy", "event"]
+    assert (made.host == 7).all()  # nothing has happened yet, and nobody asked for it
+    assert kept() is not None  # a copy is still to be made of this memory
+    copies.happen()
+    assert (made.host == source).all()
+    second = backend.pin(source + 1)
+    backend.from_pinned(second)
+    assert kept() is None
+    for other in (source, second.T, second[:0]):  # memory that anybody may write, that has gaps, or has nothing
+        copies.calls.clear()
+        backend.from_pinned(other)
+        assert copies.calls == ["copy of a copy"]
 
 
 def philox(seed, at):

@@ -77,7 +77,7 @@ def guards(layers: int) -> None:
     step, x = leafgrad.compile(train), leafgrad.ones(3, 4)
     for _ in range(5):
         step(x)
-    found = step._calls[0].guards
+    found = step._calls.programs[0].guards
     seconds = min(timeit.repeat(lambda: found.match(1, found.structure, [x]), number=100, repeat=20)) / 100
     tell(Row(f"guards of {2 * layers} parameters", "us", {"leafgrad": 1e6 * seconds}))
 

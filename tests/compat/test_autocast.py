@@ -11,6 +11,9 @@ import leafgrad as lg
 from leafgrad import nn
 from leafgrad.compat import as_torch
 from leafgrad.nn import functional as F
+from leafgrad.testing import fake
+
+TESTS = "compat.torch.grad_scaler compat.torch.amp"
 
 
 @pytest.fixture
@@ -150,3 +153,146 @@ def test_what_switches_it_off(torch):
         other = torch.autocast("cuda")
     with torch.autocast("cpu"), other:
         assert torch.is_autocast_enabled("cpu")
+
+
+def test_on_other_devices(torch):
+    """One switch for all that are not the CPU; each leaves the tensors of the other as they are."""
+    fake.register()
+    x, w = X.to("fake"), W.to("fake")
+    with torch.autocast("fake"):
+        assert (x @ w).dtype is lg.float16
+        assert (X @ W).dtype is lg.float32
+        assert F.cross_entropy(x @ w, lg.tensor([1, 2, 3, 0], device="fake")).dtype is lg.float32
+        assert (torch.is_autocast_enabled("fake"), torch.is_autocast_enabled("cpu")) == (True, False)
+        with torch.autocast("cpu"):
+            assert ((x @ w).dtype, (X @ W).dtype) == (lg.float16, lg.bfloat16)
+        with torch.autocast("fake", enabled=False):
+            assert (x @ w).dtype is lg.float32
+    with torch.autocast("cpu"):
+        assert ((x @ w).dtype, (X @ W).dtype) == (lg.float32, lg.bfloat16)
+    with pytest.raises(TypeError, match="autocast: bfloat16 is there on the CPU only"):
+        torch.autocast("fake", lg.bfloat16)
+    with pytest.warns(UserWarning, match="FAKE autocast supports float16"):
+        torch.autocast("fake", lg.float32)
+    assert (torch.amp.is_autocast_available("fake"), torch.amp.is_autocast_available("mps")) == (True, False)
+
+
+# ---- GradScaler -----------------------------------------------------------------------------------------------------
+
+
+def scaled(t, bad):
+    """Scales after steps with inf (1) or nan (2) in a gradient of the first or second optimizer, and parameters."""
+    p, q = t.ones(3, requires_grad=True), t.ones(2, requires_grad=True)
+    first, second = t.optim.SGD([p], lr=0.5, momentum=0.9), t.optim.SGD([q], lr=0.25)
+    scaler = t.amp.GradScaler("cpu", init_scale=8.0, growth_factor=4.0, backoff_factor=0.25, growth_interval=2)
+    found = []
+    for i, which in enumerate(bad):
+        first.zero_grad()
+        second.zero_grad()
+        scaler.scale((p * p).sum() + (q * 3).sum()).backward()
+        if which & 1:
+            p.grad[0] = float("inf")
+        if which & 2:
+            q.grad[1] = float("nan")
+        if i % 3 == 0:
+            scaler.unscale_(first)
+        scaler.step(first)
+        scaler.step(second)
+        scaler.update()
+        found.append((scaler.get_scale(), scaler.state_dict()["_growth_tracker"]))
+    return found, p.tolist(), q.tolist()
+
+
+def test_the_scale_is_pytorchs(torch):
+    scales, p, q = scaled(lg, [0, 0, 0, 1, 0, 0, 2, 0])
+    assert scales == [(8, 1), (32, 0), (32, 1), (8, 0), (8, 1), (32, 0), (8, 0), (8, 1)]
+    w, v = 1.0, 0.0
+    for skipped in (0, 0, 0, 1, 0, 0, 0, 0):
+        v = v if skipped else 0.9 * v + 2 * w
+        w = w if skipped else w - 0.5 * v
+    np.testing.assert_allclose(p, [w] * 3, rtol=1e-5)
+    assert q == [1 - 7 * 0.75] * 2
+
+
+def test_the_scale_is_that_of_pytorch_itself():
+    torch = pytest.importorskip("torch")
+    bad = np.random.default_rng(0).choice(4, 40, p=[0.7, 0.1, 0.1, 0.1]).tolist()
+    assert scaled(lg, bad)[0] == scaled(torch, bad)[0]
+
+
+def test_small_gradients_are_not_lost(torch):
+    """In float16 what is below 6e-8 is 0."""
+    w = lg.full((1,), 1.0, requires_grad=True)
+    for scaler, expected in ((torch.amp.GradScaler("cpu", enabled=False), 0), (torch.amp.GradScaler("cpu"), 1e-8)):
+        (sgd := torch.optim.SGD([w], lr=0.0)).zero_grad()
+        with torch.autocast("cpu", dtype=torch.float16):
+            loss = F.linear(lg.full((1, 1), 1e-4), w[None]).float().sum() * 1e-4
+        scaler.scale(loss).backward()
+        scaler.unscale_(sgd)
+        assert w.grad.item() == pytest.approx(expected, rel=1e-2)
+
+
+def test_wrong_use_of_a_scaler(torch):
+    w = lg.ones(2, requires_grad=True)
+    sgd, scaler = torch.optim.SGD([w], lr=0.1), torch.amp.GradScaler("cpu")
+    for call in (scaler.update, lambda: scaler.step(sgd), lambda: scaler.unscale_(sgd)):
+        with pytest.raises(AssertionError, match=r"call scale\(loss\).backward\(\)"):
+            call()
+    scaler.scale([w.sum(), w.sum()])[1].backward()
+    scaler.unscale_(sgd)
+    for call in (lambda: scaler.unscale_(sgd), lambda: scaler.step(sgd, closure=None)):
+        with pytest.raises(RuntimeError, match=r"already been called|Closure"):
+            call()
+    scaler.step(sgd)
+    for call in (lambda: scaler.unscale_(sgd), lambda: scaler.step(sgd)):
+        with pytest.raises(RuntimeError, match=r"after step|already been called"):
+            call()
+    scaler.update()
+    with pytest.raises(AssertionError, match="gradients that were unscaled before"):
+        scaler.update()
+    scaler.update(4.0)
+    scaler.update(lg.tensor(2.0))
+    assert (scaler.get_scale(), scaler.get_growth_factor(), scaler.get_growth_interval()) == (2, 2, 2000)
+    state = scaler.state_dict()
+    other = torch.amp.GradScaler("cpu", backoff_factor=0.1)
+    other.load_state_dict(state)
+    assert (other.state_dict(), other.get_backoff_factor()) == (state, 0.5)
+    with pytest.raises(RuntimeError, match="state dict is empty"):
+        other.load_state_dict({})
+    low = lg.ones(2, dtype=lg.float16, requires_grad=True)
+    scaler.scale(low.sum()).backward()
+    with pytest.raises(ValueError, match="unscale FP16 gradients"):
+        scaler.step(torch.optim.SGD([low], lr=0.1))
+    with pytest.raises(AssertionError, match="growth_factor above 1"):
+        torch.amp.GradScaler("cpu", growth_factor=1.0)
+
+
+@pytest.mark.parametrize("executor", ["numpy", "replay"])
+def test_compiled_steps_with_a_scaler(torch, executor):
+    def train(compiled):
+        lg.manual_seed(0)
+        net = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        scaler = torch.amp.GradScaler("cpu", init_scale=2.0**18, growth_interval=3)
+
+        def step():
+            sgd.zero_grad()
+            with torch.autocast("cpu", dtype=torch.float16):
+                loss = (net(X).float() * 8).square().mean()
+            scaler.scale(loss).backward()
+            scaler.step(sgd)
+            scaler.update()
+
+        run, scales = lg.compile(step, executor=executor) if compiled else step, []
+        for _ in range(12):
+            run()
+            scales.append(scaler.get_scale())
+        return scales, [p.detach().numpy() for p in net.parameters()]
+
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        (scales, ours), (wanted, theirs) = train(True), train(False)
+    assert scales == wanted
+    assert min(scales) < 2.0**18  # there was inf
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-2, atol=1e-3)

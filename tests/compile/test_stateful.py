@@ -12,6 +12,7 @@ QUICK = settings(max_examples=40, phases=[Phase.explicit, Phase.generate], suppr
 MANY = settings(max_examples=2000, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.slow
 @settings(QUICK, max_examples=15)
 @given(programs)
 def test_random_steps_are_fair(program):

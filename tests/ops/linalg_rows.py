@@ -7,7 +7,7 @@ import scipy.linalg
 from op_table import Row, uniform
 
 from leafgrad.errors import LinAlgError
-from leafgrad.ops import ldl, linalg, lu, matmul, matrix_exp
+from leafgrad.ops import elimination, linalg, matmul
 from leafgrad.ops.elementwise import abs as magnitude
 
 WIDE = ("float64", "float32")
@@ -287,10 +287,10 @@ ROWS = [
         dtypes=("float64",),
         name="svd without signs",
     ),
-    Row(lu.lu, np_lu, samples=matrices([(3, 3)], [(2, 2, 2)], [(2, 4)], [(2, 4, 2)]), order=2, dtypes=WIDE),
-    Row(lu.exchanges, np_exchanges, samples=permutations, order=0, dtypes=WIDE),
-    Row(lu.first_bad_minor, np_first_bad_minor, samples=symmetric, order=0, dtypes=WIDE),
-    Row(ldl.ldl, np_ldl, samples=indefinite, order=0, dtypes=WIDE),
-    Row(ldl.ldl_solve, np_ldl_solve, samples=factored, order=0, dtypes=("float64",)),
-    Row(matrix_exp.matrix_exp, np_exp, samples=matrices([(3, 3)], [(2, 2, 2)], [(0, 0)]), order=2, dtypes=WIDE),
+    Row(elimination.lu, np_lu, samples=matrices([(3, 3)], [(2, 2, 2)], [(2, 4)], [(2, 4, 2)]), order=2, dtypes=WIDE),
+    Row(elimination.exchanges, np_exchanges, samples=permutations, order=0, dtypes=WIDE),
+    Row(elimination.first_bad_minor, np_first_bad_minor, samples=symmetric, order=0, dtypes=WIDE),
+    Row(elimination.ldl, np_ldl, samples=indefinite, order=0, dtypes=WIDE),
+    Row(elimination.ldl_solve, np_ldl_solve, samples=factored, order=0, dtypes=("float64",)),
+    Row(linalg.matrix_exp, np_exp, samples=matrices([(3, 3)], [(2, 2, 2)], [(0, 0)]), order=2, dtypes=WIDE),
 ]

@@ -53,7 +53,7 @@ def test_the_short_way_chooses_what_the_plan_does(shape):
     for key in [*BASIC, *SHORT, *PICKING]:
         at = indexing.simple_index(key, shape)
         if at is not None:
-            assert at == indexing.Plan(x, key).at
+            assert at == indexing.ParsedKey(x, key).at
             short += 1
     assert short >= len(shape)
 

@@ -43,7 +43,11 @@ def test_kinds_of_tensors():
     x = leafgrad.ones(2)
     assert x.is_cpu
     others = (x.is_cuda, x.is_meta, x.is_mps, x.is_sparse, x.is_quantized, x.is_nested, x.is_mkldnn)
-    assert not any((*others, x.is_pinned(), x.is_shared()))
+    assert not any((*others, x.is_pinned("cpu"), x.is_shared()))
+    with pytest.raises(RuntimeError, match="'cpu' copies from no page-locked memory"):
+        x.pin_memory("cpu")
+    with pytest.raises(RuntimeError, match="pin_memory: expected a device of type 'nowhere', which is not there"):
+        x.pin_memory("nowhere")
     assert x.layout is leafgrad.strided
     assert repr(x.layout) == "leafgrad.strided"
     assert (x.element_size(), x.itemsize, x.nbytes, x.get_device()) == (4, 4, 8, -1)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Any, Final
 
-from leafgrad import modes
+from leafgrad import backends, modes
 from leafgrad.autograd import node_hooks
 from leafgrad.ops import conjugate, dispatch, messages
 from leafgrad.ops.convert import clone, new_full
@@ -106,7 +106,8 @@ def flow(
 ) -> None:
     """Send ``grads`` through the nodes of ``order``. The arguments are those of ``run``, and what it made of them."""
     owned: set[GraphNode] = set()  # nodes whose sum of gradients is an array of our own
-    anomaly = modes.get() & (modes.ANOMALY | modes.WATCH)
+    apart = backends.several_devices()  # of which gradients may be on any
+    wary = apart or modes.get() & (modes.ANOMALY | modes.WATCH)
     node = g = None
     try:
         for node in order:
@@ -129,7 +130,7 @@ def flow(
                 continue
             if type(g) is dict:
                 g = complete(node, g)
-            if anomaly or node.hooks is not None:
+            if wary or node.hooks is not None:
                 pulled = watched(node, g, needed, recorded)
             else:
                 pulled = pull_recorded(node, g, needed) if recorded else node.op.pull(node, g, needed)
@@ -138,15 +139,13 @@ def flow(
             for edge, ge in pulled:
                 if ge is None:
                     continue
-                try:
-                    fits = ge.shape == edge.shape
-                except AttributeError:
-                    raise messages.bad_gradient(node, edge, f"returned {type(ge).__name__}", "an array") from None
-                if not fits:
+                if getattr(ge, "shape", None) != edge.shape:
                     ge = unbroadcast(node, edge, ge)
                 so_far = grads.get(edge)
                 if so_far is None:
                     grads[edge] = ge
+                elif apart:
+                    grads[edge] = sum_of_gradients(so_far, ge)
                 elif edge in owned and not isinstance(ge, SymbolBase):
                     so_far += ge
                     grads[edge] = so_far
@@ -179,10 +178,11 @@ def watched(node: Any, g: Any, needed: set[GraphNode] | None, recorded: bool) ->
     if hooks is not None and hooks.before:
         g = node_hooks.run_before(hooks, g, recorded)
     pull = pull_recorded if recorded else node.op.pull
-    if modes.get() & modes.WATCH:
-        pulled = modes.watched(node, (), lambda: pull(node, g, needed))
-    else:
-        pulled = pull(node, g, needed)
+    with dispatch.on_device_of(g):  # on which rules compute with operators
+        if modes.get() & modes.WATCH:
+            pulled = modes.watched(node, (), lambda: pull(node, g, needed))
+        else:
+            pulled = pull(node, g, needed)
     if modes.get() & modes.ANOMALY:
         check_anomaly(node, pulled)
     if hooks is not None and hooks.after:
@@ -192,11 +192,20 @@ def watched(node: Any, g: Any, needed: set[GraphNode] | None, recorded: bool) ->
 
 def unbroadcast(node: GraphNode, edge: GraphNode, g: Any) -> Any:
     """A gradient of the shape that an argument was broadcast to, summed to the argument's own."""
+    if not hasattr(g, "shape"):
+        raise messages.bad_gradient(node, edge, f"returned {type(g).__name__}", "an array")
     shape, wide = tuple(edge.shape), tuple(g.shape)
     extra = len(wide) - len(shape)
     if wide[extra:] != shape and (extra < 0 or any(n not in (1, m) for n, m in zip(shape, wide[extra:], strict=True))):
         raise messages.bad_gradient(node, edge, f"returned shape {wide}", str(shape))
-    return sum_to.function(g, shape=shape)
+    with dispatch.on_device_of(g):
+        return sum_to.function(g, shape=shape)
+
+
+def sum_of_gradients(a: Any, b: Any) -> Any:
+    """The sum of two gradients on a device that need not be the current one."""
+    with dispatch.on_device_of(b):
+        return a + b
 
 
 def complete(node: Any, slots: dict[int, Any]) -> tuple[Any, ...]:

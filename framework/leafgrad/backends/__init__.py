@@ -11,10 +11,10 @@ from leafgrad.backends.contract import (
     backend_of,
     backend_of_type,
     by_device_type,
+    several_devices,
 )
 from leafgrad.backends.numpy import NumpyBackend
 from leafgrad.lazy import attach
-from leafgrad.plugins import BackendSpec
 
 __all__ = [
     "BACKENDS",
@@ -28,7 +28,10 @@ __all__ = [
     "backend_of_type",
     "by_device_type",
     "is_same",
+    "several_devices",
 ]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = attach(__name__)
+if TYPE_CHECKING:
+    from leafgrad.plugins.specs import BackendSpec
+else:
+    __getattr__, __dir__ = attach(__name__, {"BackendSpec": "leafgrad.plugins.specs"})

@@ -9,11 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from weakref import WeakValueDictionary
 
 from leafgrad import plugins
 from leafgrad.backends.communicator import Communicator
-from leafgrad.plugins import BackendSpec
+
+if TYPE_CHECKING:
+    from leafgrad.plugins import BackendSpec
 
 
 class GeneratorClass(NamedTuple):
@@ -158,7 +161,29 @@ class Backend(ABC):
 
     @abstractmethod
     def from_host(self, array: Any, index: int = 0) -> Any:
-        """A copy of a NumPy array on device `index`."""
+        """A copy of a NumPy array on device `index`. The array may be written as soon as this returns."""
+
+    def from_pinned(self, array: Any, index: int = 0) -> Any:
+        """The same of an array that is `pinned`, which may be written only after the copy, for which nobody waits."""
+        return self.from_host(array, index)
+
+    def page_locked(self, shape: Sequence[int], dtype: Any) -> Any:
+        """A new NumPy array in memory of the host from which devices copy by themselves; RuntimeError without it."""
+        raise RuntimeError(f"device type {self.device_type!r} copies from no page-locked memory")
+
+    def pin(self, array: Any) -> Any:
+        """A copy of a NumPy array in such memory."""
+        made = self.page_locked(array.shape, array.dtype)
+        made[...] = array
+        vars(self).setdefault("pinned", WeakValueDictionary())[id(made)] = made
+        return made
+
+    def is_pinned(self, array: Any) -> bool:
+        """Whether a NumPy array lies in memory that `pin` gave."""
+        pinned = vars(self).get("pinned", {})
+        while array is not None and pinned.get(id(array)) is not array:
+            array = getattr(array, "base", None)
+        return array is not None
 
     @abstractmethod
     def to_host(self, array: Any) -> Any:
@@ -309,6 +334,11 @@ def by_device_type(device_type: str) -> Backend:
     """
     backend = _BY_DEVICE_TYPE.get(device_type)
     return backend if backend is not None else register(load(plugins.backend_for(device_type)))
+
+
+def several_devices() -> bool:
+    """Whether there may be arrays on several devices of one type, of which one is the current one."""
+    return any(not backend.one_device and backend.device_count() > 1 for backend in _BY_DEVICE_TYPE.values())
 
 
 def load(spec: BackendSpec) -> Backend:

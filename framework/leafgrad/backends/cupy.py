@@ -131,7 +131,7 @@ class CupyGenerator(Generator):
 
 
 class CupyBackend(Backend):
-    """CuPy's arrays. Only `from_host`, `to_host`, `asarray` and `item` move data to or from the host."""
+    """CuPy's arrays. Only `from_host`, `from_pinned`, `to_host`, `asarray` and `item` move data to or from the host."""
 
     name = "cupy"
     device_type = "cuda"
@@ -142,6 +142,7 @@ class CupyBackend(Backend):
     def __init__(self) -> None:
         self._count = _count_devices()
         self._peaks: dict[int, int] = {}  # of memory, by device
+        self._leaving: dict[int, tuple[Any, Any]] = {}  # arrays of which copies are under way, and events at their ends
 
     def device_count(self) -> int:
         return self._count
@@ -155,6 +156,26 @@ class CupyBackend(Backend):
             raise self.without_bfloat16("from_host")
         with self.device_scope(index):
             return cupy.array(array)
+
+    def from_pinned(self, array: Any, index: int = 0) -> Any:
+        """In the order of the current stream. The memory is kept until the copy is done."""
+        if not (self.is_pinned(array) and array.flags.c_contiguous and array.size):
+            return self.from_host(array, index)
+        for key, (event, _) in [*self._leaving.items()]:
+            if event.done:
+                self._leaving.pop(key, None)
+        with self.device_scope(index):
+            made = cupy.empty(array.shape, array.dtype)
+            made.data.copy_from_host_async(array.ctypes.data, array.nbytes)
+            event = self.event()
+            event.record()
+        self._leaving[id(event)] = event, array
+        return made
+
+    def page_locked(self, shape: Sequence[int], dtype: Any) -> Any:
+        import cupyx
+
+        return cupyx.empty_pinned(tuple(shape), dtype)
 
     def to_host(self, array: Any) -> Any:
         self.settle(array.device.id)

@@ -166,7 +166,7 @@ class NumpyBackend(Backend):
         return NumpyBackend.wrap(self, np.array(array))
 
     def to_host(self, array: Any) -> Any:
-        return array
+        return NumpyBackend.wrap(self, array)
 
     def asarray(self, value: Any, dtype: str | None = None, index: int = 0) -> Any:
         return host_array(value, dtype)

@@ -21,7 +21,7 @@ def frobenius_norm(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tenso
 
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
-    """Convolution in one dimension. (T, B, in), (size, in, out), (out) -> (T', B, out)"""
+    """ConvNd in one dimension. (T, B, in), (size, in, out), (out) -> (T', B, out)"""
     return F.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
 
 

@@ -18,7 +18,8 @@ C_TYPES = {
 }  # fmt: skip
 FLOATS = ("float32", "float64")
 HALVES = {"float16": "lg_f16"}  # of targets that store numbers of 16 bits, and compute with them in float32
-STORED = {**C_TYPES, **HALVES}
+BITS = {"bfloat16": "uint16_t"}  # of the same targets, where numbers are converted before anything is computed
+STORED = {**C_TYPES, **HALVES, **BITS}
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*|(?<![\w.])\d+\.?\d*(?:e[+-]?\d+)?")
 
 
@@ -69,7 +70,7 @@ def held(kind: str) -> str:
     return "float32" if kind in HALVES else kind
 
 
-HELD = {kind: C_TYPES[held(kind)] for kind in STORED}
+HELD = {kind: {**C_TYPES, **BITS}[held(kind)] for kind in STORED}
 
 
 def compute_type(equation: Equation) -> str | None:

@@ -245,7 +245,7 @@ class Ranges(One):
 
 
 @dataclass(frozen=True)
-class Step:
+class ScanStep:
     """A step of a recurrence, as ``patterns.scan`` explains."""
 
     code: str
@@ -269,7 +269,7 @@ class Scan(One):
         scratch: memory that a target needs on the way.
     """
 
-    step: Step
+    step: ScanStep
     hidden: int
     arrays: dict[str, Form]
     made: dict[str, Form]

@@ -10,7 +10,7 @@ from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad.errors import CompileError
 from leafgrad.lowering import expressions
 from leafgrad.lowering.forms import Form, Root, full
-from leafgrad.lowering.kernels import Scan, Step
+from leafgrad.lowering.kernels import Scan, ScanStep
 from leafgrad.lowering.pattern import Pattern, one_float
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Recurrence(Pattern):
     """Steps along dimension 0, each from the one before."""
 
-    step: Step
+    step: ScanStep
     fixed = True
 
     def fits(self, e: Equation) -> bool:
@@ -70,10 +70,10 @@ def scan(
         first: the argument, (N, K), that is multiplied before the first step; by default ``across(k)`` is 0 there.
         reverse: from the last step to the first.
     """
-    return Recurrence(Step(code, tuple(results), tuple(carried), across, turned, first, reverse))
+    return Recurrence(ScanStep(code, tuple(results), tuple(carried), across, turned, first, reverse))
 
 
-def sized(e: Equation, step: Step) -> bool:
+def sized(e: Equation, step: ScanStep) -> bool:
     """Whether arrays and results are of the ranks, and their parts of the sizes, that a recurrence has."""
     for what, name in (("across", step.across), ("first", step.first)):
         if name is not None and name not in e.op.signature.arguments:

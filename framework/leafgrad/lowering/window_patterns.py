@@ -22,7 +22,7 @@ PARTS = 64  # sweeps of one spread
 
 
 @dataclass(eq=False, repr=False)
-class Convolution(Pattern):
+class ConvolutionPattern(Pattern):
     """A convolution, or one of its two derivatives."""
 
     kind: str
@@ -45,7 +45,7 @@ class Convolution(Pattern):
         return ()
 
 
-def convolution(kind: str, windows: Sequence[Sequence[int]], groups: int) -> Convolution:
+def convolution(kind: str, windows: Sequence[Sequence[int]], groups: int) -> ConvolutionPattern:
     """The products of windows with kernels.
 
     Args:
@@ -54,7 +54,7 @@ def convolution(kind: str, windows: Sequence[Sequence[int]], groups: int) -> Con
         windows: for each dimension: length, kernel, stride, padding, dilation and size.
         groups: of channels, each of which sees its like alone.
     """
-    return Convolution(kind, windows, groups)
+    return ConvolutionPattern(kind, windows, groups)
 
 
 @dataclass(eq=False, repr=False)

@@ -20,7 +20,7 @@ __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "
 MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class Convolution(Module):
+class ConvNd(Module):
     """Base of the convolution layers. Weight and bias start uniform over ±1 / sqrt(inputs of each output).
 
     Args:
@@ -128,7 +128,7 @@ def _check_padding(name: str, padding: Sizes | str, stride: Sizes, mode: str) ->
         raise ValueError(f"{name}: padding_mode must be one of {', '.join(MODES)}, but got padding_mode={mode!r}")
 
 
-class Conv1d(Convolution):
+class Conv1d(ConvNd):
     """The product of each window of the input with each kernel, plus a bias: ``functional.conv1d``, see ``Conv2d``.
 
     (n, in_channels, l) or (in_channels, l) -> (n, out_channels, m) or (out_channels, m)
@@ -138,7 +138,7 @@ class Conv1d(Convolution):
     function = staticmethod(F.conv1d)
 
 
-class Conv2d(Convolution):
+class Conv2d(ConvNd):
     """The product of each window of the input with each kernel, plus a bias: ``functional.conv2d``.
 
     (n, in_channels, h, w) or (in_channels, h, w) -> (n, out_channels, h', w') or (out_channels, h', w')
@@ -155,7 +155,7 @@ class Conv2d(Convolution):
     function = staticmethod(F.conv2d)
 
 
-class Conv3d(Convolution):
+class Conv3d(ConvNd):
     """The product of each window of the input with each kernel, plus a bias: ``functional.conv3d``, see ``Conv2d``.
 
     (n, in_channels, d, h, w) or (in_channels, d, h, w) -> (n, out_channels, d', h', w') or (out_channels, d', h', w')
@@ -168,7 +168,7 @@ class Conv3d(Convolution):
 # ---- transposes -----------------------------------------------------------------------------------------------------
 
 
-class TransposedConvolution(Convolution):
+class TransposedConvolution(ConvNd):
     """Base of the transposes of convolution layers.
 
     Args:

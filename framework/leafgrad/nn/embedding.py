@@ -15,7 +15,7 @@ from leafgrad.tensor.tensor import Tensor
 __all__ = ["Embedding", "EmbeddingBag"]
 
 
-class Table(Module):
+class EmbeddingTable(Module):
     """Base: a table of ``num_embeddings`` vectors of size ``embedding_dim``, which start standard normal."""
 
     weight: Parameter
@@ -84,7 +84,7 @@ def _size(embeddings: Tensor) -> tuple[int, int]:
     return rows, size
 
 
-class Embedding(Table):
+class Embedding(EmbeddingTable):
     """Looks up one vector for each integer. (...) integer -> (..., embedding_dim)
 
     The vectors start standard normal.
@@ -147,7 +147,7 @@ class Embedding(Table):
         return self._described(padding=True)
 
 
-class EmbeddingBag(Table):
+class EmbeddingBag(EmbeddingTable):
     """Looks up the vectors of a bag of integers, and gives their sum, mean or maximum. -> (bags, embedding_dim)
 
     Args:

@@ -9,7 +9,7 @@ from leafgrad.nn.convolution import (
     Conv1d,
     Conv2d,
     Conv3d,
-    Convolution,
+    ConvNd,
     ConvTranspose1d,
     ConvTranspose2d,
     ConvTranspose3d,
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-class LazyChannels(LazyModuleMixin, Convolution):
+class LazyChannels(LazyModuleMixin, ConvNd):
     """Base: a convolution whose ``in_channels`` is the number of channels of its first input."""
 
     def _wait(self, device: Any, dtype: Any) -> None:
@@ -76,9 +76,7 @@ class LazyConvolution(LazyChannels):
         dtype: Any = None,
     ) -> None:
         with init.skipped():
-            Convolution.__init__(
-                self, 0, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode
-            )
+            ConvNd.__init__(self, 0, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode)
         self._wait(device, dtype)
 
 

@@ -41,8 +41,10 @@ def imag(xp: Any, x: Any) -> Any:
 @op("elementwise", "linear", "complex", "any_dtype")
 def join(xp: Any, x: Any, y: Any) -> Any:
     """x + iy of real x and y of one dtype. (...), (...) -> (...) complex"""
-    pairs = xp.stack(xp.broadcast_arrays(x, y), -1)
-    return pairs.view("complex128" if x.dtype == "float64" else "complex64")[..., 0]
+    like = xp.copysign(x, y)  # of their shape, and in memory as the results of other elementwise ops
+    out = xp.empty_like(like, dtype="complex128" if like.dtype == "float64" else "complex64")
+    out.real[...], out.imag[...] = x, y
+    return out
 
 
 def _as_complex(g: Any) -> Any:

@@ -21,6 +21,17 @@ def to_dtype(xp: Any, x: Any, *, dtype: str, source: str) -> Any:
 to_dtype.keeps_layout = True
 to_dtype.vjp(x=lambda g, *, dtype, source: to_dtype(g, dtype=source, source=dtype))
 to_dtype.lower("native", lambda c, e: c.elementwise("x", kind=e.values[0].dtype))
+
+
+@to_dtype.lower("cuda")
+def _to_dtype(c: Any, e: Any) -> Any:
+    """As above; bfloat16 is bits there."""
+    source, target = e.values[0].dtype, e.out.dtype
+    if source == target or "bfloat16" not in (source, target):
+        return c.elementwise("x", kind=source)
+    return c.elementwise("of_bfloat16(x)" if source == "bfloat16" else "to_bfloat16(x)", kind="float32")
+
+
 to_dtype.shape(lambda x, *, dtype: x.like(x.shape, dtype))
 to_dtype.chunk(lambda call: call.kept())
 to_dtype.batched(shifted())
@@ -36,10 +47,13 @@ nearest_bfloat16.lower("native", lambda c, e: c.elementwise("nearest_bfloat16(x)
 
 
 @op("linear", "any_dtype", "complex")
-def to_device(xp: Any, x: Any, *, device: tuple[str, int], source: tuple[str, int]) -> Any:
-    """A copy of ``x``, which lies on ``source``, on another device. (...) -> (...)"""
-    host = backends.backend_of(x).to_host(x)
-    return backends.by_device_type(device[0]).from_host(host, device[1])
+def to_device(xp: Any, x: Any, *, device: tuple[str, int], source: tuple[str, int], non_blocking: bool = False) -> Any:
+    """A copy of ``x``, which lies on ``source``, on another device. (...) -> (...)
+
+    ``non_blocking``: ``x`` is not written before the copy is done, if it is pinned.
+    """
+    host, target = backends.backend_of(x).to_host(x), backends.by_device_type(device[0])
+    return target.from_pinned(host, device[1]) if non_blocking else target.from_host(host, device[1])
 
 
 to_device.crosses = True

@@ -162,7 +162,8 @@ def expose(data: Any) -> None:
 
 
 def on_device_of(data: Any) -> AbstractContextManager[Any]:
-    """Within it, the device of a raw array is the current one."""
+    """Within it, the device of a raw array, or of the first of several, is the current one."""
+    data = next((d for d in data if d is not None), None) if type(data) is tuple else data
     backend = BACKENDS.get(type(data))
     return NO_SCOPE if backend is None or backend.one_device else backend.device_scope(backend.device_index(data))
 

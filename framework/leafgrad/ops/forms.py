@@ -1,7 +1,7 @@
 """How nodes of the graph are shown: with PyTorch's names and edges, which say what was called with what.
 
-PyTorch numbers the forms of one function, and has several nodes where an op here has one. A ``Step`` stands for such
-a node; there is nothing else to it. Functions that are one node in PyTorch and several ops here mark that
+PyTorch numbers the forms of one function, and has several nodes where an op here has one. A ``ShownNode`` stands for
+such a node; there is nothing else to it. Functions that are one node in PyTorch and several ops here mark that
 (``ops/marks.py``).
 """
 
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 Form = tuple[str, tuple[Any, ...]]
 
 
-class Step(NamedTuple):
+class ShownNode(NamedTuple):
     """A node that is only shown. ``edges`` are nodes, Steps and None."""
 
     label: str
@@ -94,7 +94,7 @@ def _pow(node: Any) -> Form:
 def _div(node: Any) -> Form:
     x, y = node.edges
     if x is None and kept_number(node, 0):
-        return "MulBackward0", (Step("ReciprocalBackward0", (y,)), None)
+        return "MulBackward0", (ShownNode("ReciprocalBackward0", (y,)), None)
     return "DivBackward0", (x, y)
 
 
@@ -127,8 +127,8 @@ def _reduction(label: str) -> Callable[[Any], Form]:
 # ---- one op, several nodes --------------------------------------------------------------------------------------
 
 
-def through(label: str, edge: Any) -> Step | None:
-    return None if edge is None else Step(label, (edge,))
+def through(label: str, edge: Any) -> ShownNode | None:
+    return None if edge is None else ShownNode(label, (edge,))
 
 
 def _matmul(node: Any) -> Form:
@@ -137,9 +137,9 @@ def _matmul(node: Any) -> Form:
     if ndims in PRODUCTS:
         return PRODUCTS[ndims], (x, y)
     if ndims[0] == 1 and ndims[1] == 2:
-        return "SqueezeBackward4", (Step("MmBackward0", (through("UnsqueezeBackward0", x), y)),)
+        return "SqueezeBackward4", (ShownNode("MmBackward0", (through("UnsqueezeBackward0", x), y)),)
     if ndims[1] <= 2:
-        return "UnsafeViewBackward0", (Step(PRODUCTS[2, ndims[1]], (through("ViewBackward0", x), y)),)
+        return "UnsafeViewBackward0", (ShownNode(PRODUCTS[2, ndims[1]], (through("ViewBackward0", x), y)),)
     return "BmmBackward0", (x, y)
 
 
@@ -153,9 +153,9 @@ def _linear(node: Any) -> Form:
     if len(node.shape) == 2:
         return label, (*edges, x, weight)
     if len(node.shape) == 1 and bias is None:
-        return "SqueezeBackward4", (Step(label, (through("UnsqueezeBackward0", x), weight)),)
+        return "SqueezeBackward4", (ShownNode(label, (through("UnsqueezeBackward0", x), weight)),)
     view = "UnsafeViewBackward0" if bias is None else "ViewBackward0"
-    return view, (Step(label, (*edges, through("ViewBackward0", x), weight)),)
+    return view, (ShownNode(label, (*edges, through("ViewBackward0", x), weight)),)
 
 
 def _slice(node: Any) -> Form:
@@ -174,13 +174,13 @@ def _slice(node: Any) -> Form:
         d += 1
     edge = node.edges[0]
     for label in labels[:-1]:
-        edge = Step(label, (edge,))
+        edge = ShownNode(label, (edge,))
     return (labels or ["AliasBackward0"])[-1], (edge,)
 
 
 FORMS: dict[str, Callable[[Any], Form]] = {
     "clamp": _clamp,
-    "cross_entropy": lambda node: ("NllLossBackward0", (Step("LogSoftmaxBackward0", node.edges[:1]),)),
+    "cross_entropy": lambda node: ("NllLossBackward0", (ShownNode("LogSoftmaxBackward0", node.edges[:1]),)),
     "div": _div,
     "fmod": _with_numbers("FmodBackward"),
     "lerp": _with_numbers("LerpBackward"),

@@ -76,18 +76,25 @@ def without_bools(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def autocast(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments in the dtype that autocast asks for; those in float64, or not on the CPU, stay."""
-    low = dtypes.bfloat16 if modes.get() & modes.TO_BFLOAT16 else dtypes.float16
-    target = low if op.name in LOWERED else dtypes.float32 if op.name in RAISED else None
-    if target is None:
+    """The arguments in the dtype that autocast asks for; those in float64, or on a device without it, stay."""
+    if op.name not in LOWERED | RAISED:
         return args
     eligible = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
     return tuple([
-        _cast(a, target)
-        if isinstance(a, TensorBase) and dtypes.of(a._data) in eligible and _place(a._data)[0] == "cpu"
+        _cast(a, low if op.name in LOWERED else dtypes.float32)
+        if isinstance(a, TensorBase) and dtypes.of(a._data) in eligible and (low := lowest(a)) is not None
         else a
         for a in args
     ])  # fmt: skip
+
+
+def lowest(x: TensorBase) -> dtypes.dtype | None:
+    """The dtype to which autocast lowers what is where ``x`` is, or None."""
+    flags = modes.get()
+    if _place(x._data)[0] != "cpu":
+        return dtypes.float16 if flags & modes.TO_FLOAT16_ELSEWHERE else None
+    both = ((modes.TO_BFLOAT16, dtypes.bfloat16), (modes.TO_FLOAT16, dtypes.float16))
+    return next((kind for bit, kind in both if flags & bit), None)
 
 
 def _number(op: Any, i: int, value: Any) -> Any:

@@ -200,7 +200,7 @@ def _argmax(xp: Any, x: Any, *, windows: Windows) -> Any:
     for i, tap in enumerate(parts):
         every[i] = frame[(..., *tap)]
     within, base = _known_numbering(xp, windows)
-    return xp.take(within, every.argmax(0)) + base
+    return within[every.argmax(0)] + base
 
 
 def _first_taps(xp: Any, windows: Windows) -> Any:
@@ -258,7 +258,8 @@ def _flat(xp: Any, at: Any, windows: Windows) -> Any:
     return (at.reshape(planes, math.prod(windows.size)) + start).reshape(-1)
 
 
-window_max.vjp(x=lambda g, x, *, windows: window_place(g, window_argmax(x, windows=windows), windows=windows))
+_argmax_of, _place_at = window_argmax.function, window_place.function
+window_max.vjp(x=lambda g, x, *, windows: _place_at(g, _argmax_of(x, windows=windows), windows=windows))
 window_max.shape(lambda x, *, windows: (*_leading(x, windows.length), *windows.size))
 window_argmax.shape(lambda x, *, windows: x.like((*_leading(x, windows.length), *windows.size), "int64"))
 window_pick.shape(lambda x, at, *, windows: (*_leading(x, windows.length), *windows.size))

@@ -6,18 +6,8 @@ import. The loader itself, and pluggy with it, is imported when one of its names
 
 from typing import TYPE_CHECKING
 
-from leafgrad.docstrings import show, shown
+from leafgrad.docstrings import shown
 from leafgrad.lazy import attach
-from leafgrad.plugins.specs import (
-    BackendSpec,
-    CallbackSpec,
-    CheckSpec,
-    CommandSpec,
-    ExecutorSpec,
-    FormatSpec,
-    ModuleSpec,
-    resolve,
-)
 
 CONTRACTS = {
     "Backend": "leafgrad.backends.contract:Backend",
@@ -26,6 +16,8 @@ CONTRACTS = {
     "Program": "leafgrad.compile.run.executor:Program",
 }
 """What a plugin's classes must do, by name; imported when it is asked for."""
+SPECS = "BackendSpec CallbackSpec CheckSpec CommandSpec ExecutorSpec FormatSpec ModuleSpec resolve".split()
+"""What a plugin lists, and how its targets are imported."""
 
 if TYPE_CHECKING:
     from leafgrad.backends.contract import Backend
@@ -55,6 +47,16 @@ if TYPE_CHECKING:
         report,
         status,
         unregister,
+    )
+    from leafgrad.plugins.specs import (
+        BackendSpec,
+        CallbackSpec,
+        CheckSpec,
+        CommandSpec,
+        ExecutorSpec,
+        FormatSpec,
+        ModuleSpec,
+        resolve,
     )
 __all__ = [
     "API_VERSION",
@@ -99,9 +101,9 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = attach(
         __name__,
         names={
-            **{name: "leafgrad.plugins.lookup" for name in __all__ if name not in globals()},
+            **dict.fromkeys(__all__, "leafgrad.plugins.lookup"),
+            **dict.fromkeys(SPECS, "leafgrad.plugins.specs"),
             **{name: contract.partition(":")[0] for name, contract in CONTRACTS.items()},
         },
         made=shown(__name__),
     )
-    show(globals(), __name__)

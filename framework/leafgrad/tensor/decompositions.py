@@ -1,4 +1,4 @@
-"""Matrix decompositions of ``leafgrad.linalg``: Cholesky, QR, LU, eigenvalues, singular values."""
+"""Matrix decompositions of ``leafgrad.linalg``: Cholesky, QR, LU, LDL, eigenvalues, singular values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from leafgrad import dtypes, return_types
 from leafgrad.errors import LinAlgError
-from leafgrad.ops import linalg, linalg as ops, lu as lu_ops, messages
+from leafgrad.ops import elimination, linalg, linalg as ops, messages
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.linalg import adjoint
 from leafgrad.ops.marks import shown_as
@@ -14,7 +14,7 @@ from leafgrad.ops.matmul import matmul
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.refuse import refuse
 from leafgrad.ops.shape import cat, diagonal, tril, triu
-from leafgrad.tensor.arguments import cast, expect_tensor, one_dim
+from leafgrad.tensor.arguments import cast, expect_tensor, flag, one_dim
 from leafgrad.tensor.creation import eye
 from leafgrad.tensor.joining import narrow
 from leafgrad.tensor.pointwise import where
@@ -236,7 +236,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     check_matrices(A, "linalg.lu_factor")
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented; leave pivot=True")
-    packed, pivots = lu_ops.lu(A)
+    packed, pivots = elimination.lu(A)
     info = first_zero(packed)
     if check_errors:
         expect_whole("linalg.lu_factor", info, "U[{0},{0}] is zero and using it on lu_solve would divide by zero")
@@ -285,7 +285,7 @@ def lu_unpack(
     k = min(m, n)
     P = L = U = new_full(LU_data, shape=(0,), value=0)
     if unpack_pivots:
-        P = lu_ops.exchanges(cast(LU_pivots, dtypes.int64) - 1, LU_data)
+        P = elimination.exchanges(cast(LU_pivots, dtypes.int64) - 1, LU_data)
     if unpack_data:
         left = tril(narrow(LU_data, -1, 0, k), diagonal=-1)
         ones = new_full(left, shape=tuple(left.shape), value=1)
@@ -305,7 +305,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     """
     check_square(A, "linalg.cholesky")
     read = adjoint(A) if upper else A
-    info = lu_ops.first_bad_minor(read)
+    info = elimination.first_bad_minor(read)
     if check_errors:
         expect_whole("linalg.cholesky", info, "the leading minor of order {0} is not positive-definite")
     good = spread(info == 0)
@@ -351,3 +351,65 @@ def check_pivots(pivots: Any, LU: Tensor, function: str, name: str) -> None:
 def spread(good: Tensor) -> Tensor:
     """(...) -> (..., 1, 1)"""
     return good.unsqueeze(-1).unsqueeze(-1)
+
+
+# ---- LDL ----------------------------------------------------------------------------------------------------------
+
+
+@public(name="linalg.ldl_factor_ex", out="cast")
+def ldl_factor_ex(
+    A: Tensor, *, hermitian: bool = False, check_errors: bool = False
+) -> return_types.linalg_ldl_factor_ex:
+    """L below and D on the diagonal, A = L D L^T, and with which row each row was exchanged, as LAPACK has them.
+
+    D has blocks of two by two where two pivots are negative. It has no gradient. (..., n, n)
+
+    Args:
+        A: symmetric matrices; their lower triangle is read.
+        hermitian: A is Hermitian if it is complex, A = L D L^H.
+        check_errors: raise where an element of D is 0.
+
+    Returns:
+        LD; pivots, from 1, (..., n) int32; info: 0, or the number of the first element of D that is 0.
+
+    Raises:
+        LinAlgError: asked to, where an element of D is 0.
+    """
+    check_square(A, "linalg.ldl_factor_ex")
+    LD, pivots, info = elimination.ldl(A, hermitian=flag(hermitian, "linalg.ldl_factor_ex", "hermitian"))
+    if check_errors:
+        expect_whole("linalg.ldl_factor", info, "D[{0},{0}] is zero, so that ldl_solve would divide by zero")
+    return return_types.linalg_ldl_factor_ex(LD, pivots, info)
+
+
+@public(name="linalg.ldl_factor", out="cast")
+def ldl_factor(A: Tensor, *, hermitian: bool = False) -> return_types.linalg_ldl_factor:
+    """``ldl_factor_ex`` without info. LinAlgError: an element of D is 0.
+
+    Args:
+        A, hermitian: as there.
+    """
+    return return_types.linalg_ldl_factor(*ldl_factor_ex(A, hermitian=hermitian, check_errors=True)[:2])
+
+
+@public(name="linalg.ldl_solve", out="cast")
+def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
+    """X with A X = B, from what ``ldl_factor(A, hermitian=hermitian)`` returns. (..., n, k) -> (..., n, k)
+
+    Args:
+        LD, pivots: what was returned.
+        B: (..., n, k).
+        hermitian: as it was there.
+
+    Raises:
+        RuntimeError: shapes or dtypes do not fit.
+    """
+    check_square(LD, "linalg.ldl_solve", "LD")
+    check_pivots(pivots, LD, "linalg.ldl_solve", "pivots")
+    if expect_tensor(B, "B", "linalg.ldl_solve").ndim < 2 or B.shape[-2] != LD.shape[-1] or B.dtype is not LD.dtype:
+        raise RuntimeError(
+            f"linalg.ldl_solve: B: expected (..., {LD.shape[-1]}, k) of {LD.dtype} as LD, got {list(B.shape)} of "
+            f"{B.dtype}"
+        )
+    found: Tensor = elimination.ldl_solve(LD, pivots, B, hermitian=flag(hermitian, "linalg.ldl_solve", "hermitian"))
+    return found

@@ -13,7 +13,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.ops import dispatch, forms, messages
-from leafgrad.ops.forms import Step
+from leafgrad.ops.forms import ShownNode
 from leafgrad.ops.node import FREED, GraphNode, Leaf, Output, TensorBase
 from leafgrad.ops.packing import SavedTensor
 from leafgrad.tensor.handle import RemovableHandle
@@ -34,7 +34,9 @@ def node_for(node: GraphNode) -> Node:
 
 
 def _new(recorded: Any, name: str) -> Node:
-    base: type[Node] = Shown if isinstance(recorded, Step) else AccumulateGrad if isinstance(recorded, Leaf) else Node
+    base: type[Node] = (
+        Shown if isinstance(recorded, ShownNode) else AccumulateGrad if isinstance(recorded, Leaf) else Node
+    )
     if isinstance(getattr(recorded, "op", None), type):
         base = BackwardCFunction
     kind = base if base is AccumulateGrad else _classes.get((base, name))
@@ -192,7 +194,7 @@ def _target(edge: Any) -> tuple[Node | None, int]:
         return None, 0
     if isinstance(edge, Output):
         return node_for(edge.source), edge.index
-    if isinstance(edge, Step):
+    if isinstance(edge, ShownNode):
         return _new(edge, edge.label), 0
     return node_for(edge), 0
 

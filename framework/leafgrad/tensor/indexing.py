@@ -29,7 +29,7 @@ BACKENDS = backends.BACKENDS
 _part, _index = part.function, ops.index.function
 
 
-class Plan:
+class ParsedKey:
     """A key, taken apart: the basic index ``at`` (None if it chooses everything), then ``indices`` at ``dims``.
 
     Attributes:
@@ -182,7 +182,7 @@ def _range(s: slice, n: int) -> tuple[int, int, int]:
 
 
 def simple_index(key: Any, shape: tuple[int, ...]) -> Index | None:
-    """What `Plan.at` is for ints, slices without step, None and the ellipsis; None for other keys and beyond range."""
+    """What `ParsedKey.at` is for ints, slices without step, None and the ellipsis; None for other keys or beyond it."""
     ndim = len(shape)
     if type(key) is int and ndim and -shape[0] <= key < shape[0]:
         return (key % shape[0],)
@@ -225,7 +225,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         alike = type(at) is type(data) and type(at) in ops.index.lines
         if alike and at.ndim and data.ndim and at.dtype.kind == "i":
             return _index(self, key, dims=(0,))
-    plan = Plan(self, key)
+    plan = ParsedKey(self, key)
     chosen = plan.view(self)
     if not plan.dims:
         return chosen
@@ -239,7 +239,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         mask = reshaped(key, (*key._data.shape, *(1,) * (self._data.ndim - key._data.ndim)))
         update(self, _where_mask, mask.to(self.device), value)
         return
-    plan = Plan(self, key)
+    plan = ParsedKey(self, key)
     target = plan.view(self)
     if plan.dims:
         update(target, ops.index_put, plan.value(target, value), *plan.indices, dims=tuple(plan.dims))

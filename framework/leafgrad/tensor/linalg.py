@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import dtypes, return_types
-from leafgrad.ops import linalg, linalg as ops, lu as lu_ops, matmul as products
+from leafgrad.ops import elimination, linalg, linalg as ops, matmul as products
 from leafgrad.ops.conjugate import conjugated, real_part
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.elementwise import mul
 from leafgrad.ops.linalg import adjoint as adjoint_of, column
 from leafgrad.ops.matmul import matmul, swap
-from leafgrad.ops.matrix_exp import matrix_exp as exp_op
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import expand, permute, reshape, tril, triu
 from leafgrad.tensor.arguments import cast, expect_tensor, integer, one_dim
@@ -106,7 +105,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
 def matrix_exp(A: Tensor) -> Tensor:
     """Matrix exponential, the sum of A^k / k!. (..., n, n) -> (..., n, n)"""
     check_square(A, "linalg.matrix_exp")
-    return exp_op(A)
+    return ops.matrix_exp(A)
 
 
 # ---- systems ------------------------------------------------------------------------------------------------------
@@ -309,7 +308,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_
         A: square matrices.
     """
     check_square(A, "linalg.inv")
-    info = first_zero(lu_ops.lu(A.detach())[0])
+    info = first_zero(elimination.lu(A.detach())[0])
     if check_errors:
         expect_whole("linalg.inv", info, "the diagonal element {0} is zero, the inversion could not be completed")
     good = spread(info == 0)
@@ -327,7 +326,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
         left: whether A stands before X.
     """
     check_square(A, "linalg.solve")
-    info = first_zero(lu_ops.lu(A.detach())[0])
+    info = first_zero(elimination.lu(A.detach())[0])
     if check_errors:
         expect_whole("linalg.solve", info, "the solver failed because the input matrix is singular, at pivot {0}")
     good = spread(info == 0)

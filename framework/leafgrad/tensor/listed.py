@@ -28,7 +28,8 @@ FUNCTIONS: Final = {
     """,
     "leafgrad.tensor.decompositions": """
         linalg.cholesky linalg.cholesky_ex linalg.diagonal linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh
-        linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.qr linalg.svd linalg.svdvals lu lu_unpack
+        linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.qr
+        linalg.svd linalg.svdvals lu lu_unpack
     """,
     "leafgrad.tensor.differences": """
         cummax cummin cumprod cumsum cumulative_trapezoid diff gradient logcumsumexp trapezoid trapz
@@ -42,9 +43,6 @@ FUNCTIONS: Final = {
     "leafgrad.tensor.histograms": """
         bincount histc histogram
     """,
-    "leafgrad.tensor.indefinite": """
-        linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve
-    """,
     "leafgrad.tensor.interop": """
         from_dlpack frombuffer
     """,
@@ -54,8 +52,8 @@ FUNCTIONS: Final = {
         unsafe_split_with_sizes vsplit vstack
     """,
     "leafgrad.tensor.lapack": """
-        cholesky cholesky_inverse cholesky_solve det inverse logdet lu_solve matrix_exp matrix_power pca_lowrank
-        pinverse qr slogdet svd svd_lowrank triangular_solve
+        cholesky cholesky_inverse cholesky_solve det geqrf inverse linalg.householder_product logdet lu_solve matrix_exp
+        matrix_power orgqr ormqr pca_lowrank pinverse qr slogdet svd svd_lowrank triangular_solve
     """,
     "leafgrad.tensor.linalg": """
         cross linalg.cross linalg.det linalg.inv linalg.inv_ex linalg.lstsq linalg.lu_solve linalg.matrix_exp
@@ -88,9 +86,6 @@ FUNCTIONS: Final = {
     "leafgrad.tensor.reductions": """
         all any count_nonzero dist log_softmax logsumexp mean nanmean nansum norm prod softmax special.log_softmax
         special.logsumexp special.softmax std std_mean sum var var_mean
-    """,
-    "leafgrad.tensor.reflections": """
-        geqrf linalg.householder_product orgqr ormqr
     """,
     "leafgrad.tensor.sampling": """
         bernoulli binomial multinomial poisson
@@ -170,8 +165,8 @@ METHODS: Final = {
         __new__ as_subclass new
     """,
     "leafgrad.tensor.lapack": """
-        cholesky cholesky_inverse cholesky_solve det inverse logdet lu_solve matrix_exp matrix_power pinverse qr slogdet
-        svd trace triangular_solve
+        cholesky cholesky_inverse cholesky_solve det geqrf inverse logdet lu_solve matrix_exp matrix_power orgqr ormqr
+        pinverse qr slogdet svd trace triangular_solve
     """,
     "leafgrad.tensor.linalg": """
         cross
@@ -214,9 +209,6 @@ METHODS: Final = {
     "leafgrad.tensor.reductions": """
         all any count_nonzero dist log_softmax logsumexp mean nanmean nansum norm prod softmax std sum var
     """,
-    "leafgrad.tensor.reflections": """
-        geqrf orgqr ormqr
-    """,
     "leafgrad.tensor.reshaping": """
         as_strided_ resize_ resize_as_ set_ share_memory_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_
     """,
@@ -240,7 +232,7 @@ METHODS: Final = {
     "leafgrad.tensor.storage": """
         as_strided data_ptr dim_order get_device is_cpu is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_nested
         is_pinned is_quantized is_set_to is_shared is_signed is_sparse is_sparse_csr is_vulkan is_xla is_xpu
-        new_empty_strided storage storage_offset untyped_storage
+        new_empty_strided pin_memory storage storage_offset untyped_storage
     """,
     "leafgrad.tensor.writes": """
         apply_ bernoulli_ cauchy_ copy_ exponential_ fill_ fill_diagonal_ geometric_ log_normal_ map2_ map_ normal_

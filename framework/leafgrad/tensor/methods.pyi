@@ -691,8 +691,8 @@ class Methods:
     def is_nested(self) -> Any: ...
     def is_nonzero(self) -> builtins.bool:
         """Whether the only element is not zero. RuntimeError if there are more, or none."""
-    def is_pinned(self, device: Any = None) -> builtins.bool:
-        """Whether the tensor is in page-locked memory: always False."""
+    def is_pinned(self, device: Any = "cuda") -> builtins.bool:
+        """Whether the tensor is in page-locked memory, from which devices of the type of ``device`` copy by ..."""
     @property
     def is_quantized(self) -> Any: ...
     def is_same_size(self, other: Tensor) -> builtins.bool:
@@ -1060,6 +1060,8 @@ class Methods:
     def outer(self, vec2: Tensor) -> Tensor:
         """Every element of one vector times every element of another. (n), (m) -> (n, m)"""
     def permute(self, *dims: Any) -> Any: ...
+    def pin_memory(self, device: Any = "cuda") -> Tensor:
+        """A copy in page-locked memory, without history; itself if it is there. ``to(device, ..."""
     def pinverse(self, rcond: builtins.float = 1e-15) -> Tensor:
         """Moore-Penrose inverse; see ``linalg.pinv``. (..., m, n) -> (..., n, m)"""
     def positive(self) -> Tensor:

@@ -27,7 +27,7 @@ from leafgrad.tensor.gathering import (
     unlifted,
     within,
 )
-from leafgrad.tensor.indexing import Plan
+from leafgrad.tensor.indexing import ParsedKey
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.joining import narrow, select
 from leafgrad.tensor.public import public
@@ -213,7 +213,7 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
         raise TypeError(
             f"index_put(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}"
         )
-    plan = Plan(input, tuple(slice(None) if i is None else lifted(i)[0] for i in indices))
+    plan = ParsedKey(input, tuple(slice(None) if i is None else lifted(i)[0] for i in indices))
     dims = tuple(plan.dims)
     if not accumulate:
         return ops.index_put(input, values, *plan.indices, dims=dims)

@@ -373,6 +373,36 @@ def is_shared(self: Tensor) -> bool:
 
 
 @public(only="Tensor")
-def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """Whether the tensor is in page-locked memory: always False."""
-    return False
+def is_pinned(self: Tensor, device: Any = "cuda") -> bool:
+    """Whether the tensor is in page-locked memory, from which devices of the type of ``device`` copy by themselves."""
+    backend = pinning(device)
+    return backend is not None and self.device.type == "cpu" and bool(backend.is_pinned(self._array("is_pinned()")))
+
+
+@public(only="Tensor")
+def pin_memory(self: Tensor, device: Any = "cuda") -> Tensor:
+    """A copy in page-locked memory, without history; itself if it is there. ``to(device, non_blocking=True)`` of it
+    does not wait.
+
+    Args:
+        device: of the type that copies from there.
+
+    Raises:
+        RuntimeError: there is no such device, it copies from no such memory, or the tensor is not on the CPU.
+    """
+    backend = pinning(device)
+    if backend is None or self.device.type != "cpu":
+        where = f"a device of type {devices.device(device or 'cuda').type!r}, which is not there"
+        where = where if backend is None else f"a tensor on the CPU, got one on {self.device}"
+        raise RuntimeError(f"pin_memory: expected {where}")
+    if self.is_pinned(device):
+        return self
+    return dispatch.alias(backend.pin(self._array("pin_memory()")))
+
+
+def pinning(device: Any) -> Any:
+    """The backend of the type of ``device``; None where there is no such device."""
+    try:
+        return backends.by_device_type(devices.device(device or "cuda").type)
+    except (ImportError, RuntimeError):
+        return None

@@ -414,9 +414,11 @@ class Tensor(Operators, Methods, asking.Overridable, TensorBase):
         """Converted to a dtype, a device, both, or those of another tensor. Returns itself if nothing changes.
 
         ``t.to(dtype)``, ``t.to(device)``, ``t.to(device, dtype)``, ``t.to(other)``; keywords ``dtype``, ``device``,
-        ``copy``, ``memory_format``. A copy between devices is an operation of the graph.
+        ``non_blocking``, ``copy``, ``memory_format``. A copy between devices is an operation of the graph. With
+        ``non_blocking`` nobody waits for that of a pinned tensor, which must not be written until it is done.
         """
         memory_format = kwargs.pop("memory_format", None)
+        non_blocking = bool(kwargs.get("non_blocking")) or any(a is True for a in args)
         place, kind, copy = arguments.destination(*args, **kwargs)
         out = self
         if kind is not None and kind is not out.dtype:
@@ -424,7 +426,7 @@ class Tensor(Operators, Methods, asking.Overridable, TensorBase):
         if place is not None:
             target, source = place.resolve(), out.device.resolve()
             if target != source:
-                out = to_device(out, device=target, source=source)
+                out = to_device(out, device=target, source=source, non_blocking=non_blocking)
         if memory_format not in (None, dtypes.preserve_format):
             out = out.contiguous(memory_format)
         return out.clone() if copy and out is self else out

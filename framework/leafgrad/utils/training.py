@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from tqdm import tqdm
 
-from leafgrad import devices, plugins
+from leafgrad import devices, modes, plugins
 from leafgrad.distributed.collectives import all_gather_object, barrier, most
 from leafgrad.distributed.process_group import get_rank, get_world_size, is_initialized, world
 from leafgrad.tensor.random import generator_of
@@ -157,6 +157,7 @@ class Training:
         if self._rank == 0:
             self.checkpoints.save(state)
             self._tell("on_save")
+        modes.Checkpoint.number += 1
         if self._ranks > 1:
             barrier()
 
@@ -209,6 +210,7 @@ class Training:
         for place, state in saved["generators"][self._rank].items():
             generator_of(devices.device(place).resolve()).set_state(state)
         self.done = saved["done"]
+        modes.Checkpoint.number += 1
 
 
 class _Bar(tqdm):

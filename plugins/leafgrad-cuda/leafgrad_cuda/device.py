@@ -12,7 +12,7 @@ from leafgrad_cuda import nvrtc
 from leafgrad_cuda.cubins import cubin, registers
 from leafgrad_cuda.emulation import SHARED, Emulation
 from leafgrad_cuda.launches import Capture, Launch
-from leafgrad_cuda.plan import Plan
+from leafgrad_cuda.plan import CudaPlan
 
 PAPER = 90  # the architecture for which registers are told without a GPU
 
@@ -26,7 +26,7 @@ class Device(Protocol):
 
     shared: int
 
-    def load(self, plan: Plan) -> None:
+    def load(self, plan: CudaPlan) -> None:
         """Compile the kernels of a plan."""
 
     def zeros(self, backend: Any, size: int) -> Any:
@@ -50,7 +50,7 @@ class Device(Protocol):
     def raised(self, flag: Any) -> int:
         """What kernels told the flag, 0 for nothing; it is cleared. Waits for the device."""
 
-    def registers(self, plan: Plan) -> dict[str, int]:
+    def registers(self, plan: CudaPlan) -> dict[str, int]:
         """How many registers a thread of each kernel takes, as far as that is known."""
 
 
@@ -70,7 +70,7 @@ class Emulated:
     def __init__(self, orders: tuple[str, ...] = ("forward", "backward", "shuffled")) -> None:
         self.orders = orders
 
-    def load(self, plan: Plan) -> None:
+    def load(self, plan: CudaPlan) -> None:
         self.plan = plan
         self.emulation = Emulation(plan.code(), self.orders) if plan.kernels else None
 
@@ -109,7 +109,7 @@ class Emulated:
                 written.append(host[at : at + self.plan.size(root)])
         self.emulation.run(launch, table, host, written, spared)
 
-    def registers(self, plan: Plan) -> dict[str, int]:
+    def registers(self, plan: CudaPlan) -> dict[str, int]:
         """Those on sm_90, where NVRTC is installed."""
         try:
             nvrtc.library()

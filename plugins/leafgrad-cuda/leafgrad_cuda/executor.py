@@ -16,7 +16,7 @@ from leafgrad_cuda.device import Device, Emulated
 from leafgrad_cuda.gpu import Gpu
 from leafgrad_cuda.launches import Capture, OpRun
 from leafgrad_cuda.patterns import pattern
-from leafgrad_cuda.plan import Plan
+from leafgrad_cuda.plan import CudaPlan
 from leafgrad_cuda.report import report
 
 SHORTEST = 4  # equations from which on a compiler's time is well spent
@@ -42,7 +42,7 @@ class CudaProgram:
     def __init__(self, graph: Graph, device: Device) -> None:
         self.graph = graph
         self.device = device
-        self.plan = plan = Plan(graph, device.shared)
+        self.plan = plan = CudaPlan(graph, device.shared)
         self.place = place(graph)
         self.backend = backends.by_device_type(self.place[0])
         self.launched = 0
@@ -79,12 +79,12 @@ class CudaProgram:
         slots: list[Any] = [None] * len(plan.slots)
         for k, array, (name, shape, dtype) in zip(self.read, inputs, self.inputs, strict=True):
             expect(array, name, shape, dtype, "the caller of the program")
-            slots[k] = xp.ascontiguousarray(array) if not array.flags.c_contiguous else array
+            slots[k] = array if array.flags.c_contiguous else self.backend.wrap(xp.ascontiguousarray(array))
         for k, array in self.constants:
             slots[k] = array
         for k, shape, dtype in self.fresh:
             try:
-                slots[k] = xp.empty(shape, dtype)
+                slots[k] = self.backend.wrap(xp.empty(shape, dtype))
             except MemoryError as error:
                 raise self.no_memory(k, slots, error) from error
         self.device.begin(self.arena)
@@ -162,7 +162,9 @@ class CudaProgram:
         for v, array in zip(part.equation.outputs, made if part.equation.several else (made,), strict=True):
             expect(array, self.plan.names[v], v.shape, v.dtype, f"the op {part.equation.name!r}")
             k = self.plan.slots[self.plan.whole[v].root]
-            slots[k] = array if array.flags.c_contiguous else self.backend.xp.ascontiguousarray(array)
+            slots[k] = (
+                array if array.flags.c_contiguous else self.backend.wrap(self.backend.xp.ascontiguousarray(array))
+            )
 
     def source(self) -> str:
         """The kernels."""

@@ -9,7 +9,7 @@ from typing import Any
 from leafgrad.errors import CompileError
 from leafgrad_cuda.cubins import cubin, registers
 from leafgrad_cuda.launches import Capture, Launch
-from leafgrad_cuda.plan import Plan
+from leafgrad_cuda.plan import CudaPlan
 
 AHEAD = 16  # calls that the host may be ahead of the GPU before it waits
 
@@ -65,7 +65,7 @@ class Gpu:
         self.turn = 0
         self.stream: Any = None  # of the last call
 
-    def load(self, plan: Plan) -> None:
+    def load(self, plan: CudaPlan) -> None:
         """Machine code by NVRTC, or from the cache."""
         self.kernels: dict[str, Any] = {}
         self.taken: dict[str, int] = {}
@@ -159,7 +159,7 @@ class Gpu:
             stream.wait_event(self.stream.record())
         self.stream = stream
 
-    def registers(self, plan: Plan) -> dict[str, int]:
+    def registers(self, plan: CudaPlan) -> dict[str, int]:
         return self.taken
 
     def raised(self, flag: Any) -> int:

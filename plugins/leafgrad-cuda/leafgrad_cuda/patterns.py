@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from leafgrad.compile.ir.graph import Equation, Value
-from leafgrad.lowering.expressions import FLOATS, STORED, held
+from leafgrad.lowering.expressions import BITS, FLOATS, STORED, held
 from leafgrad.lowering.forms import Form, Root, full
 from leafgrad.lowering.kernels import Copy
 from leafgrad.lowering.lowering import Lowering
@@ -22,9 +22,11 @@ from leafgrad.lowering.order_patterns import Order, ranked
 from leafgrad.lowering.pattern import Pattern
 from leafgrad.lowering.patterns import (
     Along,
+    Elementwise,
     Random,
     Reduction,
     Target,
+    View,
     along,
     constant,
     draw,
@@ -40,7 +42,7 @@ from leafgrad.lowering.patterns import (
 )
 from leafgrad.lowering.product_patterns import MatrixProduct, RowProduct, contraction, product
 from leafgrad.lowering.scan_patterns import scan
-from leafgrad.lowering.window_patterns import Convolution, convolution, numbered, ranged, windowed
+from leafgrad.lowering.window_patterns import ConvolutionPattern, convolution, numbered, ranged, windowed
 from leafgrad.ops.traits import dims
 from leafgrad_cuda.draws import STREAMS
 
@@ -60,11 +62,18 @@ def pattern(e: Equation) -> Pattern | None:
     if any(math.prod(v.shape) >= LARGEST for v in (*e.values, *e.outputs)):
         return None
     found = TARGET.pattern(e)
+    if any(v.dtype in BITS for v in (*e.values, *e.outputs)) and not moves(found):
+        return None
     if isinstance(found, Random) and e.params["generator"].stream not in STREAMS:
         return None
     if isinstance(found, (Along, Order)) and long(e, found):
         return None
-    return None if isinstance(found, (Convolution, MatrixProduct, RowProduct)) and wide(e, found) else found
+    return None if isinstance(found, (ConvolutionPattern, MatrixProduct, RowProduct)) and wide(e, found) else found
+
+
+def moves(found: Pattern | None) -> bool:
+    """Whether elements are moved or converted, and nothing is computed of what they are stored as."""
+    return isinstance(found, View) or (isinstance(found, Elementwise) and "bfloat16(" in found.body.text)
 
 
 def long(e: Equation, found: Along | Order) -> bool:
@@ -77,7 +86,7 @@ def long(e: Equation, found: Along | Order) -> bool:
 def wide(e: Equation, found: Pattern) -> bool:
     """Whether it is a product of matrices so large that a library multiplies faster."""
     arrays = (*e.values[:2], e.out)
-    if isinstance(found, Convolution):
+    if isinstance(found, ConvolutionPattern):
         return min(math.prod(v.shape) for v in arrays) > WIDE
     return min(math.prod(v.shape[-2:]) for v in arrays) > WIDE
 

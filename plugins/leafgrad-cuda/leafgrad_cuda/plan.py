@@ -37,7 +37,7 @@ MOST = 64  # tasks of one phase
 BLOCKS = 1024  # of a launch over whole arrays at most
 
 
-class Plan(Stages):
+class CudaPlan(Stages):
     """Everything about a program but its compiled code.
 
     Args:

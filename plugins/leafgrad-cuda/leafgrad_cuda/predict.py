@@ -17,7 +17,7 @@ from typing import Final
 from leafgrad.compile.ir.graph import Graph
 from leafgrad_cuda.executor import EmulatedExecutor
 from leafgrad_cuda.launches import Launch, OpRun
-from leafgrad_cuda.plan import Plan
+from leafgrad_cuda.plan import CudaPlan
 from leafgrad_cuda.report import course, described
 
 
@@ -53,7 +53,7 @@ LAUNCH: Final = 5e-6  # seconds of the host to start a graph or an op; an assump
 NEXT: Final = 1.5e-6  # seconds from one kernel of a graph to the next; an assumption
 
 
-def seconds(plan: Plan, launch: Launch, peaks: Peaks) -> float:
+def seconds(plan: CudaPlan, launch: Launch, peaks: Peaks) -> float:
     """How long a kernel takes at least."""
     double = any(r.dtype == "float64" for t in launch.tasks for r in t.writes)
     rate = (peaks.float64 if double else peaks.float32) * min(1.0, launch.blocks / peaks.processors)
@@ -62,7 +62,7 @@ def seconds(plan: Plan, launch: Launch, peaks: Peaks) -> float:
 
 def prediction(graph: Graph, peaks: Peaks) -> list[str]:
     """A program's launches, with the time of each."""
-    plan = Plan(graph, peaks.shared)
+    plan = CudaPlan(graph, peaks.shared)
     lines = course(plan, lambda launch: f"{described(plan, launch)}; {1e6 * seconds(plan, launch, peaks):.2f} us")
     busy = sum(seconds(plan, launch, peaks) for launch in plan.kernels)
     ops = sum(isinstance(part, OpRun) for part in plan.course)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from leafgrad_cuda.launches import Launch, OpRun
-from leafgrad_cuda.plan import Plan
+from leafgrad_cuda.plan import CudaPlan
 
 
-def report(plan: Plan, registers: dict[str, int]) -> list[str]:
+def report(plan: CudaPlan, registers: dict[str, int]) -> list[str]:
     """A line for each graph, each kernel of it and each op that runs by itself, and one on memory."""
 
     def kernel(launch: Launch) -> str:
@@ -19,7 +19,7 @@ def report(plan: Plan, registers: dict[str, int]) -> list[str]:
     return [*course(plan, kernel), f"{graphs} graphs a call; memory between kernels: {plan.arena / 1024:.0f} kB"]
 
 
-def course(plan: Plan, kernel: Callable[[Launch], str]) -> Iterator[str]:
+def course(plan: CudaPlan, kernel: Callable[[Launch], str]) -> Iterator[str]:
     """CUDA graphs with their kernels, and what parts them: ops that run by themselves, and why."""
     for part in plan.course:
         if isinstance(part, OpRun):
@@ -33,7 +33,7 @@ def course(plan: Plan, kernel: Callable[[Launch], str]) -> Iterator[str]:
         yield from (f"  {kernel(launch)}" for launch in plan.delivery)
 
 
-def described(plan: Plan, launch: Launch) -> str:
+def described(plan: CudaPlan, launch: Launch) -> str:
     """A kernel: what it computes, how it is launched, and what it moves and computes at least."""
     moved, work = plan.traffic(launch), plan.flops(launch)
     how = f"{launch.blocks} blocks of {launch.threads} threads, {moved / 1024:.0f} kB moved, {work / 1e6:.3g} Mflop"

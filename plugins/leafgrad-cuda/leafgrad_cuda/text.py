@@ -13,7 +13,7 @@ from leafgrad_cuda.launches import Launch, Phase, memory_size, share
 from leafgrad_cuda.writer import Task
 
 if TYPE_CHECKING:
-    from leafgrad_cuda.plan import Plan
+    from leafgrad_cuda.plan import CudaPlan
 
 OFTEN = 3  # calls of a function from which on it is compiled once, not into each caller
 
@@ -21,7 +21,7 @@ OFTEN = 3  # calls of a function from which on it is compiled once, not into eac
 class Text:
     """Writes the kernels of a plan."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: CudaPlan) -> None:
         self.plan = plan
 
     def code(self) -> str:

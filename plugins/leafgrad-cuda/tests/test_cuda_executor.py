@@ -19,7 +19,7 @@ from leafgrad_cuda import nvrtc
 from leafgrad_cuda.device import Emulated
 from leafgrad_cuda.executor import CudaProgram, EmulatedExecutor, gains
 from leafgrad_cuda.launches import Launch
-from leafgrad_cuda.plan import Plan
+from leafgrad_cuda.plan import CudaPlan
 
 NAME = "cuda-emulated"
 OPTIMIZERS = [optim.SGD, optim.Adam, optim.AdamW, optim.RMSprop, optim.Adagrad, optim.Adadelta, optim.NAdam]
@@ -60,7 +60,7 @@ def test_a_residual_of_second_order(rows):
 def test_sums_over_a_long_batch_are_in_its_loop(monkeypatch):
     monkeypatch.setattr(EmulatedExecutor, "recorded", graphs := [])
     trained(burgers(rows=10_000), NAME, calls=2)
-    first, loop, *rest = Plan(graphs[0], Emulated.shared).launches
+    first, loop, *rest = CudaPlan(graphs[0], Emulated.shared).launches
     assert loop.length == 10_000
     assert len(rest) == 2
     shapes = [v.shape for launch in (first, *rest) for e in launch.equations for v in (*e.values, *e.outputs)]
@@ -92,11 +92,13 @@ def test_arrays_that_do_not_fit_in_shared_memory_lie_in_global_memory():
     assert loop.shared <= Emulated.shared
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_optimizers(optimizer):
     agree(classifier, optimizer=optimizer)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     "activation", [nn.ReLU, nn.GELU, nn.SiLU, nn.Softplus, nn.ELU, nn.Sigmoid, nn.LeakyReLU, nn.Hardtanh]
 )

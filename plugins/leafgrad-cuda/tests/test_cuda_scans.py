@@ -12,7 +12,7 @@ from leafgrad_cuda import nvrtc
 from leafgrad_cuda.device import Emulated
 from leafgrad_cuda.executor import CudaProgram
 from leafgrad_cuda.launches import OpRun
-from leafgrad_cuda.plan import Plan
+from leafgrad_cuda.plan import CudaPlan
 
 NAME = "cuda-emulated"
 
@@ -64,6 +64,7 @@ def compare(seed):
     assert len(scans) >= 2 or net.proj_size  # whose steps are recorded one by one
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("seed", range(7))
 def test_random_recurrent_layers(seed):
     compare(seed)
@@ -78,7 +79,7 @@ def test_many_random_recurrent_layers(seed):
 def test_blocks_take_whole_rows():
     net = nn.LSTM(3, 100)
     x = leafgrad.rand(5, 9, 3)
-    plan = Plan(leafgrad.trace(lambda x: net(x)[0], x), 99 << 10)
+    plan = CudaPlan(leafgrad.trace(lambda x: net(x)[0], x), 99 << 10)
     (launch,) = [launch for launch in plan.launches if launch.scan is not None]
     assert (launch.scan.steps, launch.scan.row, launch.blocks) == (5, 100, 5)
 
@@ -96,6 +97,6 @@ def test_the_compiler_takes_recurrences(architecture):
         total = sum(net(x)[0].square().sum() for net in nets)
         return leafgrad.autograd.grad(total, [p for net in nets for p in net.parameters()])
 
-    text = Plan(leafgrad.trace(step, x), 99 << 10).code()
+    text = CudaPlan(leafgrad.trace(step, x), 99 << 10).code()
     assert text.count("for (INDEX s = 0; s < 4; s++)") == 6
     assert b".visible .entry lg_" in nvrtc.compiled(text, architecture)

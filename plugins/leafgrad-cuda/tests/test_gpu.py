@@ -121,6 +121,6 @@ def test_machine_code_is_kept_for_its_architecture(cuda):
 
 
 def test_a_kernel_that_does_not_compile(cuda, monkeypatch):
-    monkeypatch.setattr(gpu.Plan, "code", lambda self: "nonsense")
+    monkeypatch.setattr(gpu.CudaPlan, "code", lambda self: "nonsense")
     with pytest.raises(leafgrad.errors.CompileError, match=r"sm_90: leafgrad.cu\(1\): error: nonsense"):
         program(cuda, graph_of(classifier()))

@@ -1,4 +1,4 @@
-"""float16 in kernels: stored so, and added up in float32; compared with eager, and with what float64 gives."""
+"""float16 and bfloat16 in kernels: stored so, and added up in float32; compared with eager, and with float64."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import numpy as np
 import pytest
 
 import leafgrad
+from leafgrad.compile.passes import widen
 from leafgrad.errors import CompileError
 from leafgrad.nn import functional as F
 from leafgrad_cuda import nvrtc
 from leafgrad_cuda.device import Emulated
 from leafgrad_cuda.executor import CudaProgram
 from leafgrad_cuda.launches import OpRun
-from leafgrad_cuda.plan import Plan
+from leafgrad_cuda.plan import CudaPlan
 
 NAME = "cuda-emulated"
 ULP = 2.0**-11  # half of float16's step, of a number
+COARSER = 2**3  # how many of them are one of bfloat16's
 
 
 def gradient(function):
@@ -66,8 +68,8 @@ def kinds():
     yield "lines", lambda x: (x.cumsum(1),), (x,), 8
 
 
-def half(x):
-    return x.half() if x.is_floating_point() else x
+def half(x, dtype=leafgrad.float16):
+    return x.to(dtype) if x.is_floating_point() else x
 
 
 CASES = [pytest.param(f, a, steps, id=name) for name, f, a, steps in kinds()]
@@ -75,7 +77,19 @@ CASES = [pytest.param(f, a, steps, id=name) for name, f, a, steps in kinds()]
 
 @pytest.mark.parametrize(("function", "args", "steps"), CASES)
 def test_float16_is_as_good_as_eagers(function, args, steps):
-    given = [half(a) for a in args]
+    assert not compared(function, [half(a) for a in args], steps)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("function", "args", "steps"), CASES)
+def test_bfloat16_is_as_good_as_eagers(function, args, steps):
+    """Ops that move elements of bfloat16, or make them of nothing, are eager's."""
+    own = compared(function, [half(a, leafgrad.bfloat16) for a in args], steps * COARSER)
+    assert {*own} <= {"index", "gather", "bernoulli_full", "full"}
+
+
+def compared(function, given, steps):
+    """Compare with eager; returns which ops run by themselves."""
     run = leafgrad.compile(function, executor=NAME)
     run(*given)
     exact = [a.double() if a.is_floating_point() else a for a in given]
@@ -85,14 +99,70 @@ def test_float16_is_as_good_as_eagers(function, args, steps):
         found.append([t.detach().numpy() for t in f(*xs)])
     for got, eager, truth in zip(*found, strict=True):
         assert got.dtype == eager.dtype
-        if eager.dtype.kind != "f":
+        if eager.dtype.kind not in "fV":
             np.testing.assert_array_equal(got, eager)
             continue
+        got, eager = np.float64(got), np.float64(eager)
         scale = max(np.abs(truth).max(), 1e-3)
         bound = np.maximum(np.abs(eager - truth).max(), steps * ULP * scale)
         assert np.abs(got - truth).max() <= bound
     parts = CudaProgram(run.graph, Emulated(("forward",))).plan.parts
-    assert not [p.equation.name for p in parts if isinstance(p, OpRun)]
+    return [p.equation.name for p in parts if isinstance(p, OpRun)]
+
+
+def same(function, x):
+    """A function as one CUDA graph gives eager's numbers, to the sign of zero."""
+    run = leafgrad.compile(function, executor=NAME)
+    with np.errstate(all="ignore"):
+        run(x)
+        for got, want in zip(run(x), function(x), strict=True):
+            assert got.dtype == want.dtype
+            ours, theirs = (np.float64(t.numpy()) for t in (got, want))
+            np.testing.assert_array_equal(ours, theirs)
+            np.testing.assert_array_equal((np.signbit(ours) != np.signbit(theirs)) & ~np.isnan(theirs), False)
+    assert not any(isinstance(p, OpRun) for p in CudaProgram(run.graph, Emulated(("forward",))).plan.parts)
+
+
+def test_every_bfloat16():
+    x = leafgrad.tensor((np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32)).bfloat16()
+    same(lambda x: (x.float(), x.double(), x.half(), x.bool(), x + 1, -x, x.abs() * 0.3, x.reshape(256, 256).T * 1), x)
+    same(lambda x: (x.int(), x.long(), x.sum(0)), leafgrad.arange(-90.0, 90.0).bfloat16())
+
+
+def test_numbers_become_bfloat16():
+    random = np.random.default_rng(0)
+    bits = random.integers(0, 1 << 32, 10_000, np.uint32)
+    bits[:6] = 0x7F800001, 0xFF800001, 0x7F7FFFFF, 0x7F800000, 0x80000000, 1  # two nans whose lower bits go, and ends
+    doubles = [
+        1 + 2.0**-8,
+        1 + 2.0**-8 + 1e-12,
+        1 + 2.0**-8 - 1e-12,
+        *random.normal(size=500) * 10.0 ** np.arange(-250, 250),
+    ]
+    for numbers in (bits.view(np.float32), np.array(doubles), random.integers(-(2**62), 2**62, 500), bits > 1 << 31):
+        same(lambda x: (x.bfloat16(), x.bfloat16() * 3), leafgrad.tensor(numbers))
+
+
+def test_what_is_made_in_bfloat16():
+    """Nothing is computed of the bits: numbers and draws are eager's."""
+    x = leafgrad.randn(40, 6).bfloat16()
+
+    def function(x):
+        leafgrad.manual_seed(1)
+        kinds = (F.dropout(x, 0.5), leafgrad.bernoulli(x.abs().clamp(max=1)), leafgrad.rand(9, dtype=x.dtype))
+        return (
+            *kinds,
+            leafgrad.nan_to_num(x / 0),
+            x.new_full((3,), 0.3),
+            leafgrad.zeros_like(x) + x,
+            x[x.new_ones(2).long()],
+        )
+
+    run = leafgrad.compile(function, executor=NAME)
+    with np.errstate(all="ignore"):
+        run(x)
+        for got, want in zip(run(x), function(x), strict=True):
+            np.testing.assert_array_equal(np.float64(got.numpy()), np.float64(want.numpy()))
 
 
 def test_sums_over_a_batch_are_kept_in_float32():
@@ -116,13 +186,16 @@ def test_numbers_beyond_float16():
             np.testing.assert_array_equal(g.numpy(), w.numpy())
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("architecture", [75, 90])
-def test_the_compiler_takes_float16(architecture):
+@pytest.mark.parametrize("dtype", [leafgrad.float16, leafgrad.bfloat16], ids=str)
+def test_the_compiler_takes_halves(architecture, dtype):
     try:
         nvrtc.library()
     except CompileError:
         pytest.skip("no NVRTC: pip install nvidia-cuda-nvrtc-cu12")
     for case in CASES:
         function, args, _ = case.values
-        text = Plan(leafgrad.trace(function, *map(half, args)), 99 << 10).code()
+        graph = widen(leafgrad.trace(function, *[half(a, dtype) for a in args]))
+        text = CudaPlan(graph, 99 << 10).code()
         assert b".visible .entry lg_" in nvrtc.compiled(text, architecture), case.id

@@ -16,7 +16,7 @@ from leafgrad import backends
 from leafgrad.errors import CompileError
 from leafgrad_cuda import nvrtc
 from leafgrad_cuda.cubins import registers
-from leafgrad_cuda.plan import Plan
+from leafgrad_cuda.plan import CudaPlan
 
 try:
     nvrtc.library()
@@ -28,7 +28,7 @@ CUPY = Path(backends.__file__).parent / "cupy.py"
 
 
 def code(function, *args):
-    return Plan(leafgrad.trace(function, *args), 99 << 10).code()
+    return CudaPlan(leafgrad.trace(function, *args), 99 << 10).code()
 
 
 def kinds():
@@ -71,10 +71,11 @@ def test_each_kind_of_kernel(function, args, architecture):
     assert b".visible .entry lg_" in nvrtc.compiled(text, architecture)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("make", [burgers, classifier])
 def test_a_training_step(make):
     _, run = trained(make(), "cuda-emulated", calls=2)
-    text = Plan(run.graph, 99 << 10).code()
+    text = CudaPlan(run.graph, 99 << 10).code()
     for architecture in ARCHITECTURES:
         assert b"lg_loop" in nvrtc.compiled(text, architecture)
 
@@ -83,7 +84,7 @@ def test_a_training_step(make):
 @pytest.mark.parametrize("size", [{"width": 20, "depth": 8}, {"width": 50, "depth": 4}, {"width": 128, "depth": 4}])
 def test_networks_of_benchmarks_as_machine_code(size):
     _, run = trained(burgers(rows=256, **size), "cuda-emulated", calls=2)
-    assert nvrtc.compiled(Plan(run.graph, 99 << 10).code(), 90, cubin=True).startswith(b"\x7fELF")
+    assert nvrtc.compiled(CudaPlan(run.graph, 99 << 10).code(), 90, cubin=True).startswith(b"\x7fELF")
 
 
 def ptxas():
@@ -102,7 +103,7 @@ def ptxas():
 @pytest.mark.parametrize("architecture", [80, 90])
 def test_registers_do_not_spill(size, architecture, tmp_path):
     _, run = trained(burgers(rows=10_000, **size), "replay", calls=2)
-    made = nvrtc.compiled(Plan(run.graph, 99 << 10).code(), architecture)
+    made = nvrtc.compiled(CudaPlan(run.graph, 99 << 10).code(), architecture)
     (tmp_path / "kernels.ptx").write_bytes(made.rstrip(b"\0"))
     command = [ptxas(), "-v", f"-arch=sm_{architecture}", "-o", tmp_path / "kernels.cubin", tmp_path / "kernels.ptx"]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stderr

@@ -12,7 +12,7 @@ from leafgrad_cuda.device import Emulated
 from leafgrad_cuda.executor import CudaProgram
 from leafgrad_cuda.launches import OpRun
 from leafgrad_cuda.patterns import written
-from leafgrad_cuda.plan import Plan
+from leafgrad_cuda.plan import CudaPlan
 
 NAME = "cuda-emulated"
 TESTS = "lowering.order_patterns"
@@ -164,7 +164,9 @@ def test_roots_of_sums_are_taken_of_all_rows():
 
 def test_long_lines_are_left_to_a_library():
     x = leafgrad.rand(3000, 2)
-    plan = Plan(leafgrad.trace(lambda x: (x.argsort(0), x.cumsum(0), x.argmax(), x.sum(), (x > 0).sum()), x), 99 << 10)
+    plan = CudaPlan(
+        leafgrad.trace(lambda x: (x.argsort(0), x.cumsum(0), x.argmax(), x.sum(), (x > 0).sum()), x), 99 << 10
+    )
     assert foreign(plan) == ["argsort", "cumsum", "argmax"]
 
 

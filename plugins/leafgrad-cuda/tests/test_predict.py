@@ -6,7 +6,7 @@ import pytest
 from compiled_steps import burgers, trained
 
 from leafgrad_cuda.executor import EmulatedExecutor
-from leafgrad_cuda.plan import Plan
+from leafgrad_cuda.plan import CudaPlan
 from leafgrad_cuda.predict import DEVICES, main, seconds
 
 SCRIPT = """
@@ -52,7 +52,7 @@ def test_a_missing_script_is_an_error(capsys):
 
 def test_time_is_bound_by_bytes_or_by_operations():
     _, run = trained(burgers(), "cuda-emulated", calls=2)
-    plan = Plan(run.graph, DEVICES["t4"].shared)
+    plan = CudaPlan(run.graph, DEVICES["t4"].shared)
     for launch in plan.launches:
         h200, t4 = (seconds(plan, launch, DEVICES[name]) for name in ("h200", "t4"))
         assert plan.traffic(launch) / 4.8e12 <= h200 < t4

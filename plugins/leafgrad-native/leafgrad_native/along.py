@@ -11,7 +11,7 @@ from leafgrad.lowering.forms import Form
 from leafgrad.lowering.kernels import Lines, Normalize, Reduce, Select
 from leafgrad.lowering.strides import linear
 from leafgrad_native.blocks import short
-from leafgrad_native.writer import SIMD, Writer
+from leafgrad_native.writer import SIMD, CWriter
 
 COLUMNS = ROWS = 64  # a sum over rows takes so many columns at once, and adds up so many rows at first
 WIDE = 16  # extremes of as many elements are taken side by side
@@ -23,7 +23,7 @@ def combine(kind: str, total: str, x: str, dtype: str) -> str:
     return f"lg_{kind}imum_{short(dtype)}({total}, {x})" if kind.isalpha() else f"{total} {kind} {x}"
 
 
-def reduce(w: Writer, reduce: Reduce) -> None:
+def reduce(w: CWriter, reduce: Reduce) -> None:
     """Sums, products and extremes over dimensions."""
     (x,), out, dims = reduce.sources, reduce.target, reduce.dims
     kept = [k for k in range(len(x.shape)) if k not in dims]
@@ -69,7 +69,7 @@ def reduce(w: Writer, reduce: Reduce) -> None:
     w.close(len(outer))
 
 
-def columns(w: Writer, reduce: Reduce, x: Form, outer: Sequence[int], inner: Sequence[int]) -> None:
+def columns(w: CWriter, reduce: Reduce, x: Form, outer: Sequence[int], inner: Sequence[int]) -> None:
     """Sums over leading dimensions of a whole array: row is added to row, in stretches of limited length."""
     out, kind = reduce.target, x.root.dtype
     t, n = C_TYPES[kind], x.shape[outer[-1]]
@@ -103,7 +103,7 @@ def columns(w: Writer, reduce: Reduce, x: Form, outer: Sequence[int], inner: Seq
 
 
 def scalar(
-    w: Writer,
+    w: CWriter,
     reduce: Reduce,
     x: Form,
     where: str,
@@ -160,7 +160,7 @@ def scalar(
     w.add(f"{where} = total{mean};")
 
 
-def normalize(w: Writer, normalize: Normalize) -> None:
+def normalize(w: CWriter, normalize: Normalize) -> None:
     """softmax, log_softmax and logsumexp: the largest element, the sum of exponentials, the results."""
     (x,), out = normalize.sources, normalize.target
     name, dims = normalize.kind, normalize.dims
@@ -207,7 +207,7 @@ def normalize(w: Writer, normalize: Normalize) -> None:
     w.close(len(kept))
 
 
-def lines(w: Writer, lines: Lines) -> None:
+def lines(w: CWriter, lines: Lines) -> None:
     """The statements of an op's author for each line, in which arguments and result are macros of an index."""
     shape, out, dim = lines.sources[0].shape, lines.target, lines.dim
     axis = next((x.axis for x in (*lines.sources, out) if x.axis is not None), None)
@@ -236,7 +236,7 @@ def lines(w: Writer, lines: Lines) -> None:
     w.close(len(outer) + (axis is not None))
 
 
-def select(w: Writer, select: Select) -> None:
+def select(w: CWriter, select: Select) -> None:
     """Reads or writes the class that the target names; a target out of range fails the program."""
     x, target = select.sources
     out, dim = select.target, select.dim

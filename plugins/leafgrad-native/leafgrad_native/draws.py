@@ -6,10 +6,10 @@ import math
 
 from leafgrad.lowering.kernels import LOOK, Draw
 from leafgrad_native.blocks import short
-from leafgrad_native.writer import Writer
+from leafgrad_native.writer import CWriter
 
 
-def write(w: Writer, draw: Draw) -> None:
+def write(w: CWriter, draw: Draw) -> None:
     """The elements of a whole array, or of the rows of a chunk."""
     out = draw.target
     name, total = w.names[out.root], math.prod(out.shape)

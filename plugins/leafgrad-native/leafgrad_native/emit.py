@@ -24,12 +24,12 @@ from leafgrad.lowering.kernels import (
 )
 from leafgrad_native import along, draws, lookups, multiply, scans, sliding, windows
 from leafgrad_native.blocks import LONGEST
-from leafgrad_native.writer import Writer
+from leafgrad_native.writer import CWriter
 
 SHARED = 1 << 17  # operations of a kernel on whole arrays from which on threads share it; half of it for each at least
 
 
-def write(w: Writer, kernel: Kernel) -> None:
+def write(w: CWriter, kernel: Kernel) -> None:
     """The comment, and the call of a function or the product itself."""
     for equation in kernel.equations if isinstance(kernel, Nest) else [kernel.equation]:
         w.note(equation)
@@ -70,7 +70,7 @@ def write(w: Writer, kernel: Kernel) -> None:
         w.add(f"if ((code = {call})) return code;" if ends else f"{call};")
 
 
-def body(w: Writer, kernel: Kernel) -> None:
+def body(w: CWriter, kernel: Kernel) -> None:
     """What the function of a kernel does."""
     match kernel:
         case Convolve():

@@ -24,7 +24,7 @@ from leafgrad_native.check import Checked, with_numpy
 from leafgrad_native.compiler import CompilationFailed
 from leafgrad_native.lengths import is_size
 from leafgrad_native.patterns import pattern
-from leafgrad_native.program import Plan
+from leafgrad_native.program import NativePlan
 from leafgrad_native.target import core_cache
 
 SHORTEST = 12  # equations of a program from which the compiler's second is well spent
@@ -71,7 +71,7 @@ class NativeProgram:
         given, kinds = graph, [(v.shape, np.dtype(v.dtype)) for v in graph.ends]
         self.graph = graph = in_reals(graph)
         self.checked = checked
-        self.plan = plan = Plan(graph, blas=blas.found is not None, cache=core_cache() * 3 // 4)
+        self.plan = plan = NativePlan(graph, blas=blas.found is not None, cache=core_cache() * 3 // 4)
         text, numbers = plan.code()
         self.library = build.library(text, blas.long)
         self.calls = 0

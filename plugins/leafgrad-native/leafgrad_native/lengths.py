@@ -19,7 +19,8 @@ from leafgrad import forks
 from leafgrad.compile.ir.graph import Argument, Graph
 from leafgrad.compile.schedule.schedule import batches
 
-KEPT = 256  # steps whose numbers are remembered
+KEPT = 64  # kinds of steps that are remembered
+MANY = 8  # steps of one kind
 _WORD = re.compile(r"[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.])*")
 _SIZE = re.compile(r"\d{1,18}L?")
 _REAL = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
@@ -30,14 +31,23 @@ class Known:
     """What is known of the numbers of a step's text.
 
     Attributes:
-        first: all of them as the text has them, at the first length.
+        text: at the first length, as long as there is no second one.
+        first: all of its numbers.
+        mark: what the text is but for these.
         slots: of those that were others at another length, by position, which number of the call each is. Those that
             have been equal at each length are one.
     """
 
-    def __init__(self, first: list[str]) -> None:
-        self.first = first
+    def __init__(self, text: str) -> None:
+        self.text: str | None = text
         self.slots: dict[int, int] = {}
+
+    def is_of(self, mark: bytes) -> bool:
+        """Whether a text with this mark is that of the same step."""
+        if self.text is not None:
+            pieces, self.first = cut(self.text)
+            self.text, self.mark = None, mark_of(pieces)
+        return self.mark == mark
 
     def read(self, numbers: list[str]) -> list[str]:
         """The numbers that the call holds at a length with these in its text."""
@@ -50,23 +60,34 @@ class Known:
         return [new for _, _, new in found]
 
 
-_known: OrderedDict[bytes, Known] = OrderedDict()
+_known: OrderedDict[bytes, list[Known]] = OrderedDict()
 _lock = forks.guard(Lock())
 
 
 def served(graph: Graph, text: str) -> tuple[str, list[str]]:
     """The text of a step for its length alone, or for any length; then with the numbers that its call holds."""
-    pieces, numbers = cut(text)
-    key = hashlib.sha256(repr((facts(graph), pieces)).encode()).digest()
+    key = mark_of(facts(graph))
     with _lock:
-        known = _known.setdefault(key, Known(numbers))
+        alike = _known.setdefault(key, [])
         _known.move_to_end(key)
         while len(_known) > KEPT:
             _known.popitem(last=False)
+        if any(known.text == text for known in alike):
+            return text, []
+        pieces, numbers = cut(text) if alike else ([], [])
+        mark = mark_of(pieces)
+        known = next((known for known in alike if known.is_of(mark)), None)
+        if known is None:
+            alike[:] = [*alike[1 - MANY :], Known(text)]
+            return text, []
         if known.first == numbers:
             return text, []
         held, slots = known.read(numbers), known.slots
     return joined(pieces, numbers, slots), held
+
+
+def mark_of(parts: Sequence[object]) -> bytes:
+    return hashlib.sha256(repr(parts).encode()).digest()
 
 
 def facts(graph: Graph) -> list[object]:

@@ -7,10 +7,10 @@ from leafgrad.lowering.forms import Form
 from leafgrad.lowering.kernels import Lookup
 from leafgrad.lowering.strides import collapsed
 from leafgrad_native.blocks import short
-from leafgrad_native.writer import SIMD, Writer
+from leafgrad_native.writer import SIMD, CWriter
 
 
-def write(w: Writer, lookup: Lookup) -> None:
+def write(w: CWriter, lookup: Lookup) -> None:
     """All indices are looked at before anything is written; one out of range fails the program."""
     check(w, lookup)
     if lookup.start is not None:
@@ -20,7 +20,7 @@ def write(w: Writer, lookup: Lookup) -> None:
     elements(w, lookup)
 
 
-def check(w: Writer, lookup: Lookup) -> None:
+def check(w: CWriter, lookup: Lookup) -> None:
     w.add("int wrong = 0;")
     for index in lookup.indices:
         at = index.form
@@ -31,7 +31,7 @@ def check(w: Writer, lookup: Lookup) -> None:
     w.add("if (wrong) return 1;")
 
 
-def elements(w: Writer, lookup: Lookup) -> None:
+def elements(w: CWriter, lookup: Lookup) -> None:
     """The line in order, so that sums have the same digits as NumPy's, and the last of several writes stays."""
     table, line, indices = lookup.table, lookup.line, lookup.indices
     arrays = [table, *([line] if isinstance(line, Form) else []), *(i.form for i in indices)]

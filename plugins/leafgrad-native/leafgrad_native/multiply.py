@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from leafgrad.lowering.forms import Form
 from leafgrad.lowering.kernels import Product
 from leafgrad.lowering.strides import Strides, spread
-from leafgrad_native.writer import ENOUGH, Writer
+from leafgrad_native.writer import ENOUGH, CWriter
 
 
-def product(w: Writer, product: Product) -> None:
+def product(w: CWriter, product: Product) -> None:
     a, b = product.sources
     out = product.target
     if product.total:
@@ -60,7 +60,7 @@ def as_rows(k: int, a: Form, sa: Strides, sb: Strides, out: Form) -> bool:
 
 
 def chunked(
-    w: Writer, kind: str, a: tuple[Form, Strides], b: tuple[Form, Strides], out: Form, base: Callable[..., str]
+    w: CWriter, kind: str, a: tuple[Form, Strides], b: tuple[Form, Strides], out: Form, base: Callable[..., str]
 ) -> None:
     """A product whose result has a chunk's points on some axis."""
     (x, sx), (y, sy) = a, b

@@ -21,14 +21,14 @@ from leafgrad_native.lengths import served
 from leafgrad_native.parts import END, in_parts
 from leafgrad_native.patterns import pattern
 from leafgrad_native.products import Products
-from leafgrad_native.writer import Functions, Note, Writer
+from leafgrad_native.writer import CWriter, Functions, Note
 
 QUANTUM = 64  # a chunk's length is a multiple of it: four vectors of float32
 MOST_PARTS = 64  # stretches of the batch with sums of their own; threads take them as they come
 SUMS_BYTES = 4 << 20  # what the accumulators of all parts may take
 
 
-class Plan(Stages):
+class NativePlan(Stages):
     """Everything about a program but its compiled code.
 
     Args:
@@ -196,7 +196,7 @@ class Plan(Stages):
     def kernels_text(self, segment: Segment) -> tuple[list[str], list[str]]:
         """The calls of a segment's kernels, and the functions of those that threads share."""
         find, known = self.address(segment), self.draws.index
-        writer = Writer(find, self.functions, self.products, segment.chunk, known)
+        writer = CWriter(find, self.functions, self.products, segment.chunk, known)
         for kernel in segment.kernels:
             emit.write(writer, kernel)
             if work(kernel, LONGEST if segment.chunk else 0) >= LOOK:

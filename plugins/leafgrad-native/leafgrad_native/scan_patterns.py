@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from leafgrad.compile.ir.graph import Equation
 from leafgrad.lowering import scan_patterns
 from leafgrad.lowering.forms import Form, Root, full
-from leafgrad.lowering.kernels import Copy, Step
+from leafgrad.lowering.kernels import Copy, ScanStep
 from leafgrad_native.blocks import lanes
 from leafgrad_native.packed import block
 
@@ -36,7 +36,7 @@ def scan(
     reverse: bool = False,
 ) -> Recurrence:
     """As in ``leafgrad.lowering.scan_patterns``."""
-    return Recurrence(Step(code, tuple(results), tuple(carried), across, turned, first, reverse))
+    return Recurrence(ScanStep(code, tuple(results), tuple(carried), across, turned, first, reverse))
 
 
 def ordered(low: Lowering, e: Equation, matrix: Form) -> Form:

@@ -15,10 +15,10 @@ from leafgrad.lowering.kernels import LOOK, Scan
 from leafgrad.lowering.strides import linear
 from leafgrad_native.blocks import accumulated, blocks, lanes, vector
 from leafgrad_native.packed import block
-from leafgrad_native.writer import SIMD, Writer
+from leafgrad_native.writer import SIMD, CWriter
 
 
-def write(w: Writer, scan: Scan) -> None:
+def write(w: CWriter, scan: Scan) -> None:
     """All steps for the rows of a thread."""
     steps, rows, _ = scan.target.shape
     most = block(product(scan).shape[1] // lanes(scan.target.root.dtype))[1]
@@ -41,14 +41,14 @@ def product(scan: Scan) -> Form:
     return scan.scratch[0]
 
 
-def elements(w: Writer, scan: Scan) -> None:
+def elements(w: CWriter, scan: Scan) -> None:
     """Open the loops over a thread's rows and their elements."""
     w.open("for (long lg_r = lg_first_row; lg_r < lg_last_row; lg_r++) {")
     w.add(SIMD)
     w.open(f"for (long lg_j = 0; lg_j < {scan.hidden}; lg_j++) {{")
 
 
-def stepped(w: Writer, scan: Scan) -> None:
+def stepped(w: CWriter, scan: Scan) -> None:
     """The statements of a step, which know arrays as macros of a part."""
     known = {**scan.known, "across": product(scan)}
     macros = {f"{name}(part)": element(w, scan, form, "(part)") for name, form in known.items()}
@@ -62,7 +62,7 @@ def stepped(w: Writer, scan: Scan) -> None:
         w.add(f"#undef {name.partition('(')[0]}")
 
 
-def element(w: Writer, scan: Scan, form: Form, part: str | None = None) -> str:
+def element(w: CWriter, scan: Scan, form: Form, part: str | None = None) -> str:
     """An array's element at this step, row and place, in a part of its last dimension."""
     *steps, last = (int(s or 0) for s in form.strides)
     variables = ["lg_t", "lg_r"][2 - len(steps) :]
@@ -71,7 +71,7 @@ def element(w: Writer, scan: Scan, form: Form, part: str | None = None) -> str:
     return w.at(form, [*steps, last], [*variables, "lg_j"])
 
 
-def begun(w: Writer, scan: Scan) -> None:
+def begun(w: CWriter, scan: Scan) -> None:
     """What is carried, before the first step: the argument of this name, or 0."""
     if scan.carried:
         elements(w, scan)
@@ -82,7 +82,7 @@ def begun(w: Writer, scan: Scan) -> None:
         w.close(2)
 
 
-def multiplied(w: Writer, scan: Scan, cut: Sequence[tuple[int, int]]) -> None:
+def multiplied(w: CWriter, scan: Scan, cut: Sequence[tuple[int, int]]) -> None:
     """``across``: the matrix times the first result of the step before, or times what comes first."""
     panels, (_, columns), t = scan.matrix, product(scan).shape, C_TYPES[scan.target.root.dtype]
     time, *steps = (int(s or 0) for s in scan.target.strides)
@@ -114,7 +114,7 @@ def multiplied(w: Writer, scan: Scan, cut: Sequence[tuple[int, int]]) -> None:
     w.close(2)
 
 
-def rows_of(w: Writer, scan: Scan, height: int) -> None:
+def rows_of(w: CWriter, scan: Scan, height: int) -> None:
     """So many rows of the product with a panel, from row r on."""
     kind, (_, inner, wide) = scan.target.root.dtype, scan.matrix.shape
     t, v, size, columns = C_TYPES[kind], vector(kind), lanes(kind), product(scan).shape[1]

@@ -7,14 +7,14 @@ from leafgrad.lowering.forms import Form
 from leafgrad.lowering.kernels import Slide
 from leafgrad.lowering.strides import linear
 from leafgrad_native.blocks import short
-from leafgrad_native.writer import Writer
+from leafgrad_native.writer import CWriter
 
 
-def write(w: Writer, kernel: Slide) -> None:
+def write(w: CWriter, kernel: Slide) -> None:
     (elements if kernel.kind in ("read", "add") else largest)(w, kernel)
 
 
-def planes(w: Writer, x: Form, windows: int) -> list[str]:
+def planes(w: CWriter, x: Form, windows: int) -> list[str]:
     """Open the loops over the dimensions before those of the windows: their variables, "0" for the batch."""
     names = [f"o{d}" for d in range(len(x.shape) - windows)]
     for d, name in enumerate(names):
@@ -27,7 +27,7 @@ def steps(x: Form) -> list[int]:
     return [int(s or 0) for s in x.strides]
 
 
-def largest(w: Writer, kernel: Slide) -> None:
+def largest(w: CWriter, kernel: Slide) -> None:
     """Of equal ones the first counts, and the last nan."""
     (x,), out = kernel.sources, kernel.target
     kind, batched = x.root.dtype, x.axis is not None
@@ -74,7 +74,7 @@ def largest(w: Writer, kernel: Slide) -> None:
     w.close(len(size) + loops)
 
 
-def elements(w: Writer, kernel: Slide) -> None:
+def elements(w: CWriter, kernel: Slide) -> None:
     """Taps in order, so that sums have the same digits as NumPy's."""
     (x,), out = kernel.sources, kernel.target
     length, taps, stride, padding, dilation, size = kernel.windows

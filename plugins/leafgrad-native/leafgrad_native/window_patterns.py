@@ -11,7 +11,7 @@ from leafgrad.lowering.sweeps import Line
 from leafgrad_native import frames
 
 
-class Convolution(window_patterns.Convolution):
+class FramedConvolution(window_patterns.ConvolutionPattern):
     """A convolution, or one of its two derivatives, over a frame."""
 
     def fits(self, e: Equation) -> bool:
@@ -21,6 +21,6 @@ class Convolution(window_patterns.Convolution):
         return frames.scratch(x, outputs, sweeps, chunk)
 
 
-def convolution(kind: str, windows: Sequence[Sequence[int]], groups: int) -> Convolution:
+def convolution(kind: str, windows: Sequence[Sequence[int]], groups: int) -> FramedConvolution:
     """As in ``leafgrad.lowering.window_patterns``."""
-    return Convolution(kind, windows, groups)
+    return FramedConvolution(kind, windows, groups)

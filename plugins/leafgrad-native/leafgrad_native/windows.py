@@ -20,10 +20,10 @@ from leafgrad_native.blocks import ROWS, accumulated, blocks, lanes, loose, tree
 from leafgrad_native.contractions import SIDE
 from leafgrad_native.frames import Frame, Layout, layout
 from leafgrad_native.target import registers
-from leafgrad_native.writer import Writer
+from leafgrad_native.writer import CWriter
 
 
-def write(w: Writer, kernel: Convolve) -> None:
+def write(w: CWriter, kernel: Convolve) -> None:
     x, out = kernel.sources[0], kernel.target
     kind, chunked = x.root.dtype, bool(w.chunk)
     found = layout(kind, w.chunk, kernel.sweeps, x.shape[0])
@@ -53,21 +53,21 @@ def write(w: Writer, kernel: Convolve) -> None:
         w.close()
 
 
-def tame(w: Writer, weight: Form) -> None:
+def tame(w: CWriter, weight: Form) -> None:
     """Leave it to NumPy if a weight is infinite or nan, which must not meet the zeros around an image."""
     w.add("int wild = 0;")
     w.elements(weight.shape, None, [weight], "wild |= !({0} - {0} == 0);".format, " reduction(| : wild)")
     w.add("if (wild) return 2;")
 
 
-def points(w: Writer, x: Form, steps: Sequence[int], variables: Sequence[str], extra: int = 0) -> str:
+def points(w: CWriter, x: Form, steps: Sequence[int], variables: Sequence[str], extra: int = 0) -> str:
     """The element of an array at some channel and place, of point p of a chunk or of image ``first + p``."""
     if x.axis is not None:
         return w.at(x, steps, variables, extra)
     return w.at(x, [int(x.strides[0] or 0), *steps], ["(first + p)", *variables], extra)
 
 
-def framed(w: Writer, x: Form, f: str, frame: Frame, chunked: bool) -> None:
+def framed(w: CWriter, x: Form, f: str, frame: Frame, chunked: bool) -> None:
     """The points into the frame, whose other elements are 0."""
     names = ["c", *(f"i{d}" for d in range(len(frame.extent)))]
     w.loop("c", x.shape[1])
@@ -83,7 +83,7 @@ def framed(w: Writer, x: Form, f: str, frame: Frame, chunked: bool) -> None:
     w.close(len(names))
 
 
-def table(w: Writer, name: str, numbers: Sequence[int]) -> None:
+def table(w: CWriter, name: str, numbers: Sequence[int]) -> None:
     w.add(f"const long {name}[] = {{{', '.join(map(str, numbers)) or '0'}}};")
 
 
@@ -98,7 +98,7 @@ def sources(found: Layout, lines: Sequence[Line]) -> list[int]:
     return [found.frame.place(a) for a in at]
 
 
-def outer(w: Writer, found: Layout, lines: Sequence[Line]) -> tuple[list[str], str]:
+def outer(w: CWriter, found: Layout, lines: Sequence[Line]) -> tuple[list[str], str]:
     """Open the loops over outputs that do not lie in one run: their variables, and where they are in the frame."""
     sliding = list(lines) if w.chunk else list(lines[:-1])
     names = [f"u{d}" for d in range(len(sliding))]
@@ -108,7 +108,7 @@ def outer(w: Writer, found: Layout, lines: Sequence[Line]) -> tuple[list[str], s
     return names, linear(0, [line.step * s for line, s in zip(sliding, strides, strict=False)], names)
 
 
-def runs(w: Writer, found: Layout, lines: Sequence[Line], kind: str, most: int) -> list[tuple[int, int, int]]:
+def runs(w: CWriter, found: Layout, lines: Sequence[Line], kind: str, most: int) -> list[tuple[int, int, int]]:
     """Loops that cover a run of outputs: how many vectors each takes at once, and where it begins and ends."""
     size = lanes(kind)
     if w.chunk:
@@ -121,7 +121,7 @@ def runs(w: Writer, found: Layout, lines: Sequence[Line], kind: str, most: int) 
     return found_
 
 
-def sweep(w: Writer, kernel: Convolve, found: Layout, lines: Sequence[Line], f: str, t: str) -> None:
+def sweep(w: CWriter, kernel: Convolve, found: Layout, lines: Sequence[Line], f: str, t: str) -> None:
     """All outputs of a sweep, into their places or, of whole arrays, first into memory in which runs are whole."""
     x, weight = kernel.sources[:2]
     kind, groups, out = x.root.dtype, kernel.groups, kernel.target
@@ -164,7 +164,7 @@ def sweep(w: Writer, kernel: Convolve, found: Layout, lines: Sequence[Line], f: 
         delivered(w, out, found, lines, w.names[kernel.scratch[1].root])
 
 
-def started(w: Writer, kernel: Convolve, height: int, wide: int, channels: Sequence[str]) -> None:
+def started(w: CWriter, kernel: Convolve, height: int, wide: int, channels: Sequence[str]) -> None:
     """A block of outputs in registers: the bias, or 0."""
     v, start = vector(kernel.target.root.dtype), ["0"] * height
     if len(kernel.sources) > 2:
@@ -175,7 +175,7 @@ def started(w: Writer, kernel: Convolve, height: int, wide: int, channels: Seque
     w.add(f"LG_UNROLL for (int q = 0; q < {wide}; q++) {{ {sets} }}")
 
 
-def target(w: Writer, kernel: Convolve, found: Layout, lines: Sequence[Line], at: Sequence[str]) -> str:
+def target(w: CWriter, kernel: Convolve, found: Layout, lines: Sequence[Line], at: Sequence[str]) -> str:
     """The address of the outputs ``p`` and on of a run, by the variables of channel and rows."""
     out = kernel.target
     if not w.chunk:
@@ -196,7 +196,7 @@ def row_steps(found: Layout, lines: Sequence[Line]) -> list[int]:
     return [found.rows, *(math.prod(sizes[d + 1 :]) * found.longest for d in range(len(sizes)))]
 
 
-def delivered(w: Writer, y: Form, found: Layout, lines: Sequence[Line], name: str, back: bool = False) -> None:
+def delivered(w: CWriter, y: Form, found: Layout, lines: Sequence[Line], name: str, back: bool = False) -> None:
     """Runs of outputs, to their places in a whole array; or from there into runs."""
     names = ["c", *(f"u{d}" for d in range(len(lines)))]
     w.loop("c", y.shape[1])
@@ -208,7 +208,7 @@ def delivered(w: Writer, y: Form, found: Layout, lines: Sequence[Line], name: st
     w.close(len(names))
 
 
-def taps(w: Writer, kernel: Convolve, found: Layout, f: str, t: str) -> None:
+def taps(w: CWriter, kernel: Convolve, found: Layout, f: str, t: str) -> None:
     """For each output channel and tap the sum over all outputs, added to the result."""
     x, y = kernel.sources
     (lines,), out = found.sweeps, kernel.target
@@ -262,7 +262,7 @@ def taps(w: Writer, kernel: Convolve, found: Layout, f: str, t: str) -> None:
     w.close()
 
 
-def multiplied(w: Writer, kind: str, height: int, width: int, step: int, base: str, valid: str = "") -> None:
+def multiplied(w: CWriter, kind: str, height: int, width: int, step: int, base: str, valid: str = "") -> None:
     """A vector of each of some taps with one of each of some outputs; of the taps those elements that are valid."""
     v, u = vector(kind), loose(kind)
     w.add(" ".join(f"const {v} y{c} = *(const {u} *)(ys + {c * step}L + p);" for c in range(width)))
@@ -274,7 +274,7 @@ def multiplied(w: Writer, kind: str, height: int, width: int, step: int, base: s
 
 
 def collected(
-    w: Writer, kernel: Convolve, cells: Sequence[tuple[int, int]], kind: str, inputs: int, outputs: int, each: int
+    w: CWriter, kernel: Convolve, cells: Sequence[tuple[int, int]], kind: str, inputs: int, outputs: int, each: int
 ) -> None:
     """The sums of vectors, added to their places."""
     out, size = kernel.target, lanes(kind)
@@ -290,7 +290,7 @@ def collected(
         w.close()
 
 
-def blank(w: Writer, x: Form, y: Form, found: Layout, f: str) -> None:
+def blank(w: CWriter, x: Form, y: Form, found: Layout, f: str) -> None:
     """Points beyond the valid ones become zero, and count nothing in a sum."""
     w.open("if (n < m) {")
     w.loop("c", found.frame.channel // w.chunk * x.shape[1])

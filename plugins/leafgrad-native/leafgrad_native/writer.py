@@ -48,7 +48,7 @@ class Functions:
         return self.known[key]
 
 
-class Writer:
+class CWriter:
     """Writes the kernels of one stage.
 
     Args:

@@ -74,6 +74,7 @@ def indices(shape, n, low=None):
 # ---- each op ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("kind", [leafgrad.int64, leafgrad.int32])
@@ -243,6 +244,7 @@ WRONG = {
 }
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("wrong", [6, -7, 1 << 40])
 @pytest.mark.parametrize("name", WRONG)

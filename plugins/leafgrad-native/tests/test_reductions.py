@@ -14,6 +14,7 @@ except NoCompiler:
     pytest.skip("no C compiler", allow_module_level=True)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_small_reductions_are_as_in_eager(shape, dtype):

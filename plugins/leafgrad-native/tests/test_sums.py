@@ -105,6 +105,7 @@ def test_nan_and_infinity_of_one_part_reach_the_sum():
     check(step, x, y)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n", [64, 79])
 def test_rows_become_points_and_points_rows(dtype, n):

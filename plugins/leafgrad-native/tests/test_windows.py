@@ -93,6 +93,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_convolutions(shape, rows):
@@ -102,6 +103,7 @@ def test_convolutions(shape, rows):
     assert sorted(found) == [(name, rows == ROWS[1]) for name in names]
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize(("inputs", "outputs", "groups"), [(1, 1, 5), (2, 3, 2), (9, 13, 1)])
 def test_groups_and_strides(inputs, outputs, groups, rows):
@@ -134,6 +136,7 @@ def random_convolutions(seed):
     check(lambda *all_: tuple(t for k, s in enumerate(steps) for t in s(*all_[5 * k : 5 * k + 5])), *given)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("seed", range(2))
 def test_random_convolutions(seed):
     random_convolutions(seed)
@@ -210,6 +213,7 @@ def pooling(rng, w, lead, dtype, turned=False):
     return step, (x, y, columns)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("shape", ["line", "plane", "solid", "stride above kernel", "one element"])
 def test_pooling(shape, rows):
@@ -218,6 +222,7 @@ def test_pooling(shape, rows):
     assert sorted(check(step, *given, exact=True)) == [(name, rows == ROWS[1]) for name in names]
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_pooling(seed):
     rng = np.random.default_rng(seed)

@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 from leafgrad.compile.ir.graph import Captured
 from leafgrad_onnx.errors import OnnxExporterError
 from leafgrad_onnx.types import NUMBER
-from leafgrad_onnx.writer import Body, Node, Numbers, Writer
+from leafgrad_onnx.writer import EmittedNode, Numbers, OnnxWriter, Subgraph
 
 IR_VERSION = 10  # the newest that runtimes of the last years read
 LIMIT = (1 << 31) - 1  # bytes of a file of this format
@@ -36,7 +36,7 @@ class Interface:
 class Build:
     """A model of what a writer wrote."""
 
-    def __init__(self, writer: Writer, interface: Interface, opset: int) -> None:
+    def __init__(self, writer: OnnxWriter, interface: Interface, opset: int) -> None:
         self.writer, self.interface, self.opset = writer, interface, opset
         self.alias: dict[str, str] = {}
 
@@ -81,10 +81,10 @@ class Build:
     def name(self, name: str) -> str:
         return self.alias.get(name, name)
 
-    def attributes(self, node: Node) -> dict[str, Any]:
-        return {k: self.body(v) if isinstance(v, Body) else v for k, v in node.attributes.items()}
+    def attributes(self, node: EmittedNode) -> dict[str, Any]:
+        return {k: self.body(v) if isinstance(v, Subgraph) else v for k, v in node.attributes.items()}
 
-    def body(self, body: Body) -> onnx.GraphProto:
+    def body(self, body: Subgraph) -> onnx.GraphProto:
         """A graph within a node."""
         nodes = [
             helper.make_node(n.kind, [self.name(i) for i in n.inputs], n.outputs, **self.attributes(n))
@@ -119,42 +119,42 @@ class Build:
                 found[numbers.name] = array
         return found | self.writer.arrays
 
-    def results(self, nodes: list[Node]) -> list[Node]:
+    def results(self, nodes: list[EmittedNode]) -> list[EmittedNode]:
         """The nodes with outputs under their names: copies of what is an input, a constant, or an output already."""
         made = {name for node in nodes for name in node.outputs}
         outputs = [(name, self.name(source)) for name, source, _, _ in self.interface.outputs]
         counts = [source for _, source in outputs]
         renamed = {s: name for name, s in outputs if s in made and counts.count(s) == 1}
         found = [
-            Node(n.kind, tuple([renamed.get(self.name(i), self.name(i)) for i in n.inputs]),
+            EmittedNode(n.kind, tuple([renamed.get(self.name(i), self.name(i)) for i in n.inputs]),
                  tuple([renamed.get(o, o) for o in n.outputs]), n.attributes, n.equation)
             for n in nodes
         ]  # fmt: skip
         for node in found:
-            for body in (v for v in node.attributes.values() if isinstance(v, Body)):
+            for body in (v for v in node.attributes.values() if isinstance(v, Subgraph)):
                 for inner in body.nodes:
                     inner.inputs = tuple([renamed.get(self.name(i), self.name(i)) for i in inner.inputs])
         for name, source in outputs:
             if source not in renamed:
-                found.append(Node("Identity", (source,), (name,), {}, None))
+                found.append(EmittedNode("Identity", (source,), (name,), {}, None))
         return found
 
 
-def merged(nodes: Sequence[Node], alias: dict[str, str]) -> list[Node]:
+def merged(nodes: Sequence[EmittedNode], alias: dict[str, str]) -> list[EmittedNode]:
     """Nodes without those that nothing needs to compute twice: equal ones become one, copies go."""
-    known: dict[Any, Node] = {}
+    known: dict[Any, EmittedNode] = {}
     found = []
     for node in nodes:
         inputs = tuple([alias.get(i, i) for i in node.inputs])
         if node.kind == "Identity":
             alias[node.outputs[0]] = inputs[0]
             continue
-        plain = not any(isinstance(v, Body) for v in node.attributes.values())
+        plain = not any(isinstance(v, Subgraph) for v in node.attributes.values())
         key = (node.kind, inputs, repr(sorted(node.attributes.items())), len(node.outputs))
         if plain and key in known and node.kind not in DRAWS:
             alias.update(zip(node.outputs, known[key].outputs, strict=True))
             continue
-        made = Node(node.kind, inputs, node.outputs, node.attributes, node.equation)
+        made = EmittedNode(node.kind, inputs, node.outputs, node.attributes, node.equation)
         known[key] = made
         found.append(made)
     return found
@@ -163,9 +163,9 @@ def merged(nodes: Sequence[Node], alias: dict[str, str]) -> list[Node]:
 DRAWS = frozenset({"Bernoulli", "RandomUniformLike", "RandomNormalLike"})
 
 
-def reads(node: Node) -> list[str]:
+def reads(node: EmittedNode) -> list[str]:
     """What a node reads, and the graphs within it."""
-    inner = [n for v in node.attributes.values() if isinstance(v, Body) for n in v.nodes]
+    inner = [n for v in node.attributes.values() if isinstance(v, Subgraph) for n in v.nodes]
     return [*node.inputs, *(name for n in inner for name in reads(n))]
 
 

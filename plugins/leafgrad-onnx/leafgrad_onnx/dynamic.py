@@ -18,7 +18,7 @@ import numpy as np
 
 from leafgrad.compile.ir.graph import Value
 from leafgrad_onnx.errors import OnnxExporterError
-from leafgrad_onnx.writer import Node, Numbers, Writer
+from leafgrad_onnx.writer import EmittedNode, Numbers, OnnxWriter
 
 STEPS = range(2, 9)  # by which a size may be divided and rounded down
 SHIFTS = range(-16, 17)
@@ -52,16 +52,16 @@ class Unifier:
         given: the names of inputs with sizes that vary.
     """
 
-    def __init__(self, writers: Sequence[Writer], given: Sequence[str]) -> None:
+    def __init__(self, writers: Sequence[OnnxWriter], given: Sequence[str]) -> None:
         self.writers = writers
         self.first = writers[0]
         self.given = given
         self.made: dict[Any, str] = {}
 
-    def run(self) -> Writer:
+    def run(self) -> OnnxWriter:
         """The first graph, whose numbers follow from sizes."""
         self.check()
-        places: dict[int, list[Node]] = {}
+        places: dict[int, list[EmittedNode]] = {}
         kept = []
         for at, numbers in enumerate(zip(*[w.numbers for w in self.writers], strict=True)):
             if all(n.values == numbers[0].values for n in numbers):
@@ -121,7 +121,7 @@ class Unifier:
             name = w.emit("Squeeze", name, w.ints([0]))
         w.emit("Identity", name)
         node = w.nodes[-1]
-        w.nodes[-1] = Node(node.kind, node.inputs, (first.name,), node.attributes, node.equation)
+        w.nodes[-1] = EmittedNode(node.kind, node.inputs, (first.name,), node.attributes, node.equation)
 
     def element(self, first: Numbers, values: tuple[float, ...], known: Sequence[Size]) -> str | None:
         """A vector of one number that has these values at the lengths; None if nothing gives them."""
@@ -259,7 +259,7 @@ def formula_of(inverse: Callable[[float], float], values: tuple[float, ...], kno
 
 def same(a: Any, b: Any) -> bool:
     """Whether nodes, or graphs within them, are alike but for shapes."""
-    if isinstance(a, Node) and isinstance(b, Node):
+    if isinstance(a, EmittedNode) and isinstance(b, EmittedNode):
         return (a.kind, a.inputs, a.outputs) == (b.kind, b.inputs, b.outputs) and same(a.attributes, b.attributes)
     if is_dataclass(a) and type(a) is type(b):
         return all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
@@ -272,12 +272,12 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def described(node: Node) -> str:
+def described(node: EmittedNode) -> str:
     plain = {k: v for k, v in node.attributes.items() if not is_dataclass(v)}
     return f"{node.kind}{plain or ''}"
 
 
-def refusal(w: Writer, equation: Any, why: str, at: Sequence[Any]) -> OnnxExporterError:
+def refusal(w: OnnxWriter, equation: Any, why: str, at: Sequence[Any]) -> OnnxExporterError:
     """The error that names an op and its line."""
     several = ", ".join(map(str, at))
     return OnnxExporterError(

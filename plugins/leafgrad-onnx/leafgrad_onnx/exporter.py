@@ -15,12 +15,13 @@ import onnx
 
 import leafgrad
 from leafgrad.batching.pytree import flatten, unflatten
-from leafgrad.compile.ir.graph import Argument, Captured, Graph, Line
+from leafgrad.compile.ir.graph import Argument, Captured, Graph
+from leafgrad.compile.ir.lines import Line
 from leafgrad_onnx import forms as forms
 from leafgrad_onnx.build import Build, Interface, bytes_of
 from leafgrad_onnx.errors import OnnxExporterError
 from leafgrad_onnx.lengths import Lengths
-from leafgrad_onnx.writer import HERE, Writer
+from leafgrad_onnx.writer import HERE, OnnxWriter
 
 OPSETS = range(18, 24)
 ANYWAY: dict[str, tuple[Any, ...]] = {
@@ -233,7 +234,7 @@ class Exporter:
 
     # ---- one program --------------------------------------------------------------------------------------------
 
-    def written(self, graph: Graph) -> Writer:
+    def written(self, graph: Graph) -> OnnxWriter:
         """The nodes of a program."""
         names, constants = {}, {}
         taken = {*self.inputs, *self.results}
@@ -250,7 +251,7 @@ class Exporter:
                     constants[name] = source.tensor.detach().cpu().numpy()
             else:
                 raise OnnxExporterError("onnx.export: the function reads an array that belongs to no tensor")
-        writer = Writer(graph, names, self.asked)
+        writer = OnnxWriter(graph, names, self.asked)
         writer.arrays.update(constants)
         return writer.run()
 
@@ -279,7 +280,7 @@ class Exporter:
             found.append((name, str(t.dtype).rpartition(".")[2], shape))
         return found
 
-    def outputs_of(self, writer: Writer, shapes: Sequence[Any]) -> list[tuple[str, str, str, Any]]:
+    def outputs_of(self, writer: OnnxWriter, shapes: Sequence[Any]) -> list[tuple[str, str, str, Any]]:
         """Name, the name that the writer has for it, dtype and shape of each output."""
         values = writer.graph.results
         return [(n, writer.names[v], v.dtype, s) for n, v, s in zip(self.results, values, shapes, strict=True)]

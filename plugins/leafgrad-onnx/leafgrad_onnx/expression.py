@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from leafgrad.compile.ir.graph import Equation, Value
 
 if TYPE_CHECKING:
-    from leafgrad_onnx.writer import Writer
+    from leafgrad_onnx.writer import OnnxWriter
 
 TOKEN = re.compile(r"\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|(&&|\|\||[<>=!]=|[-+*/%<>!?:(),&|^~]))")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -37,12 +37,12 @@ class Term(NamedTuple):
     number: Any = None
 
 
-def written(w: Writer, e: Equation, text: str) -> str:
+def written(w: OnnxWriter, e: Equation, text: str) -> str:
     """The nodes of a C expression of an equation's arguments and parameters."""
     kind = arithmetic(e)
     if kind is None:
         raise w.refusal(f"op {e.name!r}: no arithmetic for {[getattr(v, 'dtype', v) for v in e.inputs]}", e)
-    return Expression(w, e, text, kind).result()
+    return ExpressionParser(w, e, text, kind).result()
 
 
 def arithmetic(e: Equation) -> str | None:
@@ -59,7 +59,7 @@ def arithmetic(e: Equation) -> str | None:
     return "int32" if {out, *kinds} <= {"bool", "uint8", "int8", "int16", "int32"} else None
 
 
-class Expression:
+class ExpressionParser:
     """One expression, read from left to right by precedence.
 
     Args:
@@ -68,7 +68,7 @@ class Expression:
         kind: the dtype of arithmetic.
     """
 
-    def __init__(self, w: Writer, e: Equation, text: str, kind: str) -> None:
+    def __init__(self, w: OnnxWriter, e: Equation, text: str, kind: str) -> None:
         self.w, self.e, self.kind = w, e, kind
         self.tokens = [next(filter(None, found)) for found in TOKEN.findall(text)] + [""]
         self.at = 0

@@ -13,7 +13,7 @@ from leafgrad.compile.ir.graph import Graph
 from leafgrad_onnx.build import Build, Interface
 from leafgrad_onnx.dynamic import Unifier, varying_shape
 from leafgrad_onnx.errors import OnnxExporterError, OnnxLoadError
-from leafgrad_onnx.writer import Writer
+from leafgrad_onnx.writer import OnnxWriter
 
 if TYPE_CHECKING:
     from leafgrad_onnx.exporter import Exporter
@@ -95,7 +95,9 @@ class Lengths:
         entry.key, entry.value = "leafgrad.lengths", repr([*(sizes for sizes, _ in graphs), *tried])
         return made
 
-    def interface(self, writer: Writer, writers: Sequence[Writer], sizes: Sequence[dict[str, int]]) -> Interface:
+    def interface(
+        self, writer: OnnxWriter, writers: Sequence[OnnxWriter], sizes: Sequence[dict[str, int]]
+    ) -> Interface:
         """The inputs and outputs, with names for axes."""
         rows = {symbol: tuple(row[symbol] for row in sizes) for symbol in self.example}
         shapes = []

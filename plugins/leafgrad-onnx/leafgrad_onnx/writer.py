@@ -1,6 +1,6 @@
-"""The Writer: from a program that ``leafgrad.trace`` recorded to nodes of ONNX.
+"""From a program that ``leafgrad.trace`` recorded to nodes of ONNX.
 
-An op says its form by ``op.lower("onnx", rule)``. The rule is given the Writer and the equation, and returns the name
+An op says its form by ``op.lower("onnx", rule)``. The rule is given the writer and the equation, and returns the name
 of what it emits, or a tuple of names for several results:
 
     smooth.lower("onnx", lambda w, e: w.emit("Softsign", w(e.inputs[0])))
@@ -18,18 +18,19 @@ from typing import Any
 
 import numpy as np
 
-from leafgrad.compile.ir.graph import Captured, Equation, Graph, Line, Operand, Source, Value
+from leafgrad.compile.ir.graph import Captured, Equation, Graph, Operand, Source, Value
+from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.passes.rewrite import Rewriter
 from leafgrad_onnx.errors import OnnxExporterError
 from leafgrad_onnx.expression import written
 
-Rule = Callable[["Writer", Equation], Any]
+Rule = Callable[["OnnxWriter", Equation], Any]
 Sizes = tuple[int, ...]
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 @dataclass(eq=False)
-class Node:
+class EmittedNode:
     """A node of ONNX, and the equation that it is part of."""
 
     kind: str
@@ -61,15 +62,15 @@ class Numbers:
 
 
 @dataclass
-class Body:
+class Subgraph:
     """Inputs, outputs and nodes of a graph inside a node (of Scan)."""
 
     inputs: list[tuple[str, str, Sizes]] = field(default_factory=list)  # name, dtype, shape
     outputs: list[tuple[str, str, Sizes]] = field(default_factory=list)
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[EmittedNode] = field(default_factory=list)
 
 
-class Writer:
+class OnnxWriter:
     """Nodes for the equations of a program.
 
     Args:
@@ -89,7 +90,7 @@ class Writer:
         self.asked = asked
         self.names = dict(names)
         self.taken = set(names.values())
-        self.nodes: list[Node] = []
+        self.nodes: list[EmittedNode] = []
         self.main = self.nodes
         self.numbers: list[Numbers] = []
         self.arrays: dict[str, np.ndarray[Any, Any]] = {}
@@ -97,7 +98,7 @@ class Writer:
         self.count = 0
         self.equation: Equation | None = None
 
-    def run(self) -> Writer:
+    def run(self) -> OnnxWriter:
         """Write all equations that results need."""
         for equation in needed(self.graph):
             self.write(equation)
@@ -188,7 +189,7 @@ class Writer:
     def emit(self, kind: str, *inputs: str, outputs: int = 0, **attributes: Any) -> Any:
         """Add a node; returns the name of its output, or with ``outputs`` a tuple of so many."""
         found = tuple([self.fresh() for _ in range(outputs or 1)])
-        self.nodes.append(Node(kind, inputs, found, attributes, self.equation))
+        self.nodes.append(EmittedNode(kind, inputs, found, attributes, self.equation))
         return found if outputs else found[0]
 
     def cast(self, name: str, dtype: str) -> str:
@@ -256,7 +257,7 @@ def needed(graph: Graph) -> list[Equation]:
     return found[::-1]
 
 
-def element_type(dtype: str, writer: Writer) -> int:
+def element_type(dtype: str, writer: OnnxWriter) -> int:
     """The number that ONNX has for a dtype."""
     from leafgrad_onnx.types import NUMBER
 

@@ -76,7 +76,7 @@ def outside(module: Any, name: str, domain: Domain, rows: Array) -> Array:
     return np.zeros(len(rows), bool) if part is None else ~part.contains(rows[:, : len(domain.space)])
 
 
-class Expression:
+class FieldFunction:
     """A function of a solution's fields, coordinates and unknowns by name, evaluated at points.
 
     Args:
@@ -142,13 +142,13 @@ def evaluate_at(solution: Solution, function: Function, columns: Sequence[Array]
     """What `Solution.evaluate` gives at points, given as an array for each coordinate of one shape."""
     if not callable(function):
         raise TypeError(f"evaluate: expected a function, as lambda u: u.xx, got {function!r}")
-    expression = Expression(solution, function, "evaluate")
+    expression = FieldFunction(solution, function, "evaluate")
     rows = np.stack([column.ravel() for column in columns], 1)
     solution.domain.check_inside("evaluate", rows)
     return as_given(expression, [part.reshape(columns[0].shape) for part in expression(rows)])
 
 
-def as_given(expression: Expression, parts: list[Any]) -> Any:
+def as_given(expression: FieldFunction, parts: list[Any]) -> Any:
     """The only one of an expression's results, or a tuple of them."""
     return parts[0] if len(parts) == 1 else tuple(parts)
 
@@ -157,7 +157,7 @@ def integrate(
     solution: Solution, function: Function | float, on: str | None, order: int, fixed: Mapping[str, Any]
 ) -> Any:
     """What `Solution.integral` gives."""
-    domain, expression = solution.domain, Expression(solution, function, "integral")
+    domain, expression = solution.domain, FieldFunction(solution, function, "integral")
     check_number("integral: order", order, 1, whole=True)
     if unknown := [name for name in fixed if name not in domain.names]:
         raise TypeError(f"integral: expected coordinates among {', '.join(domain.names)}, got {unknown[0]}")

@@ -82,9 +82,9 @@ def main(argv: list[str]) -> int:
         return 2
     if args.command == "run":
         return run(scripts[args.name], args)
-    from leafgrad_pinn.table import Table  # and with it the whole package, which a list does without
+    from leafgrad_pinn.table import ResultsTable  # and with it the whole package, which a list does without
 
-    table = Table(args.out, scripts)
+    table = ResultsTable(args.out, scripts)
     for name in names:
         print(table.measure(name, args.quick, args.seeds, args.dtype, args.runs))
     return 1 if failed and not args.names else 0  # all were asked for

@@ -15,9 +15,9 @@ import leafgrad
 from leafgrad import Tensor, nn
 from leafgrad_pinn.conditions import Initial, Interior, OnBoundary, Wrap
 from leafgrad_pinn.field import Ansatz, Derivative
-from leafgrad_pinn.problem import Problem, System, Tensors, norm
+from leafgrad_pinn.problem import Problem, System, Tensors
 from leafgrad_pinn.sampling import Array
-from leafgrad_pinn.scales import SKEW, wave
+from leafgrad_pinn.scales import SKEW, norm, wave
 from leafgrad_pinn.shapes import Box
 from leafgrad_pinn.values import LAP, Request
 from leafgrad_pinn.windows import handed, order_of

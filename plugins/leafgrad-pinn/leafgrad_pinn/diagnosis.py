@@ -14,14 +14,15 @@ from leafgrad_pinn.answers import outside
 from leafgrad_pinn.conditions import Interior
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.integrals import Integral
-from leafgrad_pinn.problem import Tensors, norm, on_device
+from leafgrad_pinn.problem import Tensors, on_device
 from leafgrad_pinn.sampling import Array
-from leafgrad_pinn.scales import wave
+from leafgrad_pinn.scales import norm, wave
 from leafgrad_pinn.taylor import Taylor, Unfit, slopes
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.values import Request
 
 BETWEEN = 4  # times its points: new ones at which an equation is looked at, which a network may satisfy at those alone
+LEAST = 1e-2  # of its size in the problem's units: what an equation's terms count at least, where all of them are small
 SHOWN = 4000  # points of a condition whose residuals are kept
 
 
@@ -44,7 +45,7 @@ def residuals(trainees: Sequence[Trainee]) -> dict[str, dict[str, Array]]:
 
 
 def relative(trainees: Sequence[Trainee]) -> dict[str, float]:
-    """For each condition the norm of its residuals over that of its terms; of several windows the largest.
+    """For each condition the norm of its residuals over that of its terms: the largest of its equations and windows.
 
     A term's size is what the residual is of no field at all, as a source or given values; what fields as large as the
     solution add to it which are waves over the domain; or what each derivative of the solution itself adds, as in thin
@@ -91,7 +92,7 @@ def left_over(trainee: Trainee, index: int, sizes: Mapping[str, float]) -> float
 
 
 def share_at(trainee: Trainee, index: int, sizes: Mapping[str, float], batch: Tensors) -> float:
-    """The share for a condition at a batch of points."""
+    """The share for a condition at a batch of points: that of the equation of which most is left."""
 
     def of(factor: float) -> Array:
         given = partial(waves, trainee.problem.domain, {name: factor * size for name, size in sizes.items()})
@@ -102,7 +103,11 @@ def share_at(trainee: Trainee, index: int, sizes: Mapping[str, float], batch: Te
     points, bounds = host(batch["points"]), trainee.problem.domain.bounds
     smooth = order // 2 if isinstance(trainee.problem.conditions[index], Interior) and len(bounds) <= 3 else 0
     terms = [source, of(1.0) - source, left - source, *own.values()]
-    return share(dual(left, points, bounds, smooth), max(dual(term, points, bounds, smooth) for term in terms))
+
+    def norms(values: Array) -> Array:
+        return np.array([dual(column[:, None], points, bounds, smooth) for column in values.T])
+
+    return float((norms(left) / np.maximum(np.max([norms(term) for term in terms], 0), LEAST)).max())
 
 
 def unseen(trainee: Trainee) -> list[Tensors]:
@@ -144,10 +149,6 @@ def dual(values: Array, points: Array, bounds: Array, smooth: int) -> float:
     weights = (1 + numbers) ** -float(smooth)
     fast = max(0.0, float(np.square(values).sum() / len(points) - found.sum()))
     return float(np.sqrt(weights @ found + weights.min() * fast))
-
-
-def share(left: float, terms: float) -> float:
-    return left / terms if terms else 0.0
 
 
 def amplitudes(trainee: Trainee) -> dict[str, float]:

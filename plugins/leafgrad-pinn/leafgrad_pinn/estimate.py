@@ -23,6 +23,7 @@ from leafgrad_pinn.values import Path
 
 SIZE = 900  # polynomials, of all fields together
 FEW, LARGE = 225, 0.1  # polynomials at the end of a training, and errors that are told
+SOME, EACH = 5, 450  # problems of a family, and polynomials for each of them
 POINTS = 2.5  # for each polynomial of a field
 SURE = 0.1  # of the residuals, what polynomials may leave
 SAME = 1.5  # up to this factor half as many give the same error, or there is no estimate where they leave more
@@ -36,28 +37,52 @@ Fit = tuple[float, float, Linearised, Array]  # what is left of the residuals, a
 
 
 @leafgrad.enable_grad()
-def estimated(trainees: Sequence[Trainee]) -> tuple[dict[str, float], str]:
+def estimated(
+    trainees: Sequence[Trainee], functions: Mapping[str, Array] = {}, size: float = SIZE
+) -> tuple[dict[str, float], str]:
     """The L2 error of each field, beside what it should be, of all windows of time together; and a reservation, or "".
 
     Residuals that oscillate within a cell of the polynomials are not explained and change little: where half as many
     polynomials give the same error, there is a rough estimate.
 
+    Args:
+        trainees: what was trained, by windows.
+        functions: which problem of a family is meant, by values at sensors, (1, m); none for the mean over some.
+        size: how many polynomials all fields have together.
+
     Raises:
         Unfit: there is no estimate; says why.
     """
-    fits = fitted(trainees, SIZE, [RATIOS] * len(trainees))
+    if trainees[-1].problem.domain.functions and not functions:
+        return of_some(trainees)
+    fits = fitted(trainees, size, [RATIOS] * len(trainees), functions)
     left, found = max(fit[0] for fit in fits), errors_of(fits)
     if not max(found.values()) < 1:  # what is left of so much is no small part of what the solution should be
         raise Unfit("an error as large as the solution itself")
     if left < SURE:
         return found, ""
-    words = f"residuals of which {SIZE} polynomials explain {max(0.0, 1 - left):.0%}"
+    words = f"residuals of which {size} polynomials explain {max(0.0, 1 - left):.0%}"
     if left < ROUGH[1]:
-        fewer = errors_of(fitted(trainees, SIZE / 2, [[ratio] for _, ratio, *_ in fits]))
+        fewer = errors_of(fitted(trainees, size / 2, [[ratio] for _, ratio, *_ in fits], functions))
         if all(max(found[name], error) <= SAME * min(found[name], error) for name, error in fewer.items()):
             return found, "" if left < ROUGH[0] else words
         words += ", and half as many give another error"
     raise Unfit(words)
+
+
+def of_some(trainees: Sequence[Trainee]) -> tuple[dict[str, float], str]:
+    """The mean error for some problems of a family, of functions that were not trained."""
+    rng, found, why = np.random.default_rng([trainees[-1].seed, 5]), [], ""
+    for _ in range(SOME):
+        rows = {f.name: f.draw(1, rng) for f in trainees[-1].problem.domain.functions}
+        try:
+            found.append(estimated(trainees, rows, EACH)[0])
+        except Unfit as error:
+            why = str(error)
+    if 2 * len(found) <= SOME:
+        raise Unfit(why)
+    mean = {name: float(np.mean([errors[name] for errors in found])) for name in found[0]}
+    return mean, f"none for {SOME - len(found)} of {SOME} functions: {why}" if why else ""
 
 
 @leafgrad.enable_grad()
@@ -80,7 +105,7 @@ def errors_of(fits: Sequence[Fit]) -> dict[str, float]:
     for _, _, problem, c in fits:
         trainee, time = problem.trainee, problem.domain.time
         points = problem.domain.interior(LOOKS, "sobol", np.random.default_rng(2))
-        columns = columns_of(problem.domain, points, trainee.dtype, trainee.device)
+        columns = columns_of(problem.domain, points, trainee.dtype, trainee.device) | problem.inputs
         for name, values in problem.system.fields(columns).items():
             inside = problem.within(name, points)
             wrong, known = problem.basis(name, points[inside]) @ c, numbers(values)[inside]
@@ -89,13 +114,18 @@ def errors_of(fits: Sequence[Fit]) -> dict[str, float]:
     return {name: math.sqrt(sum(e for e, _ in parts) / sum(u for _, u in parts)) for name, parts in squares.items()}
 
 
-def fitted(trainees: Sequence[Trainee], size: float, ratios: Sequence[Sequence[float]]) -> list[Fit]:
+def fitted(
+    trainees: Sequence[Trainee], size: float, ratios: Sequence[Sequence[float]], functions: Mapping[str, Array] = {}
+) -> list[Fit]:
     """What is wrong in each window, after what is wrong at its beginning."""
     found: list[Fit] = []
     for trainee, some in zip(trainees, ratios, strict=True):
         before = at_the_end(*found[-1][2:]) if found else None
         found.append(
-            min((fit(trainee, size, ratio, before) for ratio in ways(trainee, some)), key=lambda each: each[0])
+            min(
+                (fit(trainee, size, ratio, before, functions) for ratio in ways(trainee, some)),
+                key=lambda each: each[0],
+            )
         )
     return found
 
@@ -111,9 +141,9 @@ def at_the_end(problem: Linearised, c: Array) -> Before:
     return wrong
 
 
-def fit(trainee: Trainee, size: float, ratio: float, before: Before | None) -> Fit:
+def fit(trainee: Trainee, size: float, ratio: float, before: Before | None, functions: Mapping[str, Array]) -> Fit:
     """The linearised problem solved in so many polynomials, and what that leaves of the residuals at other points."""
-    problem = Linearised(trainee, degrees(trainee, size, ratio), before)
+    problem = Linearised(trainee, degrees(trainee, size, ratio), before, functions)
     count = max(basis.size for _, basis in problem.bases.values())
     a, r = problem.everything(max(64, int(POINTS * count)), np.random.default_rng(0))
     if not (np.isfinite(a).all() and np.isfinite(r).all()):

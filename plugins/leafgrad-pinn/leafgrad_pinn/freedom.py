@@ -17,8 +17,8 @@ import leafgrad
 from leafgrad import Tensor
 from leafgrad_pinn.field import columns_of
 from leafgrad_pinn.linearised import Linearised, numbers
-from leafgrad_pinn.problem import norm
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.scales import norm
 from leafgrad_pinn.taylor import Unfit
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.unknowns import Unknown, moved

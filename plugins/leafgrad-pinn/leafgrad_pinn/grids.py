@@ -11,7 +11,7 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, nn
-from leafgrad_pinn.answers import Expression, evaluate
+from leafgrad_pinn.answers import FieldFunction, evaluate
 from leafgrad_pinn.callables import Function
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.field import columns_of
@@ -87,14 +87,14 @@ def derived(solution: Solution, also: Mapping[str, Function], rows: Array) -> di
     """Expressions by name at points (n, d), as an array (n,) each."""
     found = {}
     for name, function in also.items():
-        parts = Expression(solution, function, f"also: {name}")(rows)
+        parts = FieldFunction(solution, function, f"also: {name}")(rows)
         if len(parts) != 1:
             raise ValueError(f"also: {name}: expected one number for each point, got a tuple of {len(parts)}")
         found[name] = parts[0]
     return found
 
 
-class Fields(nn.Module):
+class RunFields(nn.Module):
     """The fields of a run as a module of tensors: an array (n,) for each coordinate -> one for each field."""
 
     def __init__(self, modules: Sequence[nn.Module], names: Sequence[str]) -> None:
@@ -122,7 +122,7 @@ def write(solution: Solution, path: Path) -> None:
     columns = tuple(columns_of(solution.domain, points, parameter.dtype, parameter.device).values())
     onnx: Any = import_module("leafgrad.onnx")
     onnx.export(
-        Fields(modules, names),
+        RunFields(modules, names),
         columns,
         path,
         input_names=list(names),

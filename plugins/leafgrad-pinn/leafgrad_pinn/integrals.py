@@ -155,8 +155,8 @@ class Energy(Integral):
     """An integral that shall be least, or, with ``per``, its quotient by another: the Deep Ritz method.
 
     ``Energy(lambda u, x: u.x**2 / 2 - u, least=-1)`` for -u'' = 1, ``Energy(lambda u: u.x**2, per=lambda u: u**2)`` for
-    the ground state of -u'' (Rayleigh). What the loss has is the integral minus ``least``. For `Adam`, `LBFGS` or
-    `SSBroyden`: it is no sum of squares. Fields keep their units: give ``Field(..., scale=)`` where these are not 1.
+    the ground state of -u'' (Rayleigh). What the loss has is the integral minus ``least``, in units of its size. For
+    `Adam`, `LBFGS` or `SSBroyden`: it is no sum of squares. Several add up.
 
     Args:
         integrand: a function of fields and coordinates by name.
@@ -171,6 +171,7 @@ class Energy(Integral):
 
     def __init__(self, integrand: Function, *, per: Function | None = None, least: float = 0.0, **options: Any) -> None:
         super().__init__(integrand, least, **options)
+        self.loss = leafgrad.sqrt
         check_number(f"{self.name}: least", least)
         self.per = per
 
@@ -182,4 +183,4 @@ class Energy(Integral):
         energy = self.total(self.inner, values, extra)
         if self.below is not None:
             energy = energy / self.total(self.below, values, extra)
-        return leafgrad.sqrt(energy - self.call(values))
+        return energy - self.call(values)

@@ -20,6 +20,7 @@ from leafgrad_pinn.conditions import Condition, Interior, Wrap
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.field import Derivative, Field
 from leafgrad_pinn.integrals import Integral
+from leafgrad_pinn.observations import Data
 from leafgrad_pinn.problem import Tensors, on_device
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.shapes import Box
@@ -84,18 +85,31 @@ class Linearised:
         trainee: what was trained.
         degrees: how many polynomials of each coordinate.
         before: what is wrong at the first moment, of each field by name, and of its rate, in a later window of time.
+        functions: which problem of a family is meant, by its input functions' values at sensors, (1, m).
+
+    Attributes:
+        inputs: these functions, as the system's fields take them.
 
     Raises:
         Unfit: a residual depends on more than fields and the derivatives that were asked for.
     """
 
     def __init__(
-        self, trainee: Trainee, degrees: Mapping[str, int], before: Callable[[str, Array, Path], Array] | None = None
+        self,
+        trainee: Trainee,
+        degrees: Mapping[str, int],
+        before: Callable[[str, Array, Path], Array] | None = None,
+        functions: Mapping[str, Array] = {},
     ) -> None:
         self.trainee, self.system, self.domain = trainee, trainee.system, trainee.problem.domain
-        self.before = before
-        if self.domain.functions:
+        self.before, self.functions = before, functions
+        self.inputs = {
+            name: leafgrad.tensor(row, dtype=trainee.dtype, device=trainee.device) for name, row in functions.items()
+        }
+        if self.domain.functions and not functions:
             raise Unfit("a family of problems, whose errors differ")
+        if functions and any(isinstance(condition, Data) for condition in trainee.problem.conditions):
+            raise Unfit("data of other problems of the family")
         if any(isinstance(condition, Wrap) for condition in trainee.problem.conditions):
             raise Unfit("ends of a coordinate that agree softly")
         if any(isinstance(condition, Integral) for condition in trainee.problem.conditions):
@@ -141,10 +155,17 @@ class Linearised:
         part = self.fields[name].part
         return np.ones(len(points), bool) if part is None else part.contains(points[:, : len(self.domain.space)])
 
+    def drawn(self, condition: Condition, n: int, rng: np.random.Generator) -> dict[str, Array]:
+        """New points for a condition, about n, with the functions at each."""
+        batch = drawn(condition, self.domain, n, rng)
+        return batch | {
+            f.key: np.repeat(self.functions[f.name], len(batch["points"]), 0) for f in self.domain.functions
+        }
+
     def rows(self, index: int, condition: Condition, n: int, rng: np.random.Generator) -> Rows:
         """Those of a condition at about n new points, divided by the root of their number."""
         found = []
-        batch = drawn(condition, self.domain, n, rng)
+        batch = self.drawn(condition, n, rng)
         for begin in range(0, len(batch["points"]), CHUNK):
             part = {name: values[begin : begin + CHUNK] for name, values in batch.items()}
             found.append(self._linear(index, part))
@@ -178,7 +199,7 @@ class Linearised:
         a, r = self.exact(max(8, n // 4), rng)
         squares = [(np.square(a @ c + r).sum(), np.square(r).sum())]
         for index, condition in enumerate(self.trainee.problem.conditions):
-            batch = drawn(condition, self.domain, n if isinstance(condition, Interior) else max(8, n // 4), rng)
+            batch = self.drawn(condition, n if isinstance(condition, Interior) else max(8, n // 4), rng)
             (tensors,), points = on_device([batch], self.trainee.dtype, self.trainee.device), batch["points"]
             here, leaves = self.taylor.expanded(index, tensors)
             corrected = {}

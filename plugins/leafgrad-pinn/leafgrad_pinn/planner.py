@@ -32,7 +32,7 @@ MODES = {"reverse": "reverse passes", "forward": "forward over reverse", "jet": 
 
 
 @dataclass(frozen=True)
-class Plan:
+class DerivativePlan:
     """How the derivatives that a condition asks for are made.
 
     Attributes:
@@ -77,7 +77,9 @@ class Plan:
         return {name: values[name] for name in names}
 
 
-def plan(asked: Iterable[Request], space: Sequence[str], derivatives: str = "auto", beyond: Iterable[str] = ()) -> Plan:
+def plan(
+    asked: Iterable[Request], space: Sequence[str], derivatives: str = "auto", beyond: Iterable[str] = ()
+) -> DerivativePlan:
     """The cheapest way to what is asked for, or the one of ``derivatives``.
 
     Args:
@@ -93,7 +95,7 @@ def plan(asked: Iterable[Request], space: Sequence[str], derivatives: str = "aut
         "jet": jet_cost(asked, space),
     }
     mode = min(costs, key=lambda m: costs[m]) if derivatives == "auto" else derivatives
-    return Plan(mode, tuple(asked), costs, tuple(beyond))
+    return DerivativePlan(mode, tuple(asked), costs, tuple(beyond))
 
 
 # ---- costs ------------------------------------------------------------------------------------------------------

@@ -110,7 +110,7 @@ class Posterior:
             )
         domain, trainee = self.trainee.problem.domain, self.trainee
         names = [name for surrogate in self.system.surrogates for name in surrogate.fields]
-        whole, given = Fields(self.system), {f"system.{name}": p for name, p in self.parameters.items()}
+        whole, given = SystemFields(self.system), {f"system.{name}": p for name, p in self.parameters.items()}
 
         def values(parameters: Parameters, row: Tensors) -> Any:
             return functional_call(whole, parameters, ({name: t[None] for name, t in row.items()},))
@@ -133,7 +133,7 @@ class Posterior:
         return found
 
 
-class Fields(nn.Module):
+class SystemFields(nn.Module):
     """All fields of a system at points, by coordinate: (n,) each -> (fields,) of a single point."""
 
     def __init__(self, system: System) -> None:

@@ -19,9 +19,9 @@ from leafgrad_pinn.domains import widest
 from leafgrad_pinn.field import Ansatz, Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker, Periodic
 from leafgrad_pinn.places import Part
-from leafgrad_pinn.planner import MODES, Fields, Plan, plan as cheapest
+from leafgrad_pinn.planner import MODES, DerivativePlan, Fields, plan as cheapest
 from leafgrad_pinn.sampling import Array
-from leafgrad_pinn.scales import scales_of, sizes_of
+from leafgrad_pinn.scales import norm, scales_of, sizes_of
 from leafgrad_pinn.unknowns import Unknown, bound
 from leafgrad_pinn.values import Points, noted
 
@@ -88,7 +88,7 @@ class Problem:
         self.unknowns = listed("unknowns", unknowns, Unknown, "Unknown(...)")
         if derivatives not in ("auto", *MODES):
             raise ValueError(f"Problem: derivatives: expected auto, {', '.join(MODES)}, got {derivatives!r}")
-        self.plans: list[Plan] = []
+        self.plans: list[DerivativePlan] = []
         self.sizes: list[list[float]] = []  # for each condition those of its equations' terms, which divide residuals
         self.marks: list[list[float]] = []  # for each condition numbers that are others for another equation or data
         self.before: tuple[Surrogate, ...] = ()  # for each group what it goes on from, in a later window of time
@@ -280,6 +280,11 @@ class Problem:
         if loss is not None and not (
             isinstance(found, Tensor) and found.shape == residuals.shape and bool(found.isfinite().all())
         ):
+            if self.conditions[index].minimised:
+                raise ValueError(
+                    f"{self.names[index]}: least: expected a number that the energy cannot fall to, got one above it "
+                    f"by {-float(residuals.min()):.2g} at the start"
+                )
             got = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
             raise ValueError(
                 f"{self.names[index]}: loss: expected a finite number, to be squared, for each residual, "
@@ -352,7 +357,7 @@ class System(nn.Module):
         return found * batch["weights"].sqrt()[:, None] if "weights" in batch else found
 
     def residuals(
-        self, index: int, batch: Tensors, fields: Fields | None = None, plan: Plan | None = None
+        self, index: int, batch: Tensors, fields: Fields | None = None, plan: DerivativePlan | None = None
     ) -> tuple[Tensor, Points]:
         """The residuals (n, k), of other fields or by another plan if given, and points that know what was asked."""
         condition, label = self.conditions[index], self.labels[index]
@@ -402,7 +407,7 @@ class System(nn.Module):
         columns |= {function.name: batch[function.key] for function in self.domain.functions}
         return Points(columns, self.domain.space, sides, self.domain.functions, self.orders)
 
-    def values(self, points: Points, plan: Plan, given: Fields | None = None) -> dict[str, Any]:
+    def values(self, points: Points, plan: DerivativePlan, given: Fields | None = None) -> dict[str, Any]:
         """Fields, or those that are given, and coordinates by name."""
         fields = plan.values(given or self.fields, points, self.coordinates)
         pairs = {name: ComplexValue(fields[real], fields[imag]) for name, (real, imag) in self.pairs.items()}
@@ -411,11 +416,6 @@ class System(nn.Module):
     def solved(self) -> dict[str, float]:
         """The unknowns by name."""
         return {u.name: float(u.number(p.detach())) for u, p in zip(self.unknowns, self.numbers, strict=True)}
-
-
-def norm(values: Array) -> float:
-    """The root of the mean square."""
-    return float(np.sqrt(np.square(values).mean()))
 
 
 def listed(what: str, given: Any, kind: Any, example: str) -> list[Any]:

@@ -46,6 +46,7 @@ class Run:
         seconds: of training.
         history: a dict for each noted step.
         trainees: what was trained, by windows; none of a file's.
+        functions: of one problem of a family the input functions' values at sensors, (1, m).
     """
 
     def __init__(
@@ -54,8 +55,9 @@ class Run:
         modules: Sequence[Surrogate | Piecewise | Given],
         details: Mapping[str, Any],
         trainees: Sequence[Trainee] = (),
+        functions: Mapping[str, Array] = {},
     ) -> None:
-        self.seed, self.modules, self.trainees = seed, list(modules), list(trainees)
+        self.seed, self.modules, self.trainees, self.functions = seed, list(modules), list(trainees), functions
         self.errors: dict[str, dict[str, float]] = details["errors"]
         self.unknowns: dict[str, float] = details["unknowns"]
         self.deviations: dict[str, float] = details["deviations"]
@@ -99,7 +101,7 @@ class Run:
             try:
                 if self.free:
                     raise Unfit(self.free)
-                self._estimated, self.unestimated = estimated(self.trainees)
+                self._estimated, self.unestimated = estimated(self.trainees, self.functions)
             except Unfit as error:
                 self.unestimated = str(error)
             self._asked = True
@@ -107,9 +109,9 @@ class Run:
 
     @cached_property
     def posterior(self) -> Posterior:
-        """How well the conditions determine the fields; ValueError for a run of a file, or in windows of time."""
-        if len(self.trainees) != 1:
-            got = "windows of time" if self.trainees else "one that was loaded"
+        """How well the conditions determine the fields; ValueError for a run of a file, in windows or of a family."""
+        if len(self.trainees) != 1 or self.functions:
+            got = "one of a family" if self.functions else "windows of time" if self.trainees else "one that was loaded"
             raise ValueError(f"deviation: expected a solution as it was solved, in one window of time, got {got}")
         return Posterior(self.trainees[0])
 

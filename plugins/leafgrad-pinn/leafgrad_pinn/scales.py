@@ -9,8 +9,9 @@ Source of the idea: Wang, Sankaran, Wang and Perdikaris (2023), arXiv 2308.08468
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,9 +31,13 @@ STRAIGHT, SKEW = (1.0,), (1.35, 0.65, 0.9)  # of the waves along each coordinate
 OBLIQUE = 0.3  # of the terms of oblique waves, what terms are at least: straight ones may satisfy an equation
 FAR = 1e3  # how much larger one condition's terms may be than another's before it is told
 PART = 0.1  # of the largest response of a condition: a field with less is not its own
-ROUNDING = 1e-10  # of the least term: below, all terms cancel
+ROUNDING = 1e-10  # of the least term: a source below is none
 BEYOND = 3  # derivatives of expressions
-ROUNDS = 3  # in which the sizes of fields follow from each other
+ROUNDS = 12  # in which the sizes of fields follow from each other
+SETTLED = 1e-9  # a change of sizes below which there is no other round
+STEP = 1.01  # a change of a size by which it is seen how terms grow with it
+GROWS = 1e-4, 0.5  # by how much terms may then change
+SMALL = 3  # rounds in which sizes of which nothing is seen grow
 
 
 class Waves(nn.Module):
@@ -41,16 +46,21 @@ class Waves(nn.Module):
     Attributes:
         sizes: of each output.
         turns, skew: how many half waves they are.
+        first: the number of the first output among those of all networks.
     """
 
-    def __init__(self, bounds: Array, count: int) -> None:
+    def __init__(self, bounds: Array, count: int, first: int) -> None:
         super().__init__()
-        self.bounds, self.sizes = bounds, [1.0] * count
+        self.bounds, self.sizes, self.first = bounds, [1.0] * count, first
         self.turns, self.skew = 1.0, STRAIGHT
 
     def forward(self, columns: Sequence[Tensor], *functions: Tensor) -> Tensor:
         return leafgrad.stack(
-            [size * wave(columns, self.bounds, k, self.turns, self.skew) for k, size in enumerate(self.sizes)], 1
+            [
+                size * wave(columns, self.bounds, k, self.turns, self.skew)
+                for k, size in enumerate(self.sizes, self.first)
+            ],
+            1,
         )
 
 
@@ -77,63 +87,102 @@ def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str,
     """
     waved(system)
     names = [name for surrogate in system.surrogates for name in surrogate.ansatz]
-    sizes = dict.fromkeys(names, 1.0) | dict(declared)
-    given = everything(system, batches, dict.fromkeys(names, 0.0))
-    inside = equations_inside(system, batches, sizes)
-    known = set(declared)
-    for _ in range(ROUNDS + len(names) if known or any(map(norm, given)) else 0):
-        before = set(known)  # what is added is that of their sizes
-        added = {}
-        for name in names:
-            alone = everything(system, batches, dict.fromkeys(names, 0.0) | {name: sizes[name]})
-            added[name] = [norm(terms - source) for terms, source in zip(alone, given, strict=True)]
-        most = [max(each) for each in zip(*added.values(), strict=True)]
-        for name in sorted(set(names) - set(declared)):
-            shares = [
-                norm(given[i]) / size
-                for i, size in enumerate(added[name])
-                if math.isfinite(size) and size > PART * most[i]
-            ]
-            if max(shares, default=0.0) > 0:
-                sizes[name] *= max(shares)
-                known.add(name)
-        lacking = [name for name in names if name not in known]
-        found = {name: beside(name, added, before, inside) for name in lacking} if before else {}
-        for name, share in found.items():
-            if share > 0:
-                sizes[name] *= share
-                known.add(name)
-    return {name: size if math.isfinite(size) and size > 0 else 1.0 for name, size in sizes.items()}
+    sizes, known = dict.fromkeys(names, 1.0) | dict(declared), dict.fromkeys(declared, 0)
+    inside, free = equations_inside(system, batches, sizes), sorted(set(names) - set(declared))
+    for turn in range(1, ROUNDS + len(names)):
+        added = {name: terms_alone(system, batches, sizes, name) for name in names}
+        most = [max(term.size for term in terms) for terms in zip(*added.values(), strict=True)]
+        factors = dict.fromkeys(free, 0.0)
+        for name in free:
+            own = [term for term, large in zip(added[name], most, strict=True) if term.size > PART * large]
+            factors[name] = max((term.factor(term.given) for term in own), default=0.0)
+        if not known and not any(factors.values()) and turn <= SMALL:  # a source may drown all that fields add to it
+            sizes |= {name: sizes[name] / ROUNDING for name in free}
+            continue
+        for name in free:
+            before = [other for other, since in known.items() if since < known.get(name, turn)]
+            if not factors[name] and before:
+                factors[name] = beside(added[name], [added[other] for other in before], inside)
+        found = {name: factor for name, factor in factors.items() if factor > 0}
+        sizes |= {name: sizes[name] * factor for name, factor in found.items()}
+        if all(name in known and abs(factor - 1) < SETTLED for name, factor in found.items()):
+            break
+        known = dict.fromkeys(found, turn) | known
+    return {name: size if name in known and 0 < size < math.inf else 1.0 for name, size in sizes.items()}
+
+
+@dataclass(frozen=True)
+class Term:
+    """What a field adds to an equation, beside what is given there.
+
+    Attributes:
+        size: of what it adds.
+        power: of the field's size that this grows with, 1 in linear equations.
+        given: what is there without any field.
+    """
+
+    size: float
+    power: float
+    given: float
+
+    def factor(self, other: float) -> float:
+        """That of the field's size at which it adds something else; 0 if there is none."""
+        ratio = other / self.size if self.size > 0 else 0.0
+        return ratio ** (1 / self.power) if 0 < ratio < math.inf and self.power > 0 else 0.0
+
+
+def terms_alone(system: System, batches: Sequence[Tensors], sizes: Mapping[str, float], name: str) -> list[Term]:
+    """What a field of its size adds to each equation where all others are zero, and to the energy.
+
+    An energy is least where what is even in a field is as large as what is odd.
+    """
+    nothing = dict.fromkeys(sizes, 0.0)
+    given, one, more, less = (
+        everything(system, batches, nothing | {name: factor * sizes[name]}) for factor in (0, 1, STEP, -1)
+    )
+    found = []
+    for source, here, there in zip(given.equations, one.equations, more.equations, strict=True):
+        size, larger = norm(here - source), norm(there - source)
+        found.append(Term(size, power_of(size, larger), norm(source)))
+    even, odd = (one.energy + less.energy) / 2 - given.energy, (one.energy - less.energy) / 2
+    return [*found, Term(abs(even), 1.0, abs(odd))]
+
+
+def power_of(size: float, larger: float) -> float:
+    """The power of a field's size that a term grows with, of the term and of that for a field STEP times as large."""
+    return math.log(larger / size) / math.log(STEP) if 0 < size < math.inf and 0 < larger < math.inf else 0.0
 
 
 def waved(system: System) -> None:
-    """Put waves in place of its networks."""
+    """Put waves in place of its networks, of each field another."""
+    first = 0
     for surrogate in system.surrogates:
-        surrogate.net = Waves(surrogate.bounds, len(surrogate.ansatz))
+        surrogate.net = Waves(surrogate.bounds, len(surrogate.ansatz), first)
+        first += len(surrogate.ansatz)
 
 
-def beside(name: str, added: Mapping[str, Sequence[float]], known: set[str], inside: Sequence[bool]) -> float:
+def beside(own: Sequence[Term], known: Sequence[Sequence[Term]], inside: Sequence[bool]) -> float:
     """The factor at which a field that nothing is given of is as large as known ones beside it; 0 if it is nowhere.
 
     In no equation inside it is larger, or, if it is in none of these, in no other: a small term beside it on an edge,
     as friction at an outlet beside a pressure, says little of it.
     """
-    others = [max(column) for column in zip(*(added[other] for other in sorted(known)), strict=True)]
+    others = [max(term.size for term in terms) for terms in zip(*known, strict=True)]
     found: dict[bool, list[float]] = {True: [], False: []}
-    for other, size, within in zip(others, added[name], inside, strict=True):
-        if min(other, size) > 0 and other / size < math.inf:
-            found[within].append(other / size)
+    for other, term, within in zip(others, own, inside, strict=True):
+        if factor := term.factor(other):
+            found[within].append(factor)
     return min(found[True] or found[False], default=0.0)
 
 
 def equations_inside(system: System, batches: Sequence[Tensors], sizes: Mapping[str, float]) -> list[bool]:
-    """For each equation of `everything` whether it holds inside."""
+    """For each equation of `everything` whether it holds inside, and for the energy."""
     found = []
     for index, batch in enumerate(batches):
         if not system.conditions[index].minimised:
             few = {key: t[:1] for key, t in batch.items()}
             found += [isinstance(system.conditions[index], Interior)] * residuals(system, index, few, sizes).shape[1]
-    return found
+    return [*found, True]
 
 
 def sizes_of(system: System, batches: Sequence[Tensors], scales: Mapping[str, float]) -> list[list[float]]:
@@ -147,27 +196,44 @@ def sizes_of(system: System, batches: Sequence[Tensors], scales: Mapping[str, fl
     waved(system)
     found = []
     for index, batch in enumerate(batches):
-        source = residuals(system, index, batch, dict.fromkeys(scales, 0.0))
+        source = sources(system, index, batch, scales)
         long, short = (terms_of(system, index, batch, scales, several) for several in (LONG, TERMS))
         limit = ROUNDING * least(system, index, scales)
-        sizes = [max(norm(source[:, k]), long[k]) for k in range(source.shape[1])]
+        given = [size if size > limit else 0.0 for size in map(norm, source.T)]
         found.append([
-            1.0 if system.conditions[index].minimised or not (math.isfinite(size) and size > limit)
-            else term if term > ROUNDING * size else size
-            for term, size in zip(short, sizes, strict=True)
+            1.0 if not 0 < max(size, large) < math.inf else term if term > ROUNDING * max(size, large) else size
+            for term, large, size in zip(short, long, given, strict=True)
         ])  # fmt: skip
-    return found
+    energies = [k for k, condition in enumerate(system.conditions) if condition.minimised]
+    root = max((size for k in energies for size in found[k]), default=1.0) ** 0.5  # of a loss that is their sum
+    return [[root] * len(sizes) if k in energies else sizes for k, sizes in enumerate(found)]
 
 
 def terms_of(
     system: System, index: int, batch: Tensors, scales: Mapping[str, float], several: Sequence[float]
 ) -> list[float]:
     """For each equation of a condition what fields of these sizes add to it, as waves of several lengths."""
-    source, found = residuals(system, index, batch, dict.fromkeys(scales, 0.0)), []
+    source, found = sources(system, index, batch, scales), []
+    larger = {name: STEP * scale for name, scale in scales.items()}
     for skew in (STRAIGHT, SKEW):
-        moved = [residuals(system, index, batch, scales, turns, skew) - source for turns in several]
-        found.append([norm(column) for column in np.concatenate(moved).T])
+        here, there = (
+            np.concatenate([residuals(system, index, batch, sizes, turns, skew) - source for turns in several])
+            for sizes in (scales, larger)
+        )
+        known = system.conditions[index].minimised  # a quotient of energies is the same for fields of any size
+        found.append([norm(a) if known or grows(a, b) else 0.0 for a, b in zip(here.T, there.T, strict=True)])
     return [max(straight, OBLIQUE * oblique) for straight, oblique in zip(*found, strict=True)]
+
+
+def sources(system: System, index: int, batch: Tensors, names: Iterable[str]) -> Array:
+    """The residuals of a condition without any field (n, k), for a quotient of energies 0."""
+    found = residuals(system, index, batch, dict.fromkeys(names, 0.0))
+    return np.nan_to_num(found) if system.conditions[index].minimised else found
+
+
+def grows(here: Array, there: Array) -> bool:
+    """Whether terms of fields and of slightly larger ones are as one to the other: what rounding leaves is not."""
+    return GROWS[0] * norm(here) < norm(there - here) < GROWS[1] * norm(here)
 
 
 def apart(names: Sequence[str], sizes: Sequence[Sequence[float]]) -> str:
@@ -216,10 +282,23 @@ def residuals(
         return system.residuals(index, batch)[0].detach().numpy()
 
 
-def everything(system: System, batches: Sequence[Tensors], sizes: Mapping[str, float]) -> list[Array]:
-    """The residuals of all equations, one after the other (n,); what is to be least is none."""
-    wanted = [(k, batch) for k, batch in enumerate(batches) if not system.conditions[k].minimised]
-    return [column for index, batch in wanted for column in residuals(system, index, batch, sizes).T]
+class Everything(NamedTuple):
+    """The residuals of all equations, one after the other (n,), and the sum of all energies."""
+
+    equations: list[Array]
+    energy: float
+
+
+def everything(system: System, batches: Sequence[Tensors], sizes: Mapping[str, float]) -> Everything:
+    """All that conditions say of waves of these sizes."""
+    equations, energy = [], 0.0
+    for index, batch in enumerate(batches):
+        found = residuals(system, index, batch, sizes)
+        if system.conditions[index].minimised:
+            energy += float(np.nan_to_num(found).mean())  # a quotient of no field is none
+        else:
+            equations += list(found.T)
+    return Everything(equations, energy)
 
 
 def norm(values: Array) -> float:

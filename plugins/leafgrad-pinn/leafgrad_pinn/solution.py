@@ -74,7 +74,9 @@ class Solution:
         """That of one problem of a family, by its input functions: `__call__` takes them, too."""
         rows = rows_of(self.domain, functions)
         plain: dict[str, Any] = {"errors": {}, "estimated": {}}
-        runs = [Run(r.seed, [Given(m, rows) for m in r.modules], r.details() | plain) for r in self.runs]
+        runs = [
+            Run(r.seed, [Given(m, rows) for m in r.modules], r.details() | plain, r.trainees, rows) for r in self.runs
+        ]
         chosen = Solution(one_of(self.groups), runs, None, self.pairs)
         chosen.functions = {f.name: (f, rows[f.name]) for f in self.domain.functions}
         return chosen

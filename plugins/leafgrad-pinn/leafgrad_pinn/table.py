@@ -34,7 +34,7 @@ classical solver is elapsed time.
 """
 
 
-class Table:
+class ResultsTable:
     """Figures of problems, kept in a JSON file.
 
     Args:

@@ -30,6 +30,7 @@ from leafgrad_pinn.windows import Piecewise, window
 
 ENDINGS = BACK, INTERRUPTED, DIVERGED = "went back", "interrupted", "diverged"  # in reasons that are to be told
 GROWN = 10  # times its first loss: a stage that ends above has diverged
+FORMAT = 2  # of checkpoints: in those of before, the numbers of unknowns had other units
 DENSE = 500  # calls whose terms all go into the history; later ones, only with the error
 
 Modules = list[Surrogate | Piecewise]
@@ -78,12 +79,14 @@ class Training:
         self.reasons: list[str] = []
         self.seconds = 0.0
         self.setup = {
+            "format": FORMAT,
             "problem": describe(problem),
             "stages": repr(list(stages)),
             "seed": seed,
             "dtype": str(dtype),
             "windows": repr(self.moments),
             "marks": problem.marks,
+            "units": units_of(problem),
         }
         self.checkpoints = None if folder is None else Checkpoints(folder)
         self.saved: dict[str, Any] | None = None
@@ -278,16 +281,24 @@ class Training:
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
         """Take over what ``state_dict`` gave; ValueError if that is of another problem, or of other stages."""
-        where = f"as in the checkpoint in {self.checkpoints.folder if self.checkpoints else ''}"
+        where = f"in the checkpoint in {self.checkpoints.folder if self.checkpoints else ''}"
+        setup = saved["setup"]
+        if setup.get("format", 1) != FORMAT:
+            raise ValueError(
+                f"resume: expected format {FORMAT} {where}, got {setup.get('format', 1)}, of another version of "
+                "leafgrad-pinn: go on with that, or start anew in another folder"
+            )
         for name, value in self.setup.items():
-            if name != "marks" and saved["setup"][name] != value:
-                raise ValueError(f"resume: expected {name} {saved['setup'][name]}, {where}, got {value}")
-        marks = self.problem.marks
-        for name, old, new in zip(
-            self.problem.names, saved["setup"].get("marks", [[]] * len(marks)), marks, strict=True
-        ):
-            if len(old) != len(new) or not np.allclose(old, new, rtol=1e-6, atol=1e-12):
-                raise ValueError(f"resume: {name}: expected the same equations, values and data, {where}, got others")
+            if name not in ("marks", "units") and setup[name] != value:
+                raise ValueError(f"resume: expected {name} {setup[name]}, as {where}, got {value}")
+        for name, old, new in zip(self.problem.names, setup["marks"], self.problem.marks, strict=True):
+            if not alike(old, new):
+                raise ValueError(f"resume: {name}: expected the same equations, values and data as {where}, got others")
+        if not all(alike(old, new) for old, new in zip(setup["units"], units_of(self.problem), strict=True)):
+            raise ValueError(
+                f"resume: expected fields and equations of the sizes {setup['units']}, as {where}, got "
+                f"{units_of(self.problem)}: start anew in another folder"
+            )
         self.rows, self.reasons, self.seconds = list(saved["rows"]), list(saved["reasons"]), saved["seconds"]
         for number, state in enumerate(saved["trainees"]):
             if number:
@@ -298,6 +309,16 @@ class Training:
 def copied(state: Any) -> Any:
     """A copy of a state dict that shares no memory with it."""
     return copy.deepcopy(state)
+
+
+def units_of(problem: Problem) -> list[list[float]]:
+    """The sizes of fields, and of each condition's equations."""
+    return [[field.scale or 1.0 for field in problem.fields], *problem.sizes]
+
+
+def alike(old: Sequence[float], new: Sequence[float]) -> bool:
+    """Whether these are the same numbers up to rounding."""
+    return len(old) == len(new) and bool(np.allclose(old, new, rtol=1e-6, atol=1e-14 * max(map(abs, old), default=0)))
 
 
 def finite(system: System) -> bool:

@@ -17,7 +17,7 @@ import pytest
 import leafgrad_pinn
 from leafgrad import cli, plugins
 from leafgrad_pinn.scripts import Options, find
-from leafgrad_pinn.table import Table
+from leafgrad_pinn.table import ResultsTable
 
 
 def main(arguments):
@@ -196,7 +196,7 @@ def test_a_table_keeps_rows_of_other_runs_and_says_what_was_not_run(folder, tmp_
 
 def test_tables_that_are_measured_at_once_keep_each_others_rows(folder, tmp_path):
     (tmp_path / "bent.py").write_text(SCRIPT + 'CASES = {"bent": {}, "straight": {}}\n')
-    first, second = (Table(tmp_path / "pinn.md", find(tmp_path)[0]) for _ in range(2))
+    first, second = (ResultsTable(tmp_path / "pinn.md", find(tmp_path)[0]) for _ in range(2))
     first.measure("bent", quick=True, seeds=1, dtype="float64")
     second.measure("straight", quick=True, seeds=1, dtype="float64")
     assert set(json.loads((tmp_path / "pinn.json").read_text())) == {"bent quick", "straight quick"}

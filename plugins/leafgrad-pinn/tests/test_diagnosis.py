@@ -157,3 +157,14 @@ def test_equations_are_looked_at_between_their_points():
     sol = pinn.Problem(u, [growth, pinn.Initial(0.05)]).solve(pinn.Adam(1, lr=1e-12))
     assert sol.run.history[-1]["loss"] < 1e-5
     assert "not solved: the residuals of interior are" in sol.run.doubts
+
+
+def test_an_equation_that_is_small_beside_others_of_its_condition_is_looked_at_by_itself(capsys):
+    """An epidemic of which the training sees the healthy alone: the few infected die out at once."""
+    days = pinn.Time("t", 0, 60)
+    s, i = pinn.fields("s i", days, pinn.MLP(16, 1))
+    spread = pinn.Interior(lambda s, i: (s.t + 4e-7 * s * i, i.t - 4e-7 * s * i + 0.1 * i), n=100, sampler="grid")
+    begin = [pinn.Initial(1e6 - 100, field="s", n=1), pinn.Initial(100, field="i", n=1)]
+    sol = pinn.Problem([s, i], [spread, *begin]).solve(pinn.LevenbergMarquardt(45))
+    assert sol(60.0)["s"] > 9e5
+    assert "not solved: the residuals of interior are 100% of its terms" in capsys.readouterr().err

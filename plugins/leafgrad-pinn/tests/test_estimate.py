@@ -31,6 +31,7 @@ def test_a_nonlinear_equation(hard):
     close(pinn.Problem(u, conditions).solve(pinn.GaussNewton(8), reference=truth))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("soft", [False, True])
 def test_windows_hand_errors_on(soft):
     domain = pinn.Time("t", 0, 4)

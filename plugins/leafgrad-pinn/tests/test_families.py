@@ -39,6 +39,18 @@ def test_a_deeponet_learns_the_antiderivative_from_its_equation_alone(solution):
     assert np.mean(of_each) == pytest.approx(solution.errors.l2["u"][0], rel=1e-12)
 
 
+def test_errors_of_a_family_and_of_its_problems_are_estimated(solution):
+    """By functions that no training has seen, and no reference either."""
+    assert solution.errors.estimated["u"] == pytest.approx(solution.errors.l2["u"][0], rel=1)
+    one = solution(f=lambda x: np.cos(2 * x))
+    x = np.linspace(0, 1, 101)
+    exact = np.sin(2 * x) / 2
+    error = np.linalg.norm(one(x) - exact) / np.linalg.norm(exact)
+    assert one.errors.estimated["u"] == pytest.approx(error, rel=0.2)
+    with pytest.raises(ValueError, match=r"deviation: expected a solution as it was solved.* got one of a family"):
+        one.deviation(x, by="residuals")
+
+
 def test_one_problem_of_a_family_is_a_solution(solution, tmp_path):
     x = np.linspace(0, 1, 9)
     one = solution(f=lambda x: np.cos(2 * x))

@@ -92,6 +92,7 @@ PLACES = np.linspace(0, 1, 20)
 SINE = pinn.Data({"x": PLACES}, {"u": np.sin(math.pi * PLACES)})
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("positive", [False, True])
 def test_unknowns_of_which_one_combination_counts(positive):
     a, b = pinn.Unknown("a", 1, positive), pinn.Unknown("b", 2, positive)

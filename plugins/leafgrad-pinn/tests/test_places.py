@@ -95,6 +95,7 @@ def test_weights_of_points_decide_between_values_that_contradict_each_other():
     assert float(sol(0.5)) == pytest.approx(0.25, abs=1e-4)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("stages", [[pinn.LevenbergMarquardt(60)], [pinn.LBFGS(300)]])
 def test_huber_forgives_outliers(stages):
     """Of a constant fitted to data the squares give the mean, Huber's loss where the slopes balance."""

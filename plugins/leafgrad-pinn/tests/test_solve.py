@@ -12,6 +12,7 @@ import pytest
 
 import leafgrad as lg
 import leafgrad_pinn as pinn
+from leafgrad.utils import Checkpoints
 
 LINE = pinn.Interval("x", 0, 1)
 EXACT = pinn.references.exact(LINE, u=lambda x: np.sin(np.pi * x))
@@ -129,6 +130,7 @@ STAGES = {
 }
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("name", STAGES)
 def test_a_stopped_run_goes_on(name, tmp_path, monkeypatch):
     from leafgrad_pinn import training
@@ -155,17 +157,7 @@ def test_a_stopped_run_goes_on(name, tmp_path, monkeypatch):
     assert np.array_equal(whole(x), resumed(x))
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"equation": lambda u: u.t - 2 * u.xx},
-        {"initial": lambda x: 2 * lg.sin(math.pi * x)},
-        {"value": 1.0},
-        {"a": 2.0},
-        {"measured": 0.5},
-    ],
-)
-def test_other_equations_and_values_are_not_resumed(tmp_path, other):
+def test_other_equations_and_values_are_not_resumed(tmp_path):
     def train(resume, equation=lambda u: u.t - u.xx, initial=lambda x: lg.sin(math.pi * x), value=0, a=1, measured=0.4):
         domain = pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 1)
         u = pinn.Field("u", domain, pinn.MLP(3, 1), initial=pinn.Hard(initial))
@@ -175,8 +167,15 @@ def test_other_equations_and_values_are_not_resumed(tmp_path, other):
 
     train(False)
     assert train(True).run.reasons == ["all 1 steps are done"]
-    with pytest.raises(ValueError, match=r"resume: .*: expected the same equations, values and data"):
-        train(True, **other)
+    for other in (
+        {"equation": lambda u: u.t - 2 * u.xx},
+        {"initial": lambda x: 2 * lg.sin(math.pi * x)},
+        {"value": 1.0},
+        {"a": 2.0},
+        {"measured": 0.5},
+    ):
+        with pytest.raises(ValueError, match=r"resume: .*: expected the same equations, values and data"):
+            train(True, **other)
 
 
 def test_what_cannot_be_saved_is_an_error_before_the_training(tmp_path):
@@ -316,6 +315,7 @@ def test_what_cannot_be_saved_is_an_error(tmp_path):
         pinn.Solution.load(tmp_path / "other.safetensors")
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 def test_pictures(tmp_path, suffix):
     square = pinn.Box(x=(0, 1), y=(0, 1)) - pinn.Disk(0.2, x=0.5, y=0.5)
@@ -324,3 +324,24 @@ def test_pictures(tmp_path, suffix):
     sol = pinn.Problem([u, v], [pinn.Interior(lambda u, v: (u.x, v.y), n=8)]).solve(pinn.Adam(3), reference=truth)
     sol.plot(tmp_path / f"p.{suffix}", slices={"x": [0.5]})
     assert (tmp_path / f"p.{suffix}").stat().st_size > 1000
+
+
+def test_checkpoints_of_other_versions_and_units_are_not_resumed(tmp_path):
+    solve(pinn.Adam(5), out=tmp_path)
+    checkpoints = Checkpoints(tmp_path / "seed0")
+
+    def wrong(**setup):
+        saved = checkpoints.latest()
+        checkpoints.save({**saved, "setup": {**saved["setup"], **setup}})
+        with pytest.raises(ValueError, match="resume: expected") as error:
+            solve(pinn.Adam(5), out=tmp_path, resume=True)
+        return str(error.value)
+
+    units = checkpoints.latest()["setup"]["units"]
+    assert "expected fields and equations of the sizes" in wrong(units=[[2.0], *units[1:]])
+    assert "format 2" in wrong(format=1)
+    saved = checkpoints.latest()
+    del saved["setup"]["format"], saved["setup"]["units"]  # as before there were formats
+    checkpoints.save(saved)
+    with pytest.raises(ValueError, match=r"resume: expected format 2 .*, got 1, of another version of leafgrad-pinn"):
+        solve(pinn.Adam(5), out=tmp_path, resume=True)

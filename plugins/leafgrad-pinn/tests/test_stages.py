@@ -11,7 +11,7 @@ import pytest
 import leafgrad as lg
 import leafgrad_pinn as pinn
 from leafgrad_pinn.stages.gauss_newton import CURVED
-from leafgrad_pinn.stages.linear import SCALE, Dense, MatrixFree
+from leafgrad_pinn.stages.linear import SCALE, DenseJacobian, MatrixFree
 from leafgrad_pinn.stages.quasi_newton import broyden
 from leafgrad_pinn.stages.soap import SoapOptimizer
 from leafgrad_pinn.trainee import Trainee
@@ -115,6 +115,7 @@ def rosenbrock(a=-1.2, b=1.0):
     return pinn.Problem(u, [valley], [one, two])
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("stage", "accuracy"),
     [
@@ -176,7 +177,7 @@ def test_linear_least_squares_need_one_step():
 def test_a_damped_step_is_that_of_numpy(damping):
     rows = np.random.default_rng(0).standard_normal((30, 8)) * 10.0 ** np.arange(0, -8, -1)
     jacobian, residuals = rows[:, :-1], rows[:, -1]
-    model = Dense(lg.tensor(rows))
+    model = DenseJacobian(lg.tensor(rows))
     norms = np.linalg.norm(jacobian, axis=0)
     D = norms + SCALE * norms.max()
     mu = damping * np.linalg.norm(jacobian / D, 2) ** 2
@@ -237,6 +238,7 @@ def poisson(n=40):
     return pinn.Problem(u, [pinn.Interior(lambda u, x: u.xx + math.pi**2 * lg.sin(math.pi * x), n=n, sampler="grid")])
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     "stage",
     [
@@ -266,6 +268,7 @@ def burgers():
     return Trainee(pinn.Problem(u, conditions), 1, lg.float64, "cpu")
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("make", [wave, burgers])
 @pytest.mark.parametrize("function", ["gradient", "rows", "bend"])
 def test_what_stages_ask_for_is_a_closed_program(make, function, caplog):

@@ -145,6 +145,7 @@ def test_r3_keeps_what_is_above_the_mean(trainee):
     assert len(new) == 64
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("rule", [pinn.Fresh(10), pinn.R3(10), pinn.RAD(every=10)])
 @pytest.mark.parametrize(
     "stage", [pinn.Adam(35), pinn.LBFGS(35, block=7), pinn.SSBroyden(35)], ids=lambda s: type(s).__name__

@@ -25,7 +25,7 @@ def warm(function, *args):
 
 
 def reasons(compiled):
-    return [miss.path for miss in compiled._misses]
+    return [miss.path for miss in compiled._calls.misses]
 
 
 LATE = """
@@ -165,7 +165,7 @@ def test_arrays_among_the_names_that_a_function_reads():
 def test_a_context_variable_among_what_is_reached_opens_nothing():
     holder = types.SimpleNamespace(function=leafgrad.tanh, k=2.0)
     x = leafgrad.ones(3)
-    assert not warm(lambda x: holder.function(x) * holder.k, x)._reason
+    assert not warm(lambda x: holder.function(x) * holder.k, x)._calls.reason
 
 
 def test_functions_of_equal_code_in_two_modules_read_globals_of_their_own():

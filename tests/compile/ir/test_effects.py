@@ -307,7 +307,7 @@ def test_arguments_that_overlap_with_what_is_written():
     for _ in range(3):
         g(leafgrad.ones(4))
     assert g(w.detach()).tolist() == [11] * 4  # of the shape that was traced: only its memory tells
-    assert g._misses[-1].path == "memory that is written"
+    assert g._calls.misses[-1].path == "memory that is written"
     g(leafgrad.ones(4))
 
 

@@ -59,7 +59,7 @@ def test_a_gradient_that_cancels_behind_a_maximum_is_explained():
     x = leafgrad.randn(200, 5, dtype=leafgrad.float64)
     for _ in range(3):
         run(x)
-    runner = run._last.runner
+    runner = run._calls.last.runner
     (right,), (value,) = runner.program([x.numpy()]), runner.graph.results
     moved = Moved(runner.graph, [x.numpy()])
     assert abs(right).max() < 1e-10

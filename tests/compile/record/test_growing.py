@@ -101,7 +101,7 @@ def agree(write, change=lambda trainer, call: None):
 def test_what_is_appended_is_a_result(write):
     step = agree(write)
     assert step.closed or "closed" in str(step.explain()).splitlines()[0]
-    assert step._calls
+    assert step._calls.programs
 
 
 READS = {
@@ -137,7 +137,7 @@ def test_a_list_that_is_read_stays_open(read, first):
         return found
 
     step = agree(write)
-    assert not step._calls or read in ("pop", "clear")  # which leave the list as it was
+    assert not step._calls.programs or read in ("pop", "clear")  # which leave the list as it was
 
 
 ALIASES = {
@@ -166,7 +166,7 @@ def test_a_list_with_another_way_to_it_stays_open(alias):
 
     found, step = run(lg.compile)
     assert found == run(lambda f: f)[0]
-    assert not step._calls
+    assert not step._calls.programs
 
 
 def replaced(trainer, call):

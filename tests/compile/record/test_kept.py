@@ -62,7 +62,7 @@ def test_what_is_kept_and_returned_is_an_ordinary_tensor(keep):
     for i in range(4):
         assert step(lg.full((2,), i)).tolist() == [2 * i] * 2
         assert all(t.tolist()[0] in range(8) for t in FOUND[keep]())
-    assert bool(step._calls) is (keep in (as_attribute, in_a_list))
+    assert bool(step._calls.programs) is (keep in (as_attribute, in_a_list))
 
 
 def test_a_first_call_that_keeps_nothing_is_closed():

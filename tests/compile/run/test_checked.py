@@ -238,6 +238,14 @@ def test_rounding_is_no_mismatch(install):
         compiled(leafgrad.linspace(-9, 9, 50))
 
 
+def test_results_may_be_views_of_memory_of_their_own(install):
+    install(lambda program, inputs, arrays: [a.repeat(2, axis=0)[: len(a)] for a in arrays], False)
+    compiled = leafgrad.compile(lambda x: x * 2 + 1, executor="planted")
+    x = leafgrad.ones(5)
+    for _ in range(4):
+        assert compiled(x).tolist() == [3] * 5
+
+
 @pytest.mark.parametrize("name", ["numpy", "replay"])
 def test_a_call_that_fails_draws_nothing_twice(name):
     def drawn(function):

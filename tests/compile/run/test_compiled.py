@@ -496,7 +496,7 @@ def test_threads_call_different_and_the_same_functions():
     for thread in threads:
         thread.join()
     assert not wrong
-    assert len(square._calls) == 3
+    assert len(square._calls.programs) == 3
 
 
 def test_the_program_can_be_looked_at():

@@ -158,8 +158,8 @@ def test_steps_with_numbers_that_change_close(step):
     found, function = course(step, compiled=True)
     for call, pair in enumerate(zip(found, expected, strict=True)):
         assert same(*pair), (call, *pair)
-    assert function._calls, function.explain()
-    assert sum(call.hits for call in function._calls) >= 6, function.explain()
+    assert function._calls.programs, function.explain()
+    assert sum(call.hits for call in function._calls.programs) >= 6, function.explain()
 
 
 def test_a_number_is_of_its_own_type_wherever_it_is_left():
@@ -246,7 +246,7 @@ def test_gradients_outside_follow_numbers():
         assert g.tolist() == pytest.approx(expected.tolist(), rel=1e-5)
         (h,) = leafgrad.autograd.grad(g.sum(), w)
         assert h.tolist() == pytest.approx(((n + 1) * expected).tolist(), rel=1e-5)
-    assert len(f._calls) == 1
+    assert len(f._calls.programs) == 1
 
 
 def test_draws_are_the_same_where_a_value_decides_otherwise():
@@ -284,7 +284,7 @@ def test_a_loop_that_goes_ever_new_ways_has_few_programs():
         (got, steps), (right, expected) = f(x), step(x)
         assert steps == expected
         assert got.tolist() == pytest.approx(right.tolist(), rel=1e-6)
-    assert f._misses.total < 15
+    assert f._calls.misses.total < 15
 
 
 def test_numbers_of_a_default_dict_are_followed_and_no_default_is_added():

@@ -22,8 +22,8 @@ def test_lengths_that_come_once_run_uncompiled():
     for n in lengths:
         x = leafgrad.arange(n) / n
         assert compiled(x).item() == pytest.approx(step(x).item(), rel=1e-6)
-    assert compiled._misses.total <= PATIENCE + 2
-    assert f"{compiled._misses.waited} calls ran uncompiled" in compiled.explain()
+    assert compiled._calls.misses.total <= PATIENCE + 2
+    assert f"{compiled._calls.misses.waited} calls ran uncompiled" in compiled.explain()
     assert "pad it to a few shapes" in compiled.explain()
 
 
@@ -35,10 +35,10 @@ def test_a_length_that_comes_often_gets_its_program():
 
     for n in range(1, 40):
         step(leafgrad.ones(n))
-    total = step._misses.total
-    for _ in range(step._misses.needed + 2):
+    total = step._calls.misses.total
+    for _ in range(step._calls.misses.needed + 2):
         assert step(leafgrad.ones(1000)).item() == 1000
-    assert step._misses.total == total + 1
+    assert step._calls.misses.total == total + 1
 
 
 def test_the_first_kinds_are_recorded_at_once_and_others_wait_ever_longer():
@@ -61,7 +61,7 @@ def test_a_step_that_must_be_closed_waits_for_nothing():
 
     for n in range(1, 30):
         closed(leafgrad.ones(n))
-    assert closed._misses.waited == 0
+    assert closed._calls.misses.waited == 0
 
 
 def test_counts_of_kinds_do_not_grow_for_ever(monkeypatch):

@@ -11,7 +11,7 @@ from leafgrad import modes
 from leafgrad.compile.run import pace
 from leafgrad.compile.run.pace import AGAIN, COLD, ROUNDS, Pace
 
-SETTLED = 4 + COLD + 2 * ROUNDS  # calls until an open step has chosen
+SETTLED = 5 + COLD + 2 * ROUNDS  # calls until an open step has chosen: one shows which of its lines change the clock
 
 OWN = random.Random(0)  # whose choices are not followed
 
@@ -38,12 +38,15 @@ def opened(monkeypatch, compiled, plain):
     monkeypatch.setattr(pace, "clock", clock)
     weight = leafgrad.ones(3)
 
-    @leafgrad.compile
-    def step(x):
+    def whole(x):
         number = OWN.choice((0.25, 0.5))
         clock.take()
         weight.mul_(0.5)
         return (x * weight * number).sum()
+
+    @leafgrad.compile
+    def step(x):
+        return whole(x)  # one statement, which nothing can divide
 
     for _ in range(SETTLED):
         step(leafgrad.ones(3))
@@ -92,11 +95,11 @@ def test_one_call_that_takes_long_changes_nothing():
 
 def test_a_step_that_raises_is_not_timed(monkeypatch):
     step, clock, _ = opened(monkeypatch, 2.0, 1.0)
-    left = step._pace.left
+    left = step._calls.pace.left
     for _ in range(3):
         with pytest.raises(RuntimeError, match=r"size|broadcast|shape"):
             step(leafgrad.ones(2, 5))
-    assert step._pace.left == left
+    assert step._calls.pace.left == left
     assert clock.kinds == [False] * 3
 
 
@@ -107,7 +110,7 @@ def test_always_takes_no_choice_of_the_clock(monkeypatch):
         step(leafgrad.ones(3))
     assert clock.kinds == [True] * 20
     assert "uncompiled" not in step.explain()
-    assert sum(map(len, step._pace.timed)) <= ROUNDS + COLD
+    assert sum(map(len, step._calls.pace.timed)) <= ROUNDS + COLD
 
 
 def test_a_step_that_must_be_closed_is_never_timed(monkeypatch):

@@ -19,6 +19,7 @@ from leafgrad import nn, optim
 Description = Any
 NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]?\d+)?")
 DEPTH = 12
+SLOTS: weakref.WeakKeyDictionary[type, list[tuple[str, Any]]] = weakref.WeakKeyDictionary()
 
 
 class Array:
@@ -34,6 +35,8 @@ class Array:
         a, b = self.data, other.data
         if a.dtype != b.dtype or a.shape != b.shape:
             return False
+        if a.tobytes() == b.tobytes():
+            return True
         if a.dtype.kind not in "fc":
             return bool((a == b).all())
         tight = a.dtype.itemsize == 8
@@ -127,16 +130,25 @@ def contents(value: Any, kind: type, see: Any) -> Iterator[Description]:
 def vars_of(value: Any) -> dict[str, Any]:
     """Attributes and slots, without running code of the value's class."""
     found: dict[str, Any] = {}
-    for cls in type(value).__mro__:
-        for name, member in vars(cls).items():
-            if isinstance(member, types.MemberDescriptorType) and cls.__module__ != "builtins":
-                try:
-                    found[name] = member.__get__(value)
-                except AttributeError:
-                    continue
+    for name, member in slots_of(type(value)):
+        with contextlib.suppress(AttributeError):
+            found[name] = member.__get__(value)
     with contextlib.suppress(AttributeError, TypeError):
         found.update(object.__getattribute__(value, "__dict__"))
     return {name: part for name, part in found.items() if name not in ("__dict__", "__weakref__") and not code(part)}
+
+
+def slots_of(kind: type) -> list[tuple[str, Any]]:
+    """The slots of a class and its bases."""
+    if kind not in SLOTS:
+        SLOTS[kind] = [
+            (name, member)
+            for cls in kind.__mro__
+            if cls.__module__ != "builtins"
+            for name, member in vars(cls).items()
+            if isinstance(member, types.MemberDescriptorType)
+        ]
+    return SLOTS[kind]
 
 
 def code(part: Any) -> bool:
@@ -177,26 +189,29 @@ class Cell:
             return "unset"
 
 
-def difference(ours: Description, theirs: Description, path: str) -> str:
-    """Where two descriptions differ, or an empty string."""
+def difference(ours: Description, theirs: Description) -> str:
+    """Where two descriptions differ, and how; or an empty string."""
     if type(ours) is not type(theirs):
-        return f"{path} is {short(ours)}, in eager {short(theirs)}"
-    if isinstance(ours, Array):
-        return "" if ours.agrees(theirs) else f"{path} is {ours}, in eager {theirs}"
+        return told(ours, theirs)
     if isinstance(ours, list | tuple):
         if len(ours) != len(theirs):
-            return f"{path} is {short(ours)}, in eager {short(theirs)}"
+            return told(ours, theirs)
         for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
-            named = isinstance(b, tuple) and len(b) == 2 and isinstance(b[0], str)
-            if found := difference(a, b, f"{path}.{b[0] if named else i}"):
-                return found
+            if a is not b and (found := difference(a, b)):
+                named = isinstance(b, tuple) and len(b) == 2 and isinstance(b[0], str)
+                return f".{b[0] if named else i}{found}"
         return ""
+    if isinstance(ours, Array):
+        return "" if ours.agrees(theirs) else told(ours, theirs)
     if isinstance(ours, float):
         same = math.isclose(ours, theirs, rel_tol=1e-4, abs_tol=2e-6) or (ours != ours and theirs != theirs)
-        return "" if same else f"{path} is {ours}, in eager {theirs}"
-    if isinstance(ours, str):
-        return "" if same_text(ours, theirs) else f"{path} is {ours!r}, in eager {theirs!r}"
-    return "" if ours == theirs else f"{path} is {short(ours)}, in eager {short(theirs)}"
+    else:
+        same = same_text(ours, theirs) if isinstance(ours, str) else ours == theirs
+    return "" if same else told(ours, theirs)
+
+
+def told(ours: Description, theirs: Description) -> str:
+    return f" is {short(ours)}, in eager {short(theirs)}"
 
 
 def same_text(a: str, b: str) -> bool:

@@ -105,7 +105,7 @@ class World:
         self.patch = pytest.MonkeyPatch()
         self._watched: list[Any] = []
         self._results: list[Any] = []
-        self._calls = 0
+        self._calls.programs = 0
 
     # ---- what scripts use -------------------------------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ class World:
 
         With ``hide`` the result's value is not compared; with ``keep=False`` it is not looked at again later.
         """
-        self._calls += 1
+        self._calls.programs += 1
         result: Any = None
         given = leaves_of((args, kwargs)) if self.derivatives else []
         try:
@@ -144,7 +144,7 @@ class World:
         except (KeyboardInterrupt, SystemExit, Exception) as error:
             self._refused(error)
             seen = ("raised", type(error).__name__)
-        self._note(f"call {self._calls}", seen, (args, kwargs), self._results[-KEPT:])
+        self._note(f"call {self._calls.programs}", seen, (args, kwargs), self._results[-KEPT:])
         if given and not hide:
             self.attempt("derivatives", lambda: derivatives(result, given))
         if keep and not hide:
@@ -153,7 +153,7 @@ class World:
 
     def see(self, what: str, *values: Any) -> None:
         """Note values between calls, such as a gradient after the result's backward pass."""
-        self._note(f"{what} after call {self._calls}", values, (), [])
+        self._note(f"{what} after call {self._calls.programs}", values, (), [])
 
     def attempt(self, what: str, function: Callable[[], Any]) -> None:
         """Note what a function returns, or the type of its error."""
@@ -190,7 +190,7 @@ class World:
     def _note(self, what: str, result: Any, arguments: Any, earlier: list[Any]) -> None:
         memo: dict[int, Any] = {}
         shown = describe(result, memo)
-        states = pickle.dumps((random.getstate(), LEGACY.get_state(), leafgrad.get_rng_state().tolist()))
+        states = random.getstate(), pickle.dumps(LEGACY.get_state()), leafgrad.get_rng_state().numpy().tobytes()
         flags = (leafgrad.is_grad_enabled(), str(leafgrad.get_default_dtype()))
         world = [
             ("earlier results", describe(earlier, memo)),
@@ -274,9 +274,9 @@ def check(
         for ours, theirs in zip(got.notes, expected.notes, strict=False):
             where = f"{row.name}, changed {schedule}: {theirs.what}"
             assert ours.what == theirs.what, f"{where}: the script went another way: {ours.what}"
-            found = difference(ours.result, theirs.result, "the result")
-            found = found or difference(ours.world, theirs.world, "the world")
-            assert not found, f"{where}: {found}"
+            for what, a, b in (("result", ours.result, theirs.result), ("world", ours.world, theirs.world)):
+                found = difference(a, b)
+                assert not found, f"{where}: the {what}{found}"
         if refusal is None:
             assert len(got.notes) == len(expected.notes), f"{row.name}: the script went another way"
         else:
@@ -307,4 +307,4 @@ def meaningful(row: Row, world: World, schedule: str) -> None:
 
 def differs(a: Note, b: Note) -> bool:
     """Whether the results or the worlds do, but for earlier results, which pile up."""
-    return bool(difference(a.result, b.result, "") or difference(a.world[1:], b.world[1:], ""))
+    return bool(difference(a.result, b.result) or difference(a.world[1:], b.world[1:]))

@@ -8,7 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from leafgrad.compile.ir.graph import Equation, Line, Value
+from leafgrad.compile.ir.graph import Equation, Value
+from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.schedule.axes import carried
 from leafgrad.errors import CompileError
 from leafgrad.ops import (

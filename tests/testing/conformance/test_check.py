@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 import re
 import sys
@@ -583,3 +584,18 @@ def test_shapes_that_an_op_refuses_are_told():
     same.vjp(x=lambda g: g, y=lambda g: g)
     report = examine(same, [((np.ones((2, 3)), np.ones((2, 3))), {})], executors=["numpy"], checks="shapes")
     assert "'y' broadcast from some other shapes: the op refuses (ValueError)" in report.untried
+
+
+def test_compiled_programs_are_run_closed(caplog):
+    """At the third call the program alone runs, and not the Python that it was traced from."""
+
+    @leafgrad.op("elementwise")
+    def cubed(xp, x):
+        return x * x * x
+
+    cubed.vjp(x=lambda g, x: 3 * g * x * x)
+    with caplog.at_level(logging.INFO, "leafgrad.compile"):
+        check_op(cubed, [((np.ones(3),), {}), ((np.ones((2, 2)),), {})], executors=["numpy"], checks="compile")
+    messages = [record.getMessage() for record in caplog.records]
+    assert any("traced in" in message for message in messages)
+    assert not [message for message in messages if "open" in message]

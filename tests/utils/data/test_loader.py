@@ -16,8 +16,10 @@ import numpy as np
 import pytest
 
 import leafgrad
+from leafgrad.backends import by_device_type
+from leafgrad.testing import fake
 from leafgrad.utils import data
-from leafgrad.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
+from leafgrad.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate, get_worker_info
 
 TESTS = "utils.data.fetch utils.data.transport utils.data.worker utils.data.workers"
 
@@ -185,8 +187,41 @@ def test_arguments_of_the_wrong_kind(options, message):
 def test_what_is_said():
     with pytest.warns(UserWarning, match="will create 64 worker processes"):
         DataLoader(range(3), num_workers=64)
-    with pytest.warns(UserWarning, match="leafgrad does not pin memory"):
-        iter(DataLoader(range(3), pin_memory=True))
+    with pytest.warns(UserWarning, match="no device of type 'other'"):
+        iter(DataLoader(range(3), pin_memory=True, pin_memory_device="other"))
+
+
+class Custom:
+    def pin_memory(self):
+        return "pinned"
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_pinned_batches(workers, monkeypatch):
+    """They lie where a device copies from by itself, and these copies are those that nobody waits for."""
+    fake.register()
+    backend, copied = by_device_type("fake"), []
+
+    def from_pinned(array, index):
+        copied.append(backend.is_pinned(array))
+        return backend.from_host(array, index)
+
+    def collate(samples):
+        return [*default_collate(samples), Custom()]
+
+    monkeypatch.setattr(backend, "from_pinned", from_pinned)
+    samples = [(float(n), {"a": n, "s": "x"}) for n in range(5)]
+    options = {"pin_memory": True, "pin_memory_device": "fake", "num_workers": workers}
+    found = []
+    for x, fields, custom in DataLoader(samples, batch_size=2, collate_fn=collate, **options):
+        assert x.is_pinned("fake")
+        assert fields["a"].is_pinned("fake")
+        assert (set(fields["s"]), custom) == ({"x"}, "pinned")
+        with fake.no_sync():
+            found.append(x.to("fake", non_blocking=True))
+            x.to("fake")
+    assert [t.tolist() for t in found] == [[0, 1], [2, 3], [4]]
+    assert copied == [True] * 3
 
 
 # ---- workers --------------------------------------------------------------------------------------------------------

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from leafgrad import devices, modes
-from leafgrad.compile.guard.environment import GONE, SCALARS, Body, Class, Place, now
+from leafgrad.compile.guard.environment import GONE, SCALARS, Class, ClassBody, Place, now
 from leafgrad.ops import messages
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.tensor import Tensor
@@ -56,7 +57,7 @@ def brief(value: Any) -> str:
         return messages.describe(value)
     if isinstance(value, Class):
         return f"of class {value[0].__qualname__}"
-    if isinstance(value, Body):
+    if isinstance(value, ClassBody):
         return str(value)
     name = getattr(value, "__qualname__", None)
     return f"the {type(value).__name__} {name}" if name else f"a {type(value).__name__} at {id(value):#x}"
@@ -96,10 +97,21 @@ def _function(body: str, where_gone: str, count: int, scope: dict[str, Any]) -> 
         "    except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError):\n"
         f"        return {where_gone}\n"
     )
+    return written(source, "holds", scope)
+
+
+def written(source: str, name: str, scope: dict[str, Any]) -> Callable[..., Any]:
+    """The function ``name`` of this text, in the names of ``scope``."""
     space = dict(scope)
-    exec(compile(source, "<leafgrad guards>", "exec"), space)
-    holds: Callable[[Sequence[Any]], Any] = space.pop("holds")
-    return holds
+    exec(_code(source), space)
+    function: Callable[..., Any] = space.pop(name)
+    return function
+
+
+@lru_cache(maxsize=256)
+def _code(source: str) -> Any:
+    """Its code: programs of one function ask for much the same, and Python takes a millisecond for some."""
+    return compile(source, "<leafgrad guards>", "exec")
 
 
 def now_of(place: Place, _: Any) -> str:

@@ -67,7 +67,7 @@ class Place:
             case "unset":
                 return not hasattr(self.container, self.key)
             case "body":
-                return Body.of(self.container, self.key)
+                return ClassBody.of(self.container, self.key)
             case "class":
                 return Class(type(self.container), None if self.value[1] is None else vars(self.container))
         return type(self.container)(self.container)
@@ -130,19 +130,19 @@ class Class(tuple[Any, ...]):
     __hash__ = tuple.__hash__
 
 
-class Body(tuple[Any, ...]):
+class ClassBody(tuple[Any, ...]):
     """How many attributes a class has of its own, and what some of them are, as identities.
 
     ``copy`` keeps ``__slotnames__`` in a class, which is not counted.
     """
 
     @classmethod
-    def of(cls, kind: type, names: Sequence[str]) -> Body:
+    def of(cls, kind: type, names: Sequence[str]) -> ClassBody:
         held = vars(kind)
         return cls((len(held) - ("__slotnames__" in held), *(held.get(name, GONE) for name in names)))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Body) and self[0] == other[0] and all(map(operator.is_, self[1:], other[1:]))
+        return isinstance(other, ClassBody) and self[0] == other[0] and all(map(operator.is_, self[1:], other[1:]))
 
     def __str__(self) -> str:
         codes = [value.__code__ for value in self[1:] if isinstance(value, types.FunctionType)]
@@ -172,7 +172,7 @@ class Keys(tuple[Any, ...]):
 def alike(a: Any, b: Any) -> bool:
     """Whether two values are the same to the program: one object, or equal numbers, strings or sets of one type."""
     return same(a, b) or (
-        type(a) is type(b) and isinstance(a, (set, frozenset, Body, Contents, Keys, Class, range)) and a == b
+        type(a) is type(b) and isinstance(a, (set, frozenset, ClassBody, Contents, Keys, Class, range)) and a == b
     )
 
 

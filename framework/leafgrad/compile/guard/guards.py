@@ -16,7 +16,7 @@ from typing import Any
 
 from leafgrad import devices, dtypes
 from leafgrad.compile.guard import conditions
-from leafgrad.compile.guard.conditions import Condition, Miss, brief, facts, gradient_of, mode_name, now_of
+from leafgrad.compile.guard.conditions import Condition, Miss, brief, facts, gradient_of, mode_name, now_of, written
 from leafgrad.compile.guard.environment import GONE, GUARDS, SCALARS, Environment, Place, is_tensors, now
 from leafgrad.compile.ir.graph import Argument, Captured, Grad
 from leafgrad.compile.ir.memory import Apart
@@ -333,10 +333,7 @@ class Guards:
         """A function with this text, in the names that conditions have; ``leaves`` must be among its parameters."""
         unpack = [f"{''.join(f'a{i}, ' for i in range(self.count))}= leaves"] * bool(self.count)
         text = "\n    ".join([f"def call({parameters}):", *unpack, *lines])
-        space = dict(self.scope)
-        exec(compile(text, "<leafgrad call>", "exec"), space)
-        found: Callable[..., Any] = space.pop("call")
-        return found
+        return written(text, "call", self.scope)
 
     def places(self, places: Sequence[Place]) -> None:
         """What was read from outside. Whole containers of objects, and dicts that are empty, take one look each."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import inspect
 import sys
 import types
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
@@ -14,7 +15,8 @@ from typing import Any
 from leafgrad import devices, dtypes
 from leafgrad.backends import Generator
 
-OPAQUE = (Generator, dtypes.dtype, devices.device, ContextVar)  # known by identity; what is inside cannot matter
+# Known by identity: what is inside cannot change, or cannot matter.
+OPAQUE = (Generator, dtypes.dtype, devices.device, ContextVar, inspect.Signature)
 IMMUTABLE = (range, slice, date, time, timedelta, types.EllipsisType, types.NotImplementedType)
 DICTS = (dict, OrderedDict, defaultdict, Counter)
 LISTS = (list, deque)

@@ -12,8 +12,8 @@ from typing import Any
 from leafgrad.compile.guard.environment import (
     GONE,
     SCALARS,
-    Body,
     Class,
+    ClassBody,
     Environment,
     GivenPlaces,
     Keys,
@@ -222,7 +222,7 @@ class ObjectWalker:
             if is_library(file_of(base)):
                 special += tuple(sorted(name for name in self.names.users & held.keys() if name not in special))
             if base.__flags__ & HEAP:
-                self.place("body", base, special, f"what is in the class {base.__name__}", Body.of(base, special))
+                self.place("body", base, special, f"what is in the class {base.__name__}", ClassBody.of(base, special))
             if is_library(file_of(base)):
                 continue
             for name, found in list(held.items()):
@@ -261,7 +261,7 @@ class ObjectWalker:
                     self.bodies.setdefault(kind, set()).add(name)
         for kind, names in self.bodies.items():
             key = tuple(sorted(names))
-            self.place("body", kind, key, f"methods of {kind.__name__}", Body.of(kind, key))
+            self.place("body", kind, key, f"methods of {kind.__name__}", ClassBody.of(kind, key))
 
     def class_attribute(self, base: type, name: str, found: Any) -> None:
         if isinstance(found, CODE) or name.startswith("_abc_"):

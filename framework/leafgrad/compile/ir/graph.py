@@ -6,15 +6,13 @@ A Graph is never changed; a pass builds a new one. Values are shared between gra
 from __future__ import annotations
 
 import itertools
-import linecache
 import operator
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from leafgrad.compile.ir.lines import Line
 from leafgrad.errors import CompileError
-from leafgrad.ops import messages
 from leafgrad.ops.op import Op
 
 Place = tuple[str, int]
@@ -34,26 +32,6 @@ class Value:
 
 
 Operand = Value | bool | int | float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of source."""
-
-    file: str
-    number: int
-
-    def __str__(self) -> str:
-        text = linecache.getline(self.file, self.number).strip()
-        return f"{self.file.rpartition('/')[2]}:{self.number}" + (f": {text}" if text else "")
-
-
-def user_line() -> Line:
-    """The innermost line outside this package."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(messages.PACKAGE):
-        frame = frame.f_back
-    return Line(frame.f_code.co_filename, frame.f_lineno)
 
 
 @dataclass(eq=False, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad.compile.numpy.scratch import Scratch
-from leafgrad.compile.numpy.writer import RawText, Text, Writer
+from leafgrad.compile.numpy.writer import NumpyWriter, RawText, Text
 from leafgrad.compile.passes.rewrite import size
 from leafgrad.compile.schedule.axes import Carried
 from leafgrad.compile.schedule.schedule import Loop
@@ -16,7 +16,7 @@ from leafgrad.ops.matmul import matmul
 FEW = 64  # rows that a chunk has at least
 
 
-class LoopWriter(Writer):
+class LoopWriter(NumpyWriter):
     """A loop over chunks of the batch: a function of some of them, which returns their sums.
 
     Matrices of a chunk are kept as (features, points), and so is what follows from products with a matrix that all

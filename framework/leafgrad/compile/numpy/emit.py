@@ -8,7 +8,7 @@ from collections.abc import Callable
 from leafgrad.compile.ir.graph import Equation, Graph, kind
 from leafgrad.compile.numpy.chunks import LoopWriter
 from leafgrad.compile.numpy.scratch import Scratch, ScratchProgram
-from leafgrad.compile.numpy.writer import Text, Writer, comment, stored
+from leafgrad.compile.numpy.writer import NumpyWriter, Text, comment, stored
 from leafgrad.compile.schedule.buffers import Allocator
 from leafgrad.compile.schedule.schedule import Loop, Schedule, Whole
 from leafgrad.ops.abstract import PRECISE
@@ -38,7 +38,7 @@ def emit(graph: Graph, schedule: Schedule) -> ScratchProgram:
     return ScratchProgram(source, text.space, scratch, text.ufuncs)
 
 
-class WholeWriter(Writer):
+class WholeWriter(NumpyWriter):
     """A stage on whole arrays."""
 
     def __init__(self, stage: Whole, text: Text) -> None:

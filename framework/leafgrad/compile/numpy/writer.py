@@ -39,7 +39,7 @@ class Text:
         self.fresh: set[Value] = set()
 
 
-class Writer:
+class NumpyWriter:
     """Writes the lines of one stage. It is what rules by ``op.lower("numpy", rule)`` are given, with an equation.
 
     A rule returns the source of an expression for the result, in terms of ``text(equation, i)``, of ``constant(value)``

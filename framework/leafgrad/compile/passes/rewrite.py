@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Any
 
-from leafgrad.compile.ir.graph import Equation, Graph, Line, Operand, Value
+from leafgrad.compile.ir.graph import Equation, Graph, Operand, Value
+from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.ir.shapes import Unknown, foretell, result_shape
 from leafgrad.errors import CompileError
 from leafgrad.forks import cached_property

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from leafgrad.compile.ir.graph import Equation, Graph, Line, Operand, Value
+from leafgrad.compile.ir.graph import Equation, Graph, Operand, Value
+from leafgrad.compile.ir.lines import Line
 from leafgrad.ops import narrow
 from leafgrad.ops.convert import nearest_bfloat16, to_dtype
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from leafgrad import backends
 from leafgrad.backends.place import place
-from leafgrad.compile.ir.graph import Equation, Expression, Number, Operand, Source, Value, user_line
+from leafgrad.compile.ir.graph import Equation, Expression, Number, Operand, Source, Value
+from leafgrad.compile.ir.lines import user_line
 from leafgrad.compile.record.guide import Event, Guide, Input, same
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import Numbers, SymbolicNumber, fixed

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leafgrad.compile.ir.graph import Argument, Equation, Given, Graph, Line, Source, Value, Write
+from leafgrad.compile.ir.graph import Argument, Equation, Given, Graph, Source, Value, Write
+from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.ir.replay import ReplayProgram
 

@@ -7,6 +7,7 @@ an uncompiled call.
 
 from __future__ import annotations
 
+import types
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,7 +19,8 @@ from leafgrad import modes
 from leafgrad.backends.place import place
 from leafgrad.compile.ir import memory
 from leafgrad.compile.ir.effects import complete
-from leafgrad.compile.ir.graph import Argument, Captured, Equation, Line, Raw, Value, user_line
+from leafgrad.compile.ir.graph import Argument, Captured, Equation, Raw, Value
+from leafgrad.compile.ir.lines import Line, Position, position_in, user_line
 from leafgrad.compile.ir.replay import run_equation
 from leafgrad.compile.record.forwards import keeps_state
 from leafgrad.compile.record.guide import KEPT, Guide, Programs
@@ -65,6 +67,8 @@ class LazyRecorder(Settler):
         self.level = guides
         self.programs = programs
         self.strict = False  # whether a tear is an error
+        self.code: types.CodeType | None = None  # of the function
+        self.positions: set[Position | None] = set()  # in it, of what needs Python at each call
         self.given_up = False  # whether nothing is written of what was recorded last
         self.tears: list[tuple[str, Line]] = []
         self.parts: list[Guide] = []
@@ -81,6 +85,7 @@ class LazyRecorder(Settler):
                 "read it outside, branch with leafgrad.where, or leave closed=True out"
             )
         self.tears.append((what, line))
+        self.positions.add(position_in(self.code))
 
     @property
     def course(self) -> Parts:

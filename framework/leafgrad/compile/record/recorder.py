@@ -16,7 +16,8 @@ from leafgrad.backends import Generator
 from leafgrad.backends.place import place
 from leafgrad.compile.ir import shapes
 from leafgrad.compile.ir.draws import rewound
-from leafgrad.compile.ir.graph import Argument, Captured, Equation, Grad, Operand, Raw, Source, Value, user_line
+from leafgrad.compile.ir.graph import Argument, Captured, Equation, Grad, Operand, Raw, Source, Value
+from leafgrad.compile.ir.lines import user_line
 from leafgrad.compile.ir.replay import run_equation
 from leafgrad.compile.record import outside
 from leafgrad.compile.record.course import Course, same_operand

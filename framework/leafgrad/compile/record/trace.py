@@ -21,7 +21,6 @@ from leafgrad.compile.ir.graph import (
     Given,
     Grad,
     Graph,
-    Line,
     Raw,
     SetData,
     SetGrad,
@@ -29,8 +28,8 @@ from leafgrad.compile.ir.graph import (
     Source,
     Value,
     Write,
-    user_line,
 )
+from leafgrad.compile.ir.lines import Line, user_line
 from leafgrad.compile.record.history import History, Reader
 from leafgrad.compile.record.kept import check_kept, check_made
 from leafgrad.compile.record.recorder import Owner, Recorder

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from leafgrad.backends import BACKENDS
-from leafgrad.compile.ir.graph import Line
+from leafgrad.compile.ir.lines import Line, Position, position_in
 from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.record import pure
 from leafgrad.ops import messages
@@ -124,6 +124,8 @@ class Watch:
     def __init__(self) -> None:
         self.codes = Codes()
         self.open: list[tuple[str, Line]] = []
+        self.code: types.CodeType | None = None  # of the function
+        self.positions: set[Position | None] = set()  # in it, of such calls
         self.users: dict[tuple[int, int], bool] = {}
         self.aside: types.FrameType | None = None  # no part of the function until it returns
         self.handlers = handlers()
@@ -152,7 +154,12 @@ class Watch:
             if caller is not None and self.is_user(caller) and not self.is_user(frame):
                 self.called(frame, caller)
         elif event == "c_call" and self.is_user(frame) and not pure.is_pure(callee):
-            self.open.append((f"calls {pure.callee_name(callee)}", Line(frame.f_code.co_filename, frame.f_lineno)))
+            self.opens(f"calls {pure.callee_name(callee)}", frame)
+
+    def opens(self, what: str, frame: types.FrameType) -> None:
+        """A frame of the user's does what may be something else next time."""
+        self.open.append((what, Line(frame.f_code.co_filename, frame.f_lineno)))
+        self.positions.add(position_in(self.code))
 
     def imported(self, frame: types.FrameType, module: Any) -> None:
         """An import may be over. One that found nothing is tried again at each call."""
@@ -160,8 +167,7 @@ class Watch:
             asked: Any = frame
             while asked.f_back is not None and not self.is_user(asked):
                 asked = asked.f_back
-            line = Line(asked.f_code.co_filename, asked.f_lineno)
-            self.open.append((f"imports {frame.f_locals['name']}, which is not found,", line))
+            self.opens(f"imports {frame.f_locals['name']}, which is not found,", asked)
 
     def called(self, frame: types.FrameType, caller: types.FrameType) -> None:
         """A user's function called a library's in Python, which is looked up."""
@@ -172,7 +178,7 @@ class Watch:
         if source_of(frame.f_code, frame.f_globals) == NAMEDTUPLE or module in pure.MODULES or module in pure.ANY_NAME:
             return
         name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
-        self.open.append((f"calls {module}.{name}()", Line(caller.f_code.co_filename, caller.f_lineno)))
+        self.opens(f"calls {module}.{name}()", caller)
 
 
 class unwatched:

@@ -80,7 +80,7 @@ class Kinds:
             facts, own = [*zip(map(type, arrays), map(FACTS, arrays), strict=True)], set(map(id, arrays))
             if facts == self.facts and len(own) == len(facts) and own.isdisjoint(map(id, inputs)):
                 return
-        except (AttributeError, TypeError):
+        except (AttributeError, TypeError, ValueError):  # the base of a view, compared with None, is an array of bools
             pass
         check_kinds(self.graph, inputs, arrays)
 

@@ -11,12 +11,13 @@ from typing import Any
 from leafgrad import modes
 from leafgrad.batching.pytree import containers, flatten
 from leafgrad.compile.guard.conditions import brief, facts
-from leafgrad.compile.guard.environment import Environment, GivenPlaces
+from leafgrad.compile.guard.environment import Environment, GivenPlaces, Place
 from leafgrad.compile.guard.guards import Guards, Symbolic
 from leafgrad.compile.guard.objects import NOTHING_GIVEN
 from leafgrad.compile.guard.walk import look
 from leafgrad.compile.ir.draws import rewound
-from leafgrad.compile.ir.graph import Argument, Captured, Grad, Graph, Line, Value, Write
+from leafgrad.compile.ir.graph import Argument, Captured, Grad, Graph, Value, Write
+from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.ir.memory import Apart
 from leafgrad.compile.record.guide import Guide
 from leafgrad.compile.record.kept import check_holders, check_kept, check_outside
@@ -82,6 +83,7 @@ class Attempt:
         self.held = self.before.snapshot()
         self.flags = modes.get()
         self.wary = bool(self.before.open)
+        self.changed: list[Place] = []  # what it changed, as far as that is not followed
 
     def close(self, recorder: LazyRecorder, result: Any, name: str | None, followed: Followed | None = None) -> Call:
         """The program of the call, in which some numbers were ``followed``.
@@ -192,6 +194,9 @@ class Attempt:
 
     def check(self, recorder: LazyRecorder, followed: Followed | None) -> None:
         """Unclosed if the call did what no program can repeat, or changed what it reads."""
+        written = [] if followed is None else followed.written
+        changes = [c for c in self.before.changed(self.held) if not any(w.is_at(c[0]) for w in written)]
+        self.changed = [place for place, _, _ in changes]
         if recorder.tears:
             what, line = recorder.tears[0]
             raise Unclosed(f"{what} at {line}")
@@ -200,8 +205,6 @@ class Attempt:
             raise Unclosed(f"{what} at {line}")
         if recorder.sharing.alive():
             raise Unclosed("t.data = ... gives a tensor memory that another one, which stays, has, too")
-        written = [] if followed is None else followed.written
-        changes = [c for c in self.before.changed(self.held) if not any(w.is_at(c[0]) for w in written)]
         if changes:
             place, old, new = changes[0]
             where = line_that_stores(self.watch.codes, place.key)

@@ -1,4 +1,4 @@
-"""A compiled function: how its calls are recorded, closed, confirmed and run."""
+"""A compiled function, as its user sees it."""
 
 from __future__ import annotations
 
@@ -6,39 +6,17 @@ import copy
 import operator
 import os
 import sys
-import time
 import types
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Generic, cast
 
-from leafgrad import modes, plugins
+from leafgrad import modes
 from leafgrad.batching.vmap import P, R
-from leafgrad.compile.ir.draws import restore, states
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.locks import Lock
-from leafgrad.compile.ir.log import log
-from leafgrad.compile.record.guide import Guide
-from leafgrad.compile.record.lazy import LazyRecorder, Parts
-from leafgrad.compile.record.trace import recording
-from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.compile.record.watch import COLLECTOR, Watch
-from leafgrad.compile.run.call import Call, Failed
-from leafgrad.compile.run.checked import asked
-from leafgrad.compile.run.closing import Attempt
+from leafgrad.compile.run.calls import Calls
 from leafgrad.compile.run.explain import Explanation, explanation
-from leafgrad.compile.run.followed import Followed, Unfollowed
-from leafgrad.compile.run.following import Following
-from leafgrad.compile.run.misses import Misses, kind_of
-from leafgrad.compile.run.numbers import Strayed
-from leafgrad.compile.run.pace import Pace
-from leafgrad.compile.run.runner import Runner
-from leafgrad.errors import CompileError, TraceError
 from leafgrad.ops.tracebacks import shorten
-from leafgrad.tensor.tensor import Tensor
-
-STRAYS = 4  # ways that no program went after which it is looked at whether they are many
-KEPT = 32  # closed programs of one function
 
 
 class Compiled(Generic[P, R]):
@@ -50,7 +28,7 @@ class Compiled(Generic[P, R]):
         closed: whether a call that needs the function's Python is an error.
     """
 
-    unguarded = frozenset("_calls _following _guides _last _lock _misses _pace _reason _watch _wary".split())
+    unguarded = frozenset(["_calls"])
 
     function: Callable[P, R]
     executor: str | None
@@ -58,38 +36,21 @@ class Compiled(Generic[P, R]):
     __name__: str
     __qualname__: str
     _attribute: str  # its name in a class
-    _calls: list[Call]
-    _following: Following  # the numbers that differ from call to call
-    _guides: list[Guide]
-    _last: Parts | Call | None  # what ran last
-    _lock: Lock
-    _misses: Misses
-    _pace: Pace  # how it runs while it is open
-    _reason: str | None  # why the last recorded call was not closed
-    _watch: Watch | None  # of the last watched call
-    _wary: bool  # whether its Python may read and write the memory of tensors
+    _calls: Calls
 
     def __init__(self, function: Callable[..., Any], executor: str | None = None, closed: bool = False) -> None:
+        name = getattr(function, "__qualname__", type(function).__qualname__)
         vars(self).update(
             function=function,
             executor=executor,
             closed=closed,
             __wrapped__=function,
             __name__=getattr(function, "__name__", type(function).__name__),
-            __qualname__=getattr(function, "__qualname__", type(function).__qualname__),
+            __qualname__=name,
             __doc__=function.__doc__,
             __module__=function.__module__,
             _attribute=f"_compiled_{getattr(function, '__qualname__', '')}",
-            _calls=[],
-            _following=Following(),
-            _guides=[],
-            _last=None,
-            _lock=Lock(),
-            _misses=Misses(),
-            _pace=Pace(),
-            _reason=None,
-            _watch=None,
-            _wary=False,
+            _calls=Calls(function, name, executor, closed, Lock(), Compiled),
         )
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -105,7 +66,10 @@ class Compiled(Generic[P, R]):
                 "leafgrad.compile(leafgrad.vmap(f))"
             )
         try:
-            result: R = self._call(flags, args, kwargs, wish == "check")
+            calls = self._calls
+            if calls.since != modes.Checkpoint.number:
+                calls = self._since_checkpoint()
+            result: R = calls.call(flags, args, kwargs, wish == "check")
             return result
         except BaseException as error:
             shorten(error)
@@ -113,262 +77,31 @@ class Compiled(Generic[P, R]):
                 modes.FLAGS.set(flags)
             raise
 
-    def _call(self, flags: int, args: Any, kwargs: Any, checks: bool) -> Any:
-        pace = self._pace
-        if pace.failures:
-            pace.count()
-            if pace.gave_up and not self._calls and not self.closed and not pace.next():
-                return pace.run(False, partial(self.function, *args, **kwargs), self.__qualname__)
-        following = self._following
-        drawn = states(following.sources) if following.draws else []
-        calls, strayed, failed, doubted = self._calls, None, False, None
-        try:
-            leaves, structure = following.leaves(args, kwargs)
-            for call in calls:
-                if not call.guards.match(flags, structure, leaves):
-                    continue
-                if checks or not call.trusted:
-                    doubted = call
-                    break
-                if call is not calls[0] and strayed is None:
-                    self._calls = [call, *(c for c in calls if c is not call)]
-                vars(self)["_last"] = call
-                try:
-                    return call(leaves, checks, drawn)
-                except Failed:
-                    failed = True
-                    break
-                except Strayed:
-                    strayed = strayed or call
-        finally:
-            if drawn:
-                restore(drawn)
-        if failed:  # by what an op was given: the Python does what comes before, and raises
-            return self.function(*args, **kwargs)
-        if doubted is not None:
-            return self._alone(partial(self._confirm, doubted, args, kwargs), leaves, args, kwargs)
-        if strayed is not None:
-            self._strays(strayed)
-        return self._missed(flags, structure, leaves, args, kwargs)
-
-    def _alone(self, act: Callable[[], Any], leaves: list[Any], args: Any, kwargs: Any) -> Any:
-        """Watch a call, unless another thread watches one."""
-        if not self._lock.acquire(blocking=False):
-            return self._run(leaves, args, kwargs)
-        try:
-            with COLLECTOR.paused():  # what is made stays, and to look through all modules for garbage takes its time
-                return act()
-        finally:
-            self._lock.release()
-
-    def _missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
-        """No closed program serves this call: it is recorded."""
-        if self._pace.gave_up and not self.closed:
-            compiled = self._pace.next()
-            call = partial(self._run, leaves, args, kwargs) if compiled else partial(self.function, *args, **kwargs)
-            return self._pace.run(compiled, call, self.__qualname__)
-        return self._alone(partial(self._attempt, flags, structure, leaves, args, kwargs), leaves, args, kwargs)
-
-    def _attempt(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
-        """Record a call, and close it if guards can stand for its Python."""
-        plugins.load()  # they may bring methods, and guards compare classes
-        following = self._following
-        paths = following.names(self.function, args, kwargs)
-        settled = [call for call in self._calls if not call.first]
-        new = following.compare(self._calls, leaves, paths)
-        if not (new or self.closed) and self._misses.waits(kind_of(structure, leaves)):
-            return self.function(*args, **kwargs)
-        fits = [call for call in settled if call.guards.match(flags, structure, leaves)]
-        misses = [fits[0].strayed()] if fits else [call.guards.miss(flags, structure, leaves) for call in settled]
-        if misses:  # the program that came closest tells why
-            served = sum(call.hits for call in self._calls)
-            self._misses.note(max(misses, key=lambda miss: miss.held), self.__qualname__, served)
-        if self._gives_up():
-            return self._run(leaves, args, kwargs)
-        start = time.perf_counter()
-        attempt = Attempt(self.function, (args, kwargs), following, self._watch)
-        leaves = attempt.leaves  # which may be more by now
-        recorder = self._recorder(leaves, self._guides, attempt.wary)
-        first = self._watch is None
-        recorder.strict = self.closed and not first
-        try:
-            result, followed = attempt.record(recorder)
-        except Unfollowed:
-            return self._unfollowed(leaves, args, kwargs)
-        try:
-            call = attempt.close(recorder, result, self.executor, followed)
-        except Unclosed as error:
-            return self._left_open(error, attempt, recorder, result, followed)
-        self._pace.failures = self._pace.lessons = 0
-        vars(self).update(_reason=None, _watch=attempt.watch, _last=call)
-        call.first = first
-        if not any(map(call.same_as, fits)):  # else rounding decides
-            self._calls = [call, *([] if new else settled)][:KEPT]
-        seconds = time.perf_counter() - start
-        log(
-            f"{self.__qualname__}: traced in {1000 * seconds:.0f} ms: {call.runner.before} equations, "
-            f"{len(call.runner.graph)} after the passes, {len(call.guards.conditions)} guards"
-        )
-        return self._perform_recorded(call, leaves, args, kwargs)
-
-    def _confirm(self, call: Call, args: Any, kwargs: Any) -> Any:
-        """The guards hold; before the program is trusted, the Python runs once more and must do the same."""
-        attempt = Attempt(self.function, (args, kwargs), self._following, self._watch)
-        leaves = attempt.leaves
-        guides = [call.guide, *(g for g in self._guides if g is not call.guide)]
-        recorder = self._recorder(leaves, guides, attempt.wary)
-        try:
-            result, followed = attempt.record(recorder)
-        except Unfollowed:
-            return self._unfollowed(leaves, args, kwargs)
-        try:
-            again = attempt.close(recorder, result, self.executor, followed)
-            if call.is_left_by(followed):
-                return self._other_way(call, again, leaves, args, kwargs)
-            if not again.same_as(call):
-                raise Unclosed(
-                    "its Python does something else at the next call, although nothing that it reads changed"
-                )
-        except Unclosed as error:
-            if call.is_left_by(followed):
-                return self._left_open(error, attempt, recorder, result, followed)
-            self._calls = [c for c in self._calls if c is not call]
-            if call.trusted and call.can_be_compared(followed):
-                recorder.finish()
-                raise CompileError(
-                    f"{self.__qualname__}: its guards hold, yet {error}; LEAFGRAD_COMPILE=check compares each call"
-                ) from error
-            return self._left_open(error, attempt, recorder, result, followed)
-        call.trusted, call.first = True, False
-        vars(self)["_last"] = call
-        return self._perform_recorded(call, leaves, args, kwargs)
-
-    def _other_way(self, confirmed: Call, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
-        """A value that was computed decided for another way than the program that was to be confirmed."""
-        known = next((c for c in self._calls if call.same_as(c)), None)
-        if known is None:
-            self._calls = [call, *self._calls][:KEPT]
-            self._strays(confirmed)
-        else:
-            known.trusted = True
-        vars(self)["_last"] = call
-        return self._perform_recorded(call, leaves, args, kwargs)
-
-    def _strays(self, strayed: Call) -> None:
-        """A value decided for a way that no program goes. If that is so too often, no more is guessed."""
-        strayed.strays += 1
-        strays, hits = sum(call.strays for call in self._calls), sum(call.hits for call in self._calls)
-        if strays > STRAYS and 4 * strays > hits:
-            self._calls = [c for c in self._calls if c.symbolic is None or not c.symbolic.outcomes]
-            self._following.items = False
-
-    def _perform_recorded(self, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
-        """Run a program just recorded. What rounding decides may be decided otherwise: then the Python runs.
-
-        Where an op refuses what it is given, too: the Python does what comes before, and raises.
+    def _since_checkpoint(self) -> Calls:
+        """A training resumed from the last checkpoint begins with a step of which nothing is known: what earlier calls
+        have taught is forgotten here, too, so that both go on to the same bits.
         """
-        drawn = list(self._following.start)
-        try:
-            return call(leaves, asked(), drawn)
-        except Failed:
-            failed = True
-        except Strayed:
-            failed = False
-        finally:
-            restore(drawn)
-        return self.function(*args, **kwargs) if failed else self._run(leaves, args, kwargs)
-
-    def _run(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
-        """An open call: its Python runs, and programs compute."""
-        recorder = self._recorder(leaves, self._guides, self._wary)
-        recorder.closes = False
-        try:
-            with recording(recorder):
-                result = self.function(*args, **kwargs)
-        except BaseException as error:
-            recorder.fail(error)
-            raise
-        recorder.finish()
-        vars(self)["_last"] = recorder.course
-        return result
-
-    def _unfollowed(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
-        """An open call, in place of one that failed with symbolic numbers; if it does not, they are the cause."""
-        self._following.rewind()
-        result = self._run(leaves, args, kwargs)
-        self._following.stopped = True
-        return result
-
-    def _recorder(self, leaves: list[Any], guides: list[Guide], wary: bool) -> LazyRecorder:
-        recorder = LazyRecorder(
-            [t for t in leaves if isinstance(t, Tensor)], guides, partial(Runner, name=self.executor), wary
-        )
-        recorder.strict = self.closed
-        return recorder
-
-    def _left_open(
-        self, error: Unclosed, attempt: Attempt, recorder: LazyRecorder, result: Any, followed: Followed | None
-    ) -> Any:
-        """Finish a recorded call that no closed program can repeat. The first one may have made what others find."""
-        reason, first = str(error), self._watch is None
-        learned = self._following.learn(error, recorder, attempt.watch, followed)
-        fails = not learned and self.closed and not first
-        vars(self).update(_reason=reason, _wary=self._wary or attempt.wary, _watch=attempt.watch)
-        log(f"{self.__qualname__}: {'the first call is ' if first else ''}open, since {reason}")
-        if not first:
-            self._pace.fail(learned)
-        if not fails:
-            try:
-                recorder.finish()
-            except BaseException:
-                attempt.undo(recorder)
-                raise
-            vars(self)["_last"] = recorder.course
-        if followed is not None:
-            result = followed.settle(result)
-        if not fails:
-            return result
-        raise TraceError(
-            f"{self.__qualname__} was compiled with closed=True, but is open: {reason}. Pass what changes as an "
-            "argument, take it out of the function, or leave closed=True out, and its Python runs at each call"
-        )
-
-    def _gives_up(self) -> bool:
-        """Whether calls are not worth watching any more, since one value keeps changing."""
-        often = None if self.closed else self._misses.often()
-        if often is not None:
-            self._pace.give_up()
-            vars(self).update(_calls=[], _reason=f"{often} changes from call to call")
-            log(f"{self.__qualname__}: open, since {self._reason}")
-        return often is not None
+        calls = self._calls
+        if not calls.outlives_checkpoint():
+            calls = Calls(self.function, self.__qualname__, self.executor, self.closed, calls.lock, Compiled)
+            vars(self)["_calls"] = calls
+        calls.since = modes.Checkpoint.number
+        return calls
 
     # ---- looking inside ---------------------------------------------------------------------------------------
 
     def explain(self) -> Explanation:
         """What was traced and why, and how the programs run: a text with ``summary`` and ``guards``."""
-        chosen = self._pace.gave_up and os.environ.get("LEAFGRAD_COMPILE") != "always"
-        how = self._pace.explain() if chosen else None
-        found = self._calls, self._misses, self._pace.failures, self._reason, self._last
-        return explanation(self.__qualname__, *found, how)
+        return explanation(self._calls)
 
     @property
     def graph(self) -> Graph:
         """The optimized program that ran last."""
-        return self._runner().graph
+        return self._calls.runner().graph
 
     def source(self) -> str:
         """The generated source of the program that ran last."""
-        return self._runner().program.source()
-
-    def _runner(self) -> Any:
-        last = self._last
-        if isinstance(last, Call):
-            return last.runner
-        runners = [] if last is None else [part.runner for part in last.parts if part.runner is not None]
-        if not runners:
-            why = "calls are recorded, and parts of an open step become programs when they come again"
-            raise RuntimeError(f"{self.__qualname__} has no program yet: {why}")
-        return runners[-1]
+        return self._calls.runner().program.source()
 
     def __repr__(self) -> str:
         return f"<compiled {self.__qualname__}>"

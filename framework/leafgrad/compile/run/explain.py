@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from leafgrad.compile.guard.guards import Guards
 from leafgrad.compile.ir.graph import Equation
 from leafgrad.compile.record.lazy import Parts
 from leafgrad.compile.run.call import Call
-from leafgrad.compile.run.misses import Misses
+from leafgrad.compile.run.calls import Calls
 from leafgrad.errors import FreedGraphError
 
 __all__ = ["Explanation"]
@@ -52,29 +53,29 @@ class Explanation(str):
         return "".join(parts)
 
 
-def explanation(
-    name: str, calls: Sequence[Call], misses: Misses, failures: int, reason: str | None, last: Any, how: str | None
-) -> Explanation:
-    """Programs, retraces with their reasons, how an open step runs, and what the executors say."""
-    if not calls and not failures:
+def explanation(calls: Calls) -> Explanation:
+    """Programs, retraces with their reasons, how an open step runs and where it breaks, and what executors say."""
+    name, reason, misses, programs, pace = calls.name, calls.reason, calls.misses, calls.programs, calls.pace
+    if not programs and not pace.failures:
         state = "has not been called" if reason is None else f"its first call was open, since {reason}"
         return Explanation([f"{name}: {state}"])
     state = "closed" if reason is None else f"open, since {reason}"
-    plural = "program" if len(calls) == 1 else "programs"
-    lines = [f"{name}: {state}; {len(calls)} {plural}, traced again {len(misses)} times"]
+    plural = "program" if len(programs) == 1 else "programs"
+    lines = [f"{name}: {state}; {len(programs)} {plural}, traced again {len(misses)} times"]
     if reason is not None:
-        lines += opened(last)
-        lines += [] if how is None else [f"  {how}"]
+        chosen = pace.gave_up and os.environ.get("LEAFGRAD_COMPILE") != "always"
+        lines += calls.breaks.explain() or opened(calls.last)
+        lines += [f"  {pace.explain()}"] if chosen else []
     lines += causes(misses)
     if misses.waited:
         lines.append(
             f"  {misses.waited} calls ran uncompiled: each kind, of {len(misses.waiting)} that wait, is traced after "
             f"{misses.needed}"
         )
-    for i, call in enumerate(calls):
+    for i, call in enumerate(programs):
         lines += ["", f"program {i + 1}, run {call.hits} times"]
-        lines += [f"  {line}" for line in [*program(call), rests_on(call.guards)]]
-    return Explanation(lines, [[f"{c.path}: {c.expected}" for c in call.guards.conditions] for call in calls])
+        lines += [f"  {line}" for line in [*facts_of_program(call), rests_on(call.guards)]]
+    return Explanation(lines, [[f"{c.path}: {c.expected}" for c in call.guards.conditions] for call in programs])
 
 
 def opened(last: Any) -> list[str]:
@@ -111,7 +112,7 @@ EFFECTS = {
 }
 
 
-def program(call: Call) -> list[str]:
+def facts_of_program(call: Call) -> list[str]:
     """Size, effects and the executor's own words."""
     runner = call.runner
     graph = runner.graph

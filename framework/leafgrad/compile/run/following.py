@@ -101,6 +101,11 @@ class Following:
         """How many numbers are known to differ."""
         return sum(map(len, (self.paths, self.places, self.tensors, self.lists, self.draws or ())))
 
+    @property
+    def taught(self) -> bool:
+        """Whether calls have told what to follow, or that it is in vain."""
+        return bool(self.count or self.stopped or self.items is not None or self.unlisted)
+
     def changed(self, places: Sequence[Place]) -> None:
         """Numbers or tensors in places are changed by the function, or between its calls."""
         met = {p.mark for p in (*self.places, *self.declared, *self.tensors, *self.lists)} | self.unlisted

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from statistics import median
 from typing import Any
 
 from leafgrad.compile.ir.log import log
@@ -18,11 +17,17 @@ ATTEMPTS = 3  # calls in a row that could not be closed after which no more are 
 LESSONS = 8  # others from which something is learned
 WATCHED = 64  # calls after which one more is; then after four times as many, and so on
 ROUNDS = 6  # calls of each kind that are timed
+ORDER = (True, False, False, True, False, True, True, False, False, True, True, False)  # is that of no loop's calls
 COLD = 2  # compiled ones before them, which may still build programs
 AGAIN = 1000  # calls after which both are timed once more; then ten times as many, and so on
 OTHER = 4.0  # by what factor calls must take longer or shorter, one after the other, to be timed once more at once
 
 clock = time.perf_counter
+
+
+def undisturbed(times: list[float]) -> float:
+    """What a call takes where no other process takes its time: the lower quartile."""
+    return sorted(times)[len(times) // 4]
 
 
 class Pace:
@@ -32,7 +37,7 @@ class Pace:
         failures: how many calls in a row could not be closed.
         lessons: how many of them told what to follow at the next, which do not count as failures.
         compiled: whether the faster way is the compiled one; so it is taken until both were timed.
-        seconds: the medians, compiled and uncompiled, by which that was chosen; None before.
+        seconds: what calls took, compiled and uncompiled, by which that was chosen; None before.
     """
 
     def __init__(self) -> None:
@@ -79,8 +84,8 @@ class Pace:
             return True
         if self.left:
             return self.compiled
-        compiled, plain = self.timed
-        return len(compiled) <= len(plain) + COLD
+        compiled, plain = map(len, self.timed)
+        return compiled < COLD or ORDER[(compiled + plain - COLD) % len(ORDER)]
 
     def run(self, compiled: bool, call: Callable[[], Any], name: str) -> Any:
         """What a call of the function ``name`` returns, compiled or not."""
@@ -96,9 +101,9 @@ class Pace:
             timed = self.timed  # calls of other threads may begin anew meanwhile
             if len(timed[not compiled]) < ROUNDS + COLD:  # where one way is always taken, nobody chooses
                 timed[not compiled].append(seconds)
-            enough = len(timed[1]) >= ROUNDS and len(timed[0]) > COLD
+            enough = len(timed[1]) >= ROUNDS and len(timed[0]) >= ROUNDS + COLD
             if enough:
-                self.choose(median(timed[0][COLD:]), median(timed[1]))
+                self.choose(undisturbed(timed[0][COLD:]), undisturbed(timed[1]))
             return enough
         self.left -= 1
         usual = seconds if self.seconds is None else self.seconds[not compiled]

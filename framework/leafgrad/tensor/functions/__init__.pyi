@@ -144,11 +144,14 @@ from leafgrad.tensor.lapack import (
     cholesky_inverse as cholesky_inverse,
     cholesky_solve as cholesky_solve,
     det as det,
+    geqrf as geqrf,
     inverse as inverse,
     logdet as logdet,
     lu_solve as lu_solve,
     matrix_exp as matrix_exp,
     matrix_power as matrix_power,
+    orgqr as orgqr,
+    ormqr as ormqr,
     pca_lowrank as pca_lowrank,
     pinverse as pinverse,
     qr as qr,
@@ -296,7 +299,6 @@ from leafgrad.tensor.reductions import (
     var as var,
     var_mean as var_mean,
 )
-from leafgrad.tensor.reflections import geqrf as geqrf, orgqr as orgqr, ormqr as ormqr
 from leafgrad.tensor.sampling import (
     bernoulli as bernoulli,
     binomial as binomial,

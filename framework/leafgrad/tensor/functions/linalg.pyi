@@ -8,6 +8,9 @@ from leafgrad.tensor.decompositions import (
     eigh as eigh,
     eigvals as eigvals,
     eigvalsh as eigvalsh,
+    ldl_factor as ldl_factor,
+    ldl_factor_ex as ldl_factor_ex,
+    ldl_solve as ldl_solve,
     linalg_diagonal,
     lu as lu,
     lu_factor as lu_factor,
@@ -16,7 +19,7 @@ from leafgrad.tensor.decompositions import (
     svd as svd,
     svdvals as svdvals,
 )
-from leafgrad.tensor.indefinite import ldl_factor as ldl_factor, ldl_factor_ex as ldl_factor_ex, ldl_solve as ldl_solve
+from leafgrad.tensor.lapack import householder_product as householder_product
 from leafgrad.tensor.linalg import (
     det as det,
     inv as inv,
@@ -43,7 +46,6 @@ from leafgrad.tensor.norms import (
     norm as norm,
     vector_norm as vector_norm,
 )
-from leafgrad.tensor.reflections import householder_product as householder_product
 
 cross = linalg_cross
 diagonal = linalg_diagonal

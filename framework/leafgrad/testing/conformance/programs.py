@@ -123,11 +123,12 @@ def takes(subject: Subject, sample: Sample, call: Callable[[], Any], what: str) 
 
 def together(subject: Subject, samples: list[Sample]) -> Function:
     """All calls as one function of the arrays of all samples."""
+    calls = tuple(samples)  # which guards know, so that programs close
 
     def function(*given: Any) -> tuple[Any, ...]:
         rest = iter(given)
         found: list[Any] = []
-        for sample in samples:
+        for sample in calls:
             args = [next(rest) if isinstance(a, np.ndarray) else a for a in sample.args]
             found += subject.run(sample, args)
         return tuple(found)

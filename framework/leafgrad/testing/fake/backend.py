@@ -107,6 +107,9 @@ class FakeBackend(Backend):
         with device_scope(index):
             return new_array(np.array(array))
 
+    def page_locked(self, shape: Sequence[int], dtype: Any) -> Any:
+        return np.empty(tuple(shape), dtype)
+
     def to_host(self, array: FakeArray) -> Any:
         self.settle(array._index)
         return waited(array, "to_host").copy()

@@ -87,16 +87,37 @@ def default_convert(data: Any) -> Any:
     Args:
         data: anything.
     """
-    if isinstance(data, (Tensor, str, bytes)):
-        return data
-    if _is_array(data):
-        return as_tensor(data) if data.dtype.name in dtypes.BY_NAME else data
+
+    def convert(value: Any) -> Any:
+        return as_tensor(value) if _is_array(value) and value.dtype.name in dtypes.BY_NAME else value
+
+    return _each(data, convert)
+
+
+def pinned(data: Any, device: str) -> Any:
+    """``data`` with its tensors in page-locked memory, at any depth, and with what its ``pin_memory()`` gives.
+
+    Args:
+        data: anything.
+        device: of the type that will copy from there.
+    """
+
+    def pin(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return value.pin_memory(device)
+        return value.pin_memory() if hasattr(value, "pin_memory") else value
+
+    return _each(data, pin)
+
+
+def _each(data: Any, act: Callable[[Any], Any]) -> Any:
+    """``data`` with ``act`` of whatever is in its mappings and sequences."""
     if isinstance(data, Mapping):
-        return _with_values(data, {key: default_convert(value) for key, value in data.items()})
-    if isinstance(data, Sequence):
-        items = [default_convert(item) for item in data]
+        return _with_values(data, {key: _each(value, act) for key, value in data.items()})
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        items = [_each(item, act) for item in data]
         return items if type(data) is tuple else _with_items(data, items)
-    return data
+    return act(data)
 
 
 def _is_array(value: Any) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from multiprocessing.context import BaseContext
 from typing import Any, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 from leafgrad.ops.messages import warn
 from leafgrad.tensor.random import Generator
-from leafgrad.utils.data.collate import default_collate, default_convert
+from leafgrad.tensor.storage import pinning
+from leafgrad.utils.data.collate import default_collate, default_convert, pinned
 from leafgrad.utils.data.dataset import Dataset, IterableDataset
 from leafgrad.utils.data.fetch import Exhausted, fetcher
 from leafgrad.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed, positive
@@ -53,7 +55,8 @@ class DataLoader(Generic[T]):
         batch_sampler: lists of indices, instead of ``batch_size``, ``shuffle``, ``sampler`` and ``drop_last``.
         num_workers: how many processes make batches; 0 makes them in this one.
         collate_fn: a list of samples -> a batch; ``default_collate`` if not given.
-        pin_memory: accepted, with a warning: memory is not pinned.
+        pin_memory: copy the tensors of batches into page-locked memory, and call ``pin_memory()`` of what else has one:
+            ``batch.to("cuda", non_blocking=True)`` does not wait then. A warning where there is no such device.
         drop_last: leave out the last batch of an epoch if it is not full.
         timeout: seconds to wait for a worker; 0 for ever.
         worker_init_fn: called in each worker with its number, after its random generators were seeded.
@@ -61,7 +64,7 @@ class DataLoader(Generic[T]):
         generator: where the seeds of orders and workers are drawn from; by default the default generator.
         prefetch_factor: batches that each worker makes ahead, 2 if not given.
         persistent_workers: keep the processes, and their copies of the dataset, from epoch to epoch.
-        pin_memory_device: accepted, without effect.
+        pin_memory_device: the type of device that copies from there; "cuda" if not given.
         in_order: False takes a batch as soon as any worker has one.
 
     Raises:
@@ -187,8 +190,18 @@ class DataLoader(Generic[T]):
     # ---- batches ----------------------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Any]:
-        if self.pin_memory:
-            warn("'pin_memory' argument is set as true, but leafgrad does not pin memory; the argument has no effect.")
+        device = self.pin_memory_device or "cuda"
+        if not self.pin_memory:
+            return self._unpinned()
+        if pinning(device) is None:
+            warn(
+                f"'pin_memory' argument is set as true but there is no device of type {device!r}, then device pinned "
+                "memory won't be used."
+            )
+            return self._unpinned()
+        return map(partial(pinned, device=device), self._unpinned())
+
+    def _unpinned(self) -> Iterator[Any]:
         seed = draw_seed(self.generator)  # with and without workers, so that what is drawn later is the same
         if not self.num_workers:
             return self._batches(iter(self.index_sampler))

@@ -11,6 +11,7 @@ typedef short int16_t;
 typedef int int32_t;
 typedef long long int64_t;
 typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
 typedef unsigned int uint32_t;
 typedef unsigned long long uint64_t;
 #ifndef INFINITY
@@ -192,5 +193,16 @@ LG_FUNCTION float lg_nearest_bfloat16_f32(float x) {
     union { float number; uint32_t bits; } u;
     u.number = x;
     if (x == x) u.bits = (u.bits + 0x7fffu + (u.bits >> 16 & 1)) & 0xffff0000u;
+    return u.number;
+}
+/* bfloat16 is stored as the upper half of the bits of a float, and these as the number that they are. */
+LG_FUNCTION float lg_to_bfloat16_f32(float x) {
+    union { float number; uint32_t bits; } u;
+    u.number = lg_nearest_bfloat16_f32(x);
+    return (float)(u.bits >> 16 | (x != x ? 0x40u : 0)); /* nan stays nan where its lower bits go */
+}
+LG_FUNCTION float lg_of_bfloat16_f32(float bits) {
+    union { float number; uint32_t bits; } u;
+    u.bits = (uint32_t)bits << 16;
     return u.number;
 }

@@ -11,7 +11,7 @@ from leafgrad.ops.abstract import broadcast_shape
 from leafgrad.ops.geometry import index_axes
 from leafgrad.tensor import inplace, view
 from leafgrad_onnx.forms.shape import counted
-from leafgrad_onnx.writer import Writer
+from leafgrad_onnx.writer import OnnxWriter
 
 
 class Choice:
@@ -24,7 +24,7 @@ class Choice:
         shape: of the index arrays, broadcast.
     """
 
-    def __init__(self, w: Writer, e: Equation, first: int, whole: tuple[int, ...]) -> None:
+    def __init__(self, w: OnnxWriter, e: Equation, first: int, whole: tuple[int, ...]) -> None:
         self.w, self.whole, self.dims = w, whole, e.params["dims"]
         at = [v for v in e.inputs[first:] if isinstance(v, Value)]
         self.shape = broadcast_shape([v.shape for v in at])
@@ -55,7 +55,7 @@ class Choice:
 
 
 @index.index.lower("onnx")
-def _index(w: Writer, e: Equation) -> str:
+def _index(w: OnnxWriter, e: Equation) -> str:
     if len(e.params["dims"]) == 1:
         return str(w.emit("Gather", w(e.inputs[0]), w(e.inputs[1], "int64"), axis=e.params["dims"][0]))
     choice = Choice(w, e, 1, e.values[0].shape)
@@ -63,7 +63,7 @@ def _index(w: Writer, e: Equation) -> str:
     return str(found if choice.order == sorted(choice.order) else w.emit("Transpose", found, perm=choice.order))
 
 
-def written(w: Writer, e: Equation, data: str, updates: str, choice: Choice, **how: Any) -> str:
+def written(w: OnnxWriter, e: Equation, data: str, updates: str, choice: Choice, **how: Any) -> str:
     """ScatterND of updates that are shaped as the op's."""
     order = [choice.order.index(d) for d in range(len(choice.order))]
     updates = updates if order == sorted(order) else w.emit("Transpose", updates, perm=order)
@@ -76,13 +76,13 @@ def chosen_shape(choice: Choice) -> tuple[int, ...]:
 
 
 @index.index_sum.lower("onnx")
-def _index_sum(w: Writer, e: Equation) -> str:
+def _index_sum(w: OnnxWriter, e: Equation) -> str:
     choice = Choice(w, e, 1, e.out.shape)
     return written(w, e, w.filled(e.out.shape, 0, e.out.dtype), w(e.inputs[0]), choice, reduction="add")
 
 
 @index.index_put.lower("onnx")
-def _index_put(w: Writer, e: Equation) -> str:
+def _index_put(w: OnnxWriter, e: Equation) -> str:
     choice = Choice(w, e, 2, e.values[0].shape)
     return written(w, e, w(e.inputs[0]), w.expand(w(e.inputs[1], e.out.dtype), chosen_shape(choice)), choice)
 
@@ -90,7 +90,7 @@ def _index_put(w: Writer, e: Equation) -> str:
 # ---- along one dimension ------------------------------------------------------------------------------------------
 
 
-def along(w: Writer, e: Equation, kind: str, data: str, *others: str, **how: Any) -> str:
+def along(w: OnnxWriter, e: Equation, kind: str, data: str, *others: str, **how: Any) -> str:
     """GatherElements or ScatterElements; of numbers as of vectors of one element."""
     if not e.out.ndim:
         names = [w.reshape(name, (1,)) for name in (data, *others)]
@@ -98,7 +98,7 @@ def along(w: Writer, e: Equation, kind: str, data: str, *others: str, **how: Any
     return str(w.emit(kind, data, *others, axis=e.params["dim"], **how))
 
 
-def updates(w: Writer, e: Equation) -> str:
+def updates(w: OnnxWriter, e: Equation) -> str:
     """The values of a scatter, one for each index."""
     at, v = e.inputs[1], e.inputs[2]
     assert isinstance(at, Value)
@@ -112,26 +112,26 @@ index.scatter.lower(
 
 
 @index.gather_sum.lower("onnx")
-def _gather_sum(w: Writer, e: Equation) -> str:
+def _gather_sum(w: OnnxWriter, e: Equation) -> str:
     zeros = w.filled(e.out.shape, 0, e.out.dtype)
     return along(w, e, "ScatterElements", zeros, w(e.inputs[1], "int64"), w(e.inputs[0]), reduction="add")
 
 
 @index.scatter_best.lower("onnx")
-def _scatter_best(w: Writer, e: Equation) -> str:
+def _scatter_best(w: OnnxWriter, e: Equation) -> str:
     how = "max" if e.params["largest"] else "min"
     data, at = w(e.inputs[0]), w(e.inputs[1], "int64")
     return along(w, e, "ScatterElements", data, at, updates(w, e), reduction=how)
 
 
 @index.scatter_product.lower("onnx")
-def _scatter_product(w: Writer, e: Equation) -> str:
+def _scatter_product(w: OnnxWriter, e: Equation) -> str:
     data, at = w(e.inputs[0]), w(e.inputs[1], "int64")
     return along(w, e, "ScatterElements", data, at, updates(w, e), reduction="mul")
 
 
 @index.argwhere.lower("onnx")
-def _argwhere(w: Writer, e: Equation) -> str | None:
+def _argwhere(w: OnnxWriter, e: Equation) -> str | None:
     if not e.values[0].ndim:  # of which runtimes think otherwise
         return None
     return str(w.emit("Transpose", w.emit("NonZero", w(e.inputs[0])), perm=[1, 0]))
@@ -140,7 +140,7 @@ def _argwhere(w: Writer, e: Equation) -> str | None:
 # ---- one class of many --------------------------------------------------------------------------------------------
 
 
-def kept(w: Writer, e: Equation) -> tuple[str, str]:
+def kept(w: OnnxWriter, e: Equation) -> tuple[str, str]:
     """Which targets count, and where they are, along a dimension of their own; 0 for the others."""
     target = w(e.inputs[1], "int64")
     counts = w.emit("Not", w.emit("Equal", target, w.scalar(e.params["ignore"], "int64")))
@@ -149,7 +149,7 @@ def kept(w: Writer, e: Equation) -> tuple[str, str]:
 
 
 @classes.pick.lower("onnx")
-def _pick(w: Writer, e: Equation) -> str:
+def _pick(w: OnnxWriter, e: Equation) -> str:
     counts, places = kept(w, e)
     found = w.emit("GatherElements", w(e.inputs[0]), places, axis=e.params["dim"])
     found = w.emit("Squeeze", found, w.ints([e.params["dim"]]))
@@ -159,7 +159,7 @@ def _pick(w: Writer, e: Equation) -> str:
 
 
 @classes.place.lower("onnx")
-def _place(w: Writer, e: Equation) -> str:
+def _place(w: OnnxWriter, e: Equation) -> str:
     counts, places = kept(w, e)
     values = w(e.inputs[0])
     if e.out.dtype == "bool":
@@ -172,7 +172,7 @@ def _place(w: Writer, e: Equation) -> str:
 
 
 @classes.target_weights.lower("onnx")
-def _target_weights(w: Writer, e: Equation) -> str:
+def _target_weights(w: OnnxWriter, e: Equation) -> str:
     counts, _ = kept(w, e)
     flags = w.cast(counts, e.out.dtype)
     total = w.reduce("ReduceSum", flags, tuple(range(len(e.values[1].shape))))
@@ -187,7 +187,7 @@ inplace.overwrite.lower("onnx", lambda w, e: w.emit("Identity", w(e.inputs[1])))
 
 
 @view.write_view.lower("onnx")
-def _write_view(w: Writer, e: Equation) -> str:
+def _write_view(w: OnnxWriter, e: Equation) -> str:
     """Elements have numbers, and what the steps lead to of these is where to write."""
     x, v = e.values[0], e.inputs[1]
     count = math.prod(x.shape)

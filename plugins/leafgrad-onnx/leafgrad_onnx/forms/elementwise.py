@@ -21,13 +21,13 @@ from leafgrad.ops import (
 from leafgrad_onnx.expression import FLOATS, written
 from leafgrad_onnx.forms.reduce import WIDER
 from leafgrad_onnx.forms.shape import converted
-from leafgrad_onnx.writer import Writer
+from leafgrad_onnx.writer import OnnxWriter
 
 
 def own(kind: str) -> Any:
     """The form of a function of one argument that is an operator of ONNX for floats."""
 
-    def form(w: Writer, e: Equation) -> str | None:
+    def form(w: OnnxWriter, e: Equation) -> str | None:
         x = e.values[0]
         wide = "float32" if x.dtype in ("float16", "bfloat16") else x.dtype
         if wide not in FLOATS:
@@ -45,24 +45,24 @@ for _op, _kind in (
 
 
 @compare.bitwise_not.lower("onnx")
-def _bitwise_not(w: Writer, e: Equation) -> str:
+def _bitwise_not(w: OnnxWriter, e: Equation) -> str:
     return str(w.emit("Not" if e.out.dtype == "bool" else "BitwiseNot", w(e.inputs[0])))
 
 
 @select.clamp.lower("onnx")
-def _clamp(w: Writer, e: Equation) -> str:
+def _clamp(w: OnnxWriter, e: Equation) -> str:
     low, high = (*e.inputs, None, None)[1:3]
     text = "x" if low is None else "maximum(x, low)"
     return written(w, e, text if high is None else f"minimum({text}, high)")
 
 
 @activation.logsigmoid.lower("onnx")
-def _logsigmoid(w: Writer, e: Equation) -> str:
+def _logsigmoid(w: OnnxWriter, e: Equation) -> str:
     return written(w, e, "minimum(x, 0) - log1p(exp(-abs(x)))")
 
 
 @rounding.round.lower("onnx")
-def _round(w: Writer, e: Equation) -> str:
+def _round(w: OnnxWriter, e: Equation) -> str:
     x, decimals = e.values[0], e.params["decimals"]
     if x.dtype not in FLOATS:
         if decimals < 0:
@@ -76,17 +76,17 @@ def _round(w: Writer, e: Equation) -> str:
 
 
 @convert.nearest_bfloat16.lower("onnx")
-def _nearest_bfloat16(w: Writer, e: Equation) -> str:
+def _nearest_bfloat16(w: OnnxWriter, e: Equation) -> str:
     return w.cast(w.cast(w(e.inputs[0]), "bfloat16"), "float32")
 
 
-def operands(w: Writer, e: Equation) -> tuple[str, str, str]:
+def operands(w: OnnxWriter, e: Equation) -> tuple[str, str, str]:
     """The two arguments in the dtype in which runtimes divide, and that dtype."""
     wide = WIDER.get(e.out.dtype, e.out.dtype)
     return w(e.inputs[0], wide), w(e.inputs[1], wide), wide
 
 
-def floored(w: Writer, e: Equation) -> str:
+def floored(w: OnnxWriter, e: Equation) -> str:
     """The quotient rounded down; of integers from the remainder, which has the divisor's sign."""
     x, y, wide = operands(w, e)
     if wide in FLOATS:
@@ -97,7 +97,7 @@ def floored(w: Writer, e: Equation) -> str:
     return converted(w, w.emit("Div", rest, y), wide, e.out.dtype)
 
 
-def modulo(w: Writer, x: str, y: str, wide: str) -> str:
+def modulo(w: OnnxWriter, x: str, y: str, wide: str) -> str:
     """x - y floor(x / y), which has the sign of y, from C's fmod."""
     r = w.emit("Mod", x, y, fmod=1)
     zero = w.scalar(0, wide)
@@ -107,7 +107,7 @@ def modulo(w: Writer, x: str, y: str, wide: str) -> str:
 
 
 @rounding.div_trunc.lower("onnx")
-def _div_trunc(w: Writer, e: Equation) -> str:
+def _div_trunc(w: OnnxWriter, e: Equation) -> str:
     if e.out.dtype in FLOATS:
         return written(w, e, "trunc(x / y)")
     x, y, wide = operands(w, e)
@@ -115,14 +115,14 @@ def _div_trunc(w: Writer, e: Equation) -> str:
 
 
 @rounding.remainder.lower("onnx")
-def _remainder(w: Writer, e: Equation) -> str:
+def _remainder(w: OnnxWriter, e: Equation) -> str:
     x, y, wide = operands(w, e)
     found = modulo(w, x, y, wide) if wide in FLOATS else w.emit("Mod", x, y)
     return converted(w, found, wide, e.out.dtype)
 
 
 @rounding.fmod.lower("onnx")
-def _fmod(w: Writer, e: Equation) -> str:
+def _fmod(w: OnnxWriter, e: Equation) -> str:
     x, y, wide = operands(w, e)
     return converted(w, w.emit("Mod", x, y, fmod=1), wide, e.out.dtype)
 
@@ -132,7 +132,7 @@ rounding.div_floor.lower("onnx", floored)
 
 
 @select.nan_to_num.lower("onnx")
-def _nan_to_num(w: Writer, e: Equation) -> str:
+def _nan_to_num(w: OnnxWriter, e: Equation) -> str:
     from leafgrad import dtypes
 
     x, params = e.values[0], e.params
@@ -147,7 +147,7 @@ def _nan_to_num(w: Writer, e: Equation) -> str:
 
 
 @special.sinc.lower("onnx")
-def _sinc(w: Writer, e: Equation) -> str:
+def _sinc(w: OnnxWriter, e: Equation) -> str:
     """By the sine, and near 0 by the series, as the op does: m-th term (-1)^m z^2m / (2m + 1)!, differentiated."""
     order = e.params["order"]
     if not order:
@@ -171,7 +171,7 @@ special.entr.lower("onnx", lambda w, e: written(w, e, "x < 0 ? log(x * 0) : x ==
 
 
 @compare.isclose.lower("onnx")
-def _isclose(w: Writer, e: Equation) -> str:
+def _isclose(w: OnnxWriter, e: Equation) -> str:
     near = "x == y || (y - y == y - y && abs(x - y) <= atol + rtol * abs(y))"
     return written(w, e, f"{near} || (x != x && y != y)" if e.params["equal_nan"] else near)
 
@@ -183,27 +183,27 @@ refuse.refuse.lower("onnx", lambda w, e: w.filled(e.out.shape, False, "bool"))  
 
 
 @random.bernoulli_full.lower("onnx")
-def _bernoulli_full(w: Writer, e: Equation) -> str:
+def _bernoulli_full(w: OnnxWriter, e: Equation) -> str:
     return drawn(w, w.filled(e.out.shape, float(e.params["p"]), "float32"), e.out.dtype)
 
 
 @random.bernoulli.lower("onnx")
-def _bernoulli(w: Writer, e: Equation) -> str:
+def _bernoulli(w: OnnxWriter, e: Equation) -> str:
     return drawn(w, w(e.inputs[0]), e.out.dtype)
 
 
-def drawn(w: Writer, name: str, dtype: str) -> str:
+def drawn(w: OnnxWriter, name: str, dtype: str) -> str:
     """Ones with these probabilities."""
     return w.cast(w.emit("Bernoulli", name), dtype)
 
 
 @random.uniform.lower("onnx")
-def _uniform(w: Writer, e: Equation) -> str:
+def _uniform(w: OnnxWriter, e: Equation) -> str:
     like = w.filled(e.out.shape, 0, e.out.dtype)
     return str(w.emit("RandomUniformLike", like, low=float(e.params["low"]), high=float(e.params["high"])))
 
 
 @random.normal.lower("onnx")
-def _normal(w: Writer, e: Equation) -> str:
+def _normal(w: OnnxWriter, e: Equation) -> str:
     like = w.filled(e.out.shape, 0, e.out.dtype)
     return str(w.emit("RandomNormalLike", like, mean=float(e.params["mean"]), scale=float(e.params["std"])))

@@ -10,10 +10,10 @@ from leafgrad.ops import attention, convolution, matmul
 from leafgrad.ops.windows import Windows
 from leafgrad_onnx.forms.reduce import WIDER
 from leafgrad_onnx.forms.shape import converted
-from leafgrad_onnx.writer import Writer
+from leafgrad_onnx.writer import OnnxWriter
 
 
-def product(w: Writer, e: Equation, x: str, y: str) -> str:
+def product(w: OnnxWriter, e: Equation, x: str, y: str) -> str:
     """A matrix product of values of the dtype that ``wide`` gives."""
     return converted(w, w.emit("MatMul", x, y), wide(e.values[0]), e.out.dtype)
 
@@ -24,18 +24,18 @@ def wide(x: Value) -> str:
 
 
 @matmul.matmul.lower("onnx")
-def _matmul(w: Writer, e: Equation) -> str:
+def _matmul(w: OnnxWriter, e: Equation) -> str:
     return product(w, e, *[w(v, wide(v)) for v in e.values])
 
 
 @matmul.contract.lower("onnx")
-def _contract(w: Writer, e: Equation) -> str:
+def _contract(w: OnnxWriter, e: Equation) -> str:
     x, y = (w.reshape(w(v, wide(v)), (math.prod(v.shape[:-1]), v.shape[-1])) for v in e.values)
     return product(w, e, w.emit("Transpose", x, perm=[1, 0]), y)
 
 
 @matmul.linear.lower("onnx")
-def _linear(w: Writer, e: Equation) -> str:
+def _linear(w: OnnxWriter, e: Equation) -> str:
     x, weight, *bias = e.values
     names = [w(v, wide(v)) for v in (x, weight, *bias)]
     if x.ndim == 2 and x.dtype in ("float32", "float64"):
@@ -45,7 +45,7 @@ def _linear(w: Writer, e: Equation) -> str:
 
 
 @matmul.cross.lower("onnx")
-def _cross(w: Writer, e: Equation) -> str:
+def _cross(w: OnnxWriter, e: Equation) -> str:
     x, y = (w(v, wide(v)) for v in e.values)
     after, before = w.ints([1, 2, 0]), w.ints([2, 0, 1])
 
@@ -78,7 +78,7 @@ def geometry(windows: Windows) -> dict[str, Any]:
 
 
 @convolution.convolution.lower("onnx")
-def _convolution(w: Writer, e: Equation) -> str:
+def _convolution(w: OnnxWriter, e: Equation) -> str:
     windows, kind = e.params["windows"], wide(e.values[0])
     names = [w(v, kind) for v in e.values]
     found = w.emit("Conv", *names, group=e.params["groups"], pads=padding(windows), **geometry(windows))
@@ -86,7 +86,7 @@ def _convolution(w: Writer, e: Equation) -> str:
 
 
 @convolution.convolution_input.lower("onnx")
-def _convolution_input(w: Writer, e: Equation) -> str:
+def _convolution_input(w: OnnxWriter, e: Equation) -> str:
     """ConvTranspose, then the elements behind all windows, which no kernel reaches, as zeros (or the bias)."""
     windows, kind = e.params["windows"], wide(e.values[0])
     y, weight, *bias = [w(v, kind) for v in e.values]
@@ -106,7 +106,7 @@ def _convolution_input(w: Writer, e: Equation) -> str:
     return converted(w, found, kind, e.out.dtype)
 
 
-def added_behind(w: Writer, e: Equation, y: str, weight: str, more: list[int]) -> str:
+def added_behind(w: OnnxWriter, e: Equation, y: str, weight: str, more: list[int]) -> str:
     """The same without any cut, which padding and cutting follow."""
     windows = e.params["windows"]
     count = len(windows.size)
@@ -125,7 +125,7 @@ def added_behind(w: Writer, e: Equation, y: str, weight: str, more: list[int]) -
 
 
 @convolution.convolution_weight.lower("onnx")
-def _convolution_weight(w: Writer, e: Equation) -> str:
+def _convolution_weight(w: OnnxWriter, e: Equation) -> str:
     """A convolution whose batch are the channels, and whose channels are the batch."""
     windows, groups, kind = e.params["windows"], e.params["groups"], wide(e.values[0])
     count = len(windows.size)
@@ -160,7 +160,7 @@ def _convolution_weight(w: Writer, e: Equation) -> str:
 # ---- attention ------------------------------------------------------------------------------------------------------
 
 
-def scores(w: Writer, e: Equation, q: Value, k: Value, mask: Any) -> str:
+def scores(w: OnnxWriter, e: Equation, q: Value, k: Value, mask: Any) -> str:
     """q k^T scale + mask."""
     kind = wide(q)
     scaled = w.emit("Mul", w(q, kind), w.scalar(e.params["scale"], kind))
@@ -176,13 +176,13 @@ def scores(w: Writer, e: Equation, q: Value, k: Value, mask: Any) -> str:
     return str(found)
 
 
-def turned(w: Writer, name: str, ndim: int) -> str:
+def turned(w: OnnxWriter, name: str, ndim: int) -> str:
     """A value with its last two dimensions exchanged."""
     return str(w.emit("Transpose", name, perm=[*range(ndim - 2), ndim - 1, ndim - 2]))
 
 
 @attention.attention.lower("onnx")
-def _attention(w: Writer, e: Equation) -> tuple[str, str]:
+def _attention(w: OnnxWriter, e: Equation) -> tuple[str, str]:
     """The steps of the op, with all scores at once; where no key takes part, zeros."""
     q, k, v, *mask = e.inputs
     assert isinstance(q, Value)
@@ -201,7 +201,7 @@ def _attention(w: Writer, e: Equation) -> tuple[str, str]:
 
 
 @attention.attention_gradients.lower("onnx")
-def _attention_gradients(w: Writer, e: Equation) -> tuple[str, str, str]:
+def _attention_gradients(w: OnnxWriter, e: Equation) -> tuple[str, str, str]:
     go, q, k, v, result, norm, *mask = e.inputs
     assert isinstance(q, Value)
     assert isinstance(k, Value)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad.ops import recurrent
-from leafgrad_onnx.writer import Body, Writer
+from leafgrad_onnx.writer import OnnxWriter, Subgraph
 
 
-def gates(w: Writer, name: str, count: int, hidden: int) -> list[str]:
+def gates(w: OnnxWriter, name: str, count: int, hidden: int) -> list[str]:
     """The parts of one step's gates, side by side in the last dimension."""
     return [w.emit("Slice", name, w.ints([k * hidden]), w.ints([(k + 1) * hidden]), w.ints([1])) for k in range(count)]
 
@@ -19,13 +19,13 @@ class CellStep:
         states: the equation's inputs that are states, by where they are.
     """
 
-    def __init__(self, w: Writer, e: Equation, states: tuple[int, ...]) -> None:
+    def __init__(self, w: OnnxWriter, e: Equation, states: tuple[int, ...]) -> None:
         self.w, self.e = w, e
         x, weight = e.values[:2]
         self.hidden = weight.shape[1]
         self.turned = w.emit("Transpose", w(weight), perm=[1, 0])
         self.states = [w(e.inputs[i]) for i in states]
-        self.body = Body()
+        self.body = Subgraph()
         for i in states:
             v = e.inputs[i]
             assert isinstance(v, Value)
@@ -55,7 +55,7 @@ class CellStep:
 
 
 @recurrent.rnn.lower("onnx")
-def _rnn(w: Writer, e: Equation) -> str:
+def _rnn(w: OnnxWriter, e: Equation) -> str:
     step = CellStep(w, e, (2,))
     total = w.emit("Add", step.names[1], step.across())
     h = w.emit("Relu" if e.params["relu"] else "Tanh", total)
@@ -63,7 +63,7 @@ def _rnn(w: Writer, e: Equation) -> str:
 
 
 @recurrent.gru.lower("onnx")
-def _gru(w: Writer, e: Equation) -> tuple[str, ...]:
+def _gru(w: OnnxWriter, e: Equation) -> tuple[str, ...]:
     step = CellStep(w, e, (2,))
     h, x = step.names
     across = step.across()
@@ -77,7 +77,7 @@ def _gru(w: Writer, e: Equation) -> tuple[str, ...]:
 
 
 @recurrent.lstm.lower("onnx")
-def _lstm(w: Writer, e: Equation) -> tuple[str, ...]:
+def _lstm(w: OnnxWriter, e: Equation) -> tuple[str, ...]:
     step = CellStep(w, e, (2, 3))
     _, c, x = step.names
     i, f, g, o = gates(w, w.emit("Add", x, step.across()), 4, step.hidden)

@@ -10,15 +10,15 @@ from leafgrad.compile.ir.graph import Equation
 from leafgrad.ops import cumulative, extremes, reduce, sort
 from leafgrad.ops.traits import dims
 from leafgrad_onnx.forms.shape import converted, reversed_along
-from leafgrad_onnx.writer import Writer
+from leafgrad_onnx.writer import OnnxWriter
 
 WIDER = {"bool": "int64", "uint8": "int64", "int8": "int64", "int16": "int64", "float16": "float32"}
 
 
-def reduction(kind: str) -> Callable[[Writer, Equation], str]:
+def reduction(kind: str) -> Callable[[OnnxWriter, Equation], str]:
     """The form of a reduction by one operator; in a dtype that runtimes have it for."""
 
-    def form(w: Writer, e: Equation) -> str:
+    def form(w: OnnxWriter, e: Equation) -> str:
         x = e.values[0]
         wide = WIDER.get(x.dtype, x.dtype)
         wide = e.out.dtype if e.out.dtype.startswith("float") and not wide.startswith("float") else wide
@@ -37,19 +37,19 @@ for _op, _kind in (
 
 
 @reduce.nansum.lower("onnx")
-def _nansum(w: Writer, e: Equation) -> str:
+def _nansum(w: OnnxWriter, e: Equation) -> str:
     x = e.values[0]
     kept = w.emit("Where", w.emit("IsNaN", w(x)), w.scalar(0, x.dtype), w(x))
     return w.reduce("ReduceSum", kept, dims(e.params["dim"], x.ndim), e.params["keepdim"])
 
 
 @reduce.count_nonzero.lower("onnx")
-def _count_nonzero(w: Writer, e: Equation) -> str:
+def _count_nonzero(w: OnnxWriter, e: Equation) -> str:
     x = e.values[0]
     return w.reduce("ReduceSum", w.cast(w(x, "bool"), "int64"), dims(e.params["dim"], x.ndim))
 
 
-def moment(w: Writer, e: Equation) -> str:
+def moment(w: OnnxWriter, e: Equation) -> str:
     """The variance: squares of x less its mean, summed, over the count less ``correction``, at least 0."""
     x, over = e.values[0], dims(e.params["dim"], e.values[0].ndim)
     wide = WIDER.get(x.dtype, x.dtype) if x.dtype.startswith("float") else "float64"
@@ -61,17 +61,17 @@ def moment(w: Writer, e: Equation) -> str:
 
 
 @reduce.var.lower("onnx")
-def _var(w: Writer, e: Equation) -> str:
+def _var(w: OnnxWriter, e: Equation) -> str:
     return converted(w, moment(w, e), WIDER.get(e.out.dtype, e.out.dtype), e.out.dtype)
 
 
 @reduce.std.lower("onnx")
-def _std(w: Writer, e: Equation) -> str:
+def _std(w: OnnxWriter, e: Equation) -> str:
     return converted(w, w.emit("Sqrt", moment(w, e)), WIDER.get(e.out.dtype, e.out.dtype), e.out.dtype)
 
 
 @reduce.norm.lower("onnx")
-def _norm(w: Writer, e: Equation) -> str:
+def _norm(w: OnnxWriter, e: Equation) -> str:
     x, p, over, keepdim = e.values[0], e.params["p"], dims(e.params["dim"], e.values[0].ndim), e.params["keepdim"]
     if p in (1, 2):
         return w.reduce(f"ReduceL{int(p)}", w(x), over, keepdim) if over else str(w.emit("Abs", w(x)))
@@ -82,7 +82,7 @@ def _norm(w: Writer, e: Equation) -> str:
 
 
 @reduce.logsumexp.lower("onnx")
-def _logsumexp(w: Writer, e: Equation) -> str:
+def _logsumexp(w: OnnxWriter, e: Equation) -> str:
     """With the largest taken out, but an infinite one, as the op does."""
     x, over, keepdim = e.values[0], dims(e.params["dim"], e.values[0].ndim), e.params["keepdim"]
     if not over:
@@ -94,10 +94,10 @@ def _logsumexp(w: Writer, e: Equation) -> str:
     return found if keepdim else str(w.emit("Squeeze", found, w.ints(over)))
 
 
-def along(kind: str) -> Callable[[Writer, Equation], Any]:
+def along(kind: str) -> Callable[[OnnxWriter, Equation], Any]:
     """Softmax and its logarithm; of an array without dimensions the op's own steps are the form."""
 
-    def form(w: Writer, e: Equation) -> Any:
+    def form(w: OnnxWriter, e: Equation) -> Any:
         x = e.values[0]
         if not x.ndim:
             zero = w.emit("Sub", w(x), w(x))
@@ -112,7 +112,7 @@ reduce.log_softmax.lower("onnx", along("LogSoftmax"))
 
 
 @cumulative.cumsum.lower("onnx")
-def _cumsum(w: Writer, e: Equation) -> str:
+def _cumsum(w: OnnxWriter, e: Equation) -> str:
     x = e.values[0]
     if not x.ndim:
         return str(w.emit("Identity", w(x)))
@@ -121,10 +121,10 @@ def _cumsum(w: Writer, e: Equation) -> str:
     return converted(w, found, wide, e.out.dtype)
 
 
-def extreme_place(kind: str) -> Callable[[Writer, Equation], str]:
+def extreme_place(kind: str) -> Callable[[OnnxWriter, Equation], str]:
     """Where the largest or smallest is, the first of equal ones."""
 
-    def form(w: Writer, e: Equation) -> str:
+    def form(w: OnnxWriter, e: Equation) -> str:
         x, dim, keepdim = e.values[0], e.params["dim"], e.params["keepdim"]
         wide = {"bool": "int32", "int16": "int32", "int64": "int64", "float16": "float32"}.get(x.dtype, x.dtype)
         name = w(x, wide)
@@ -141,7 +141,7 @@ extremes.argmin.lower("onnx", extreme_place("ArgMin"))
 
 
 @sort.argsort.lower("onnx")
-def _argsort(w: Writer, e: Equation) -> str:
+def _argsort(w: OnnxWriter, e: Equation) -> str:
     """TopK of all gives equal ones as they come."""
     x, dim = e.values[0], e.params["dim"]
     wide = {"bool": "int32", "int16": "int32", "int8": "int32", "uint8": "int32", "float16": "float32"}.get(
@@ -153,7 +153,7 @@ def _argsort(w: Writer, e: Equation) -> str:
 
 
 @sort.searchsorted.lower("onnx")
-def _searchsorted(w: Writer, e: Equation) -> str:
+def _searchsorted(w: OnnxWriter, e: Equation) -> str:
     """How many edges are below: counted, of one row of edges for all."""
     edges, x = e.values
     if edges.ndim != 1:
@@ -165,12 +165,12 @@ def _searchsorted(w: Writer, e: Equation) -> str:
 
 
 @cumulative.cumprod.lower("onnx")
-def _cumprod(w: Writer, e: Equation) -> str:
+def _cumprod(w: OnnxWriter, e: Equation) -> str:
     return sweeps(w, e, lambda late, early: w.emit("Mul", late, early), 1)
 
 
 @cumulative.logcumsumexp.lower("onnx")
-def _logcumsumexp(w: Writer, e: Equation) -> str:
+def _logcumsumexp(w: OnnxWriter, e: Equation) -> str:
     def joined(late: str, early: str) -> str:
         top, low = w.emit("Max", late, early), w.emit("Min", late, early)
         gap = w.emit("Sub", low, top)
@@ -181,7 +181,7 @@ def _logcumsumexp(w: Writer, e: Equation) -> str:
     return sweeps(w, e, joined, -math.inf)
 
 
-def sweeps(w: Writer, e: Equation, join: Callable[[str, str], str], neutral: float) -> str:
+def sweeps(w: OnnxWriter, e: Equation, join: Callable[[str, str], str], neutral: float) -> str:
     """Running results in log2(n) sweeps that double how far back each reaches, so as many nodes as n asks for."""
     x, dim = e.values[0], e.params["dim"]
     reverse = e.params.get("reverse", False)
@@ -199,7 +199,7 @@ def sweeps(w: Writer, e: Equation, join: Callable[[str, str], str], neutral: flo
 
 
 @cumulative.recurrence.lower("onnx")
-def _recurrence(w: Writer, e: Equation) -> str:
+def _recurrence(w: OnnxWriter, e: Equation) -> str:
     """As the op does it: b[late] += a[late] b[early], a[late] *= a[early]."""
     x, dim, reverse = e.values[0], e.params["dim"], e.params["reverse"]
     a, b = (w(v) for v in e.inputs)

@@ -9,7 +9,7 @@ import numpy as np
 
 from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad.ops import convert, create, cumulative, flat, shape
-from leafgrad_onnx.writer import Writer
+from leafgrad_onnx.writer import OnnxWriter
 
 FAR = (1 << 63) - 1
 
@@ -24,7 +24,7 @@ create.full.lower("onnx", lambda w, e: w.filled(e.out.shape, e.params["value"], 
 
 
 @shape.sum_to.lower("onnx")
-def _sum_to(w: Writer, e: Equation) -> str:
+def _sum_to(w: OnnxWriter, e: Equation) -> str:
     x = e.values[0].shape
     lead = len(x) - e.out.ndim
     gone = tuple([d for d in range(len(x)) if d < lead or (e.out.shape[d - lead] == 1 != x[d])])
@@ -32,7 +32,7 @@ def _sum_to(w: Writer, e: Equation) -> str:
 
 
 @shape.part.lower("onnx")
-def _slice(w: Writer, e: Equation) -> str:
+def _slice(w: OnnxWriter, e: Equation) -> str:
     source, at = e.values[0].shape, e.params["at"]
     entries = [entry for entry in at if entry is not None]
     starts, stops, steps, axes, gone = [], [], [], [], []
@@ -65,16 +65,16 @@ def _slice(w: Writer, e: Equation) -> str:
 
 
 @shape.unslice.lower("onnx")
-def _unslice(w: Writer, e: Equation) -> str:
+def _unslice(w: OnnxWriter, e: Equation) -> str:
     return placed(w, e, 0)
 
 
 @shape.pad.lower("onnx")
-def _pad(w: Writer, e: Equation) -> str:
+def _pad(w: OnnxWriter, e: Equation) -> str:
     return placed(w, e, e.params["value"])
 
 
-def placed(w: Writer, e: Equation, value: float) -> str:
+def placed(w: OnnxWriter, e: Equation, value: float) -> str:
     """The result filled with ``value``, with the first argument in the part that ``at`` chooses: padding, if its steps
     are 1, else a write by numbers."""
     x, whole = e.values[0], e.out.shape
@@ -107,7 +107,7 @@ def placed(w: Writer, e: Equation, value: float) -> str:
     return str(w.emit("Pad", name, w.ints([*starts, *ends]), w.scalar(value, x.dtype)))
 
 
-def joined(w: Writer, names: list[str], dim: int) -> str:
+def joined(w: OnnxWriter, names: list[str], dim: int) -> str:
     return str(w.emit("Concat", *names, axis=dim))
 
 
@@ -115,25 +115,25 @@ shape.cat.lower("onnx", lambda w, e: joined(w, [w(x, e.out.dtype) for x in e.inp
 
 
 @shape.stack.lower("onnx")
-def _stack(w: Writer, e: Equation) -> str:
+def _stack(w: OnnxWriter, e: Equation) -> str:
     dim = e.params["dim"]
     return joined(w, [w.emit("Unsqueeze", w(x, e.out.dtype), w.ints([dim])) for x in e.inputs], dim)
 
 
 @shape.flip.lower("onnx")
-def _flip(w: Writer, e: Equation) -> str:
+def _flip(w: OnnxWriter, e: Equation) -> str:
     dims = e.params["dims"]
     return reversed_along(w, w(e.inputs[0]), dims) if dims else w.emit("Identity", w(e.inputs[0]))
 
 
-def reversed_along(w: Writer, name: str, dims: Any) -> str:
+def reversed_along(w: OnnxWriter, name: str, dims: Any) -> str:
     """A value backwards along some dimensions."""
     many = [w.ints([k] * len(dims)) for k in (-1, -FAR)]
     return str(w.emit("Slice", name, *many, w.ints(dims), w.ints([-1] * len(dims))))
 
 
 @shape.roll.lower("onnx")
-def _roll(w: Writer, e: Equation) -> str:
+def _roll(w: OnnxWriter, e: Equation) -> str:
     name, sizes = w(e.inputs[0]), e.values[0].shape
     for by, d in zip(e.params["shifts"], e.params["dims"], strict=True):
         k = by % sizes[d] if sizes[d] else 0
@@ -145,7 +145,7 @@ def _roll(w: Writer, e: Equation) -> str:
 
 
 @cumulative.shift.lower("onnx")
-def _shift(w: Writer, e: Equation) -> str:
+def _shift(w: OnnxWriter, e: Equation) -> str:
     x, dim, by = e.values[0], e.params["dim"], e.params["by"]
     if not x.shape or not x.shape[dim]:
         return str(w.emit("Identity", w(x)))
@@ -154,7 +154,7 @@ def _shift(w: Writer, e: Equation) -> str:
     return joined(w, [fill, part] if by > 0 else [part, fill], dim)
 
 
-def triangle(w: Writer, e: Equation, upper: int) -> str:
+def triangle(w: OnnxWriter, e: Equation, upper: int) -> str:
     """Trilu, in a dtype that runtimes have it for."""
     x, diagonal = e.values[0], w.scalar(e.params["diagonal"], "int64")
     small = x.dtype in ("int8", "int16", "int32", "uint8", "float16")
@@ -168,7 +168,7 @@ shape.triu.lower("onnx", lambda w, e: triangle(w, e, 1))
 
 
 @shape.diagonal.lower("onnx")
-def _diagonal(w: Writer, e: Equation) -> str:
+def _diagonal(w: OnnxWriter, e: Equation) -> str:
     x, dims, offset = e.values[0], e.params["dims"], e.params["offset"]
     rest = [d for d in range(x.ndim) if d not in dims]
     rows, columns, n = x.shape[dims[0]], x.shape[dims[1]], e.out.shape[-1]
@@ -179,7 +179,7 @@ def _diagonal(w: Writer, e: Equation) -> str:
 
 
 @shape.undiagonal.lower("onnx")
-def _undiagonal(w: Writer, e: Equation) -> str:
+def _undiagonal(w: OnnxWriter, e: Equation) -> str:
     x, whole, dims, offset = e.values[0], e.out.shape, e.params["dims"], e.params["offset"]
     rest = [d for d in range(len(whole)) if d not in dims]
     lead = tuple(whole[d] for d in rest)
@@ -193,7 +193,7 @@ def _undiagonal(w: Writer, e: Equation) -> str:
     )
 
 
-def counted(w: Writer, start: int, step: int, count: int) -> str:
+def counted(w: OnnxWriter, start: int, step: int, count: int) -> str:
     """start + step * i for i < count, int64."""
     whole = w.emit("Range", *[w.scalar(k, "int64") for k in (0, count, 1)])
     whole = whole if step == 1 else w.emit("Mul", whole, w.scalar(step, "int64"))
@@ -201,7 +201,7 @@ def counted(w: Writer, start: int, step: int, count: int) -> str:
 
 
 @create.arange.lower("onnx")
-def _arange(w: Writer, e: Equation) -> str:
+def _arange(w: OnnxWriter, e: Equation) -> str:
     start, step, count, dtype = (e.params[k] for k in ("start", "step", "count", "dtype"))
     if isinstance(start, int) and isinstance(step, int):
         return converted(w, counted(w, start, step, count), "int64", dtype)
@@ -210,11 +210,11 @@ def _arange(w: Writer, e: Equation) -> str:
     return converted(w, w.emit("Add", scaled, w.scalar(float(start), "float64")), "float64", dtype)
 
 
-def converted(w: Writer, name: str, source: str, dtype: str) -> str:
+def converted(w: OnnxWriter, name: str, source: str, dtype: str) -> str:
     return name if source == dtype else w.cast(name, dtype)
 
 
-def points(w: Writer, e: Equation) -> str:
+def points(w: OnnxWriter, e: Equation) -> str:
     """``count`` points evenly from start to end, in float64, counted from both ends."""
     start, end, count = float(e.params["start"]), float(e.params["end"]), e.params["count"]
     if count < 2:
@@ -231,24 +231,24 @@ create.linspace.lower("onnx", lambda w, e: converted(w, points(w, e), "float64",
 
 
 @create.logspace.lower("onnx")
-def _logspace(w: Writer, e: Equation) -> str:
+def _logspace(w: OnnxWriter, e: Equation) -> str:
     power = w.emit("Pow", w.scalar(float(e.params["base"]), "float64"), points(w, e))
     return converted(w, power, "float64", e.out.dtype)
 
 
 @create.eye.lower("onnx")
-def _eye(w: Writer, e: Equation) -> str:
+def _eye(w: OnnxWriter, e: Equation) -> str:
     rows = w.emit("Unsqueeze", counted(w, 0, 1, e.params["rows"]), w.ints([1]))
     return w.cast(w.emit("Equal", rows, counted(w, 0, 1, e.params["columns"])), e.out.dtype)
 
 
 @create.constant.lower("onnx")
-def _constant(w: Writer, e: Equation) -> str:
+def _constant(w: OnnxWriter, e: Equation) -> str:
     return w.array(np.array(e.params["value"], dtype=e.out.dtype))
 
 
 @create.triangle.lower("onnx")
-def _triangle(w: Writer, e: Equation) -> str:
+def _triangle(w: OnnxWriter, e: Equation) -> str:
     """Row and column numbers of the triangle: where it is not 0, row by row."""
     rows = w.emit("Unsqueeze", counted(w, e.params["offset"], 1, e.params["rows"]), w.ints([1]))
     columns = counted(w, 0, 1, e.params["columns"])
@@ -257,12 +257,12 @@ def _triangle(w: Writer, e: Equation) -> str:
 
 
 @flat.pack.lower("onnx")
-def _pack(w: Writer, e: Equation) -> str:
+def _pack(w: OnnxWriter, e: Equation) -> str:
     return joined(w, [w.reshape(w(x), (math.prod(x.shape),)) for x in e.inputs if isinstance(x, Value)], 0)
 
 
 @flat.unpack.lower("onnx")
-def _unpack(w: Writer, e: Equation) -> tuple[str, ...]:
+def _unpack(w: OnnxWriter, e: Equation) -> tuple[str, ...]:
     parts, at = [], 0
     for sizes in e.params["shapes"]:
         end = at + math.prod(sizes)

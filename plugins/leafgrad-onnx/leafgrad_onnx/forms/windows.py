@@ -13,7 +13,7 @@ from leafgrad.ops import ranges, strided, windows as ops
 from leafgrad.ops.windows import Windows
 from leafgrad_onnx.forms.products import geometry, padding
 from leafgrad_onnx.forms.shape import converted, counted
-from leafgrad_onnx.writer import Writer
+from leafgrad_onnx.writer import OnnxWriter
 
 
 def planes(e: Equation) -> tuple[int, ...]:
@@ -21,7 +21,7 @@ def planes(e: Equation) -> tuple[int, ...]:
     return tuple(e.out.shape[: e.out.ndim - len(e.params["windows"].size)])
 
 
-def pooled(w: Writer, e: Equation, outputs: int) -> Any:
+def pooled(w: OnnxWriter, e: Equation, outputs: int) -> Any:
     """MaxPool of the argument, with one batch and one dimension of channels."""
     windows, x, lead = e.params["windows"], e.values[0], planes(e)
     kind = x.dtype if x.dtype in ("float32", "float64") else "float64" if x.dtype in ("int32", "int64") else "float32"
@@ -33,7 +33,7 @@ def pooled(w: Writer, e: Equation, outputs: int) -> Any:
 
 
 @ops.window_max.lower("onnx")
-def _window_max(w: Writer, e: Equation) -> str:
+def _window_max(w: OnnxWriter, e: Equation) -> str:
     (found,), kind = pooled(w, e, 1)
     if len(planes(e)) != 2:
         found = w.reshape(found, e.out.shape)
@@ -41,7 +41,7 @@ def _window_max(w: Writer, e: Equation) -> str:
 
 
 @ops.window_argmax.lower("onnx")
-def _window_argmax(w: Writer, e: Equation) -> str:
+def _window_argmax(w: OnnxWriter, e: Equation) -> str:
     """Within each plane; MaxPool counts from the first element of all."""
     (_, places), _ = pooled(w, e, 2)
     if len(planes(e)) != 2:
@@ -50,7 +50,7 @@ def _window_argmax(w: Writer, e: Equation) -> str:
 
 
 @ops.window_pick.lower("onnx")
-def _window_pick(w: Writer, e: Equation) -> str:
+def _window_pick(w: OnnxWriter, e: Equation) -> str:
     windows, lead = e.params["windows"], planes(e)
     x = w.reshape(w(e.inputs[0]), (*lead, math.prod(windows.length)))
     at = w.reshape(w(e.inputs[1]), (*lead, math.prod(windows.size)))
@@ -58,7 +58,7 @@ def _window_pick(w: Writer, e: Equation) -> str:
 
 
 @ops.window_place.lower("onnx")
-def _window_place(w: Writer, e: Equation) -> str:
+def _window_place(w: OnnxWriter, e: Equation) -> str:
     windows, lead = e.params["windows"], planes(e)
     v, at = (w.reshape(w(x), (*lead, math.prod(windows.size))) for x in e.inputs)
     zeros = w.filled((*lead, math.prod(windows.length)), 0, e.out.dtype)
@@ -66,7 +66,7 @@ def _window_place(w: Writer, e: Equation) -> str:
     return w.reshape(flat, e.out.shape)
 
 
-def padded(w: Writer, name: str, lead: int, windows: Windows) -> str:
+def padded(w: OnnxWriter, name: str, lead: int, windows: Windows) -> str:
     """A value with zeros wherever its windows reach beyond it."""
     ends = [max(e - p - n, 0) for e, p, n in zip(windows.extent, windows.padding, windows.length, strict=True)]
     if not any(windows.padding) and not any(ends):
@@ -75,7 +75,7 @@ def padded(w: Writer, name: str, lead: int, windows: Windows) -> str:
 
 
 @ops.unfold.lower("onnx")
-def _unfold(w: Writer, e: Equation) -> str:
+def _unfold(w: OnnxWriter, e: Equation) -> str:
     """Elements chosen along one dimension after the other, and sorted: kernels first, then windows."""
     windows = e.params["windows"]
     count = len(windows.size)
@@ -87,14 +87,14 @@ def _unfold(w: Writer, e: Equation) -> str:
     return str(w.emit("Transpose", name, perm=order))
 
 
-def places(w: Writer, windows: Windows, i: int) -> str:
+def places(w: OnnxWriter, windows: Windows, i: int) -> str:
     """Where windows have their elements along one dimension, from the first of the first window. (kernel, size)"""
     inner = w.emit("Unsqueeze", counted(w, 0, windows.dilation[i], windows.kernel[i]), w.ints([1]))
     return str(w.emit("Add", inner, counted(w, 0, windows.stride[i], windows.size[i])))
 
 
 @ops.fold.lower("onnx")
-def _fold(w: Writer, e: Equation) -> str:
+def _fold(w: OnnxWriter, e: Equation) -> str:
     """Elements added where they were in the extent of all windows, of which the padding is cut off."""
     windows, x = e.params["windows"], e.values[0]
     count, lead = len(windows.size), planes(e)
@@ -123,7 +123,7 @@ def _fold(w: Writer, e: Equation) -> str:
 
 
 @ranges.range_sum.lower("onnx")
-def _range_sum(w: Writer, e: Equation) -> str:
+def _range_sum(w: OnnxWriter, e: Equation) -> str:
     """The elements of each range along a dimension of their own, with zeros behind a short one, summed."""
     spans, dim, x = e.params["ranges"], e.params["dim"], e.values[0]
     starts, lengths = [a for a, _ in spans], [b - a for a, b in spans]
@@ -145,21 +145,21 @@ def _range_sum(w: Writer, e: Equation) -> str:
     return converted(w, w.reduce("ReduceSum", found, (dim + 1,)), kind, e.out.dtype)
 
 
-def spots(w: Writer, e: Equation, count: int) -> str:
+def spots(w: OnnxWriter, e: Equation, count: int) -> str:
     """Where windows of one size lie along a dimension. (count, size)"""
     first = w.emit("Unsqueeze", counted(w, 0, e.params["step"], count), w.ints([1]))
     return str(w.emit("Add", first, counted(w, 0, 1, e.params["size"])))
 
 
 @strided.windows.lower("onnx")
-def _windows(w: Writer, e: Equation) -> str:
+def _windows(w: OnnxWriter, e: Equation) -> str:
     dim, ndim = e.params["dim"], e.out.ndim
     found = w.emit("Gather", w(e.inputs[0]), spots(w, e, e.out.shape[dim]), axis=dim)
     return str(w.emit("Transpose", found, perm=[*range(dim + 1), *range(dim + 2, ndim), dim + 1]))
 
 
 @strided.unwindow.lower("onnx")
-def _unwindow(w: Writer, e: Equation) -> str:
+def _unwindow(w: OnnxWriter, e: Equation) -> str:
     x, dim = e.values[0], e.params["dim"]
     count, size = x.shape[dim], e.params["size"]
     near = w.emit("Transpose", w(x), perm=[*range(dim + 1), x.ndim - 1, *range(dim + 1, x.ndim - 1)])
@@ -171,7 +171,7 @@ def _unwindow(w: Writer, e: Equation) -> str:
 
 
 @strided.strided.lower("onnx")
-def _strided(w: Writer, e: Equation) -> str:
+def _strided(w: OnnxWriter, e: Equation) -> str:
     """The elements of x, in order, by their numbers."""
     flat = w.reshape(w(e.inputs[0]), (math.prod(e.values[0].shape),))
     at = w.scalar(e.params["start"], "int64")

@@ -10,7 +10,7 @@ from typing import Any
 import leafgrad
 from leafgrad import Tensor
 from leafgrad_pinn.objective import Objective
-from leafgrad_pinn.stages.linear import Dense, Linear, MatrixFree
+from leafgrad_pinn.stages.linear import DenseJacobian, Linear, MatrixFree
 from leafgrad_pinn.stages.stage import Stage, Worker, numbers
 from leafgrad_pinn.trainee import Trainee
 
@@ -134,7 +134,7 @@ class Linearising(Worker):
         self.done += 1
         model: Linear
         if self.dense:
-            model = Dense(self.objective.rows(here, trainee.batches, trainee.weights))
+            model = DenseJacobian(self.objective.rows(here, trainee.batches, trainee.weights))
         else:
             model = MatrixFree(trainee, self.objective, here, self.number, self.done, self.stage.iterations)
         if not model.finite:

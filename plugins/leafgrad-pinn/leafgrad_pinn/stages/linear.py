@@ -38,7 +38,7 @@ class Linear(Protocol):
         """|r|^2 - |r + J d|^2."""
 
 
-class Dense:
+class DenseJacobian:
     """With the Jacobian at hand: (rows, p + 1), r in the last column."""
 
     def __init__(self, rows: Tensor) -> None:

@@ -19,8 +19,8 @@ class autocast(amp.autocast):
 class GradScaler(amp.GradScaler):
     """See ``torch.amp.GradScaler``."""
 
-    def __init__(self, *scale: float, enabled: bool = True, **options: float) -> None:
-        super().__init__("cuda", *scale, enabled=enabled, **options)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("cuda", *args, **kwargs)
 
 
 def custom_fwd(fwd: Any = None, *, cast_inputs: Any = None) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leafgrad.nn.convolution import Convolution
+from leafgrad.nn.convolution import ConvNd
 
 __all__ = ["_ConvNd"]
 
@@ -16,10 +16,10 @@ class Base(type):
         return cls.__subclasscheck__(type(instance))
 
     def __subclasscheck__(cls, subclass: type) -> bool:
-        return type.__subclasscheck__(Convolution if cls.__module__ == __name__ else cls, subclass)
+        return type.__subclasscheck__(ConvNd if cls.__module__ == __name__ else cls, subclass)
 
 
-class _ConvNd(Convolution, metaclass=Base):
+class _ConvNd(ConvNd, metaclass=Base):
     """What a layer of a script derives from: parameters and sizes, which are tuples; ``forward`` is its own."""
 
     def __init__(

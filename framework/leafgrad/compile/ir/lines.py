@@ -1,0 +1,48 @@
+"""Places in the source of a user: for messages, and to know which statements of a function need Python."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import sys
+import types
+from dataclasses import dataclass
+
+from leafgrad.ops import messages
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of source."""
+
+    file: str
+    number: int
+
+    def __str__(self) -> str:
+        text = linecache.getline(self.file, self.number).strip()
+        return f"{self.file.rpartition('/')[2]}:{self.number}" + (f": {text}" if text else "")
+
+
+def user_line() -> Line:
+    """The innermost line outside this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(messages.PACKAGE):
+        frame = frame.f_back
+    return Line(frame.f_code.co_filename, frame.f_lineno)
+
+
+Position = tuple[int, int]  # line and column of source, as ast counts them
+
+
+def position_of(frame: types.FrameType) -> Position | None:
+    """Where in its source a frame is."""
+    line, _, column, _ = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
+    return None if line is None or column is None else (line, column)
+
+
+def position_in(code: types.CodeType | None) -> Position | None:
+    """Where the innermost frame of some code is; None if none runs."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return None if frame is None else position_of(frame)

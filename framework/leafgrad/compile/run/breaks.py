@@ -1,0 +1,173 @@
+"""Graph breaks: an open function runs as programs between those of its statements that need Python at each call."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from leafgrad.compile.guard.environment import Environment
+from leafgrad.compile.ir.lines import Line, Position, position_of
+from leafgrad.compile.run.closing import Attempt
+from leafgrad.compile.run.outline import Outline
+from leafgrad.compile.run.source import tree_of
+
+SETTLES = 64  # calls
+
+
+class Breaks:
+    """Where a function breaks, and the function with its runs between compiled.
+
+    Args:
+        function: an open function, or a method of one.
+        compiled: makes a compiled function of a run.
+
+    Attributes:
+        positions: of what needs Python.
+        outlined: the function in which runs are compiled; None if there is none.
+    """
+
+    def __init__(self, function: Any, compiled: Callable[[Any], Any]) -> None:
+        self.method, self.compiled = function, compiled
+        self.function = getattr(function, "__func__", function)
+        self.positions: set[Position] = set()
+        self.outlined: Any = None
+        self.parts: list[Any] = []
+        self.seeks: Environment | None = None  # what a call has changed, to see at the next one which lines do
+        self.waits = 0
+
+    @property
+    def code(self) -> types.CodeType | None:
+        """What runs in the function's own frame."""
+        return self.function.__code__ if isinstance(self.function, types.FunctionType) else None
+
+    def note(self, attempt: Attempt) -> None:
+        """A call was not closed."""
+        if self.fits:
+            self.positions = {position for position in attempt.watch.positions if position is not None}
+            self.positions |= self.reading([path for path, _ in attempt.before.open])
+            if attempt.changed:
+                self.seeks = Environment(attempt.changed)
+            else:
+                self.divide()
+
+    def note_change(self, path: str) -> None:
+        """What the function reads at a path is another thing at each call."""
+        if self.fits:
+            self.positions = self.reading([path])
+            self.divide()
+
+    @property
+    def tree(self) -> ast.AST:
+        """The definition of the function."""
+        return tree_of(self.function) or ast.Pass()
+
+    @property
+    def fits(self) -> bool:
+        """Whether the function can be divided, and is not yet."""
+        return self.code is not None and not self.waits and not self.outlined and tree_of(self.function) is not None
+
+    def reading(self, paths: Iterable[str]) -> set[Position]:
+        """Where the function reads what is at some paths, such as ``self.log`` or ``len(history)``."""
+        names = {found[-1] for path in paths if (found := re.findall(r"[^\W\d]\w*", path.partition("[")[0]))}
+        nodes = [n for n in ast.walk(self.tree) if isinstance(n, (ast.Name, ast.Attribute))]
+        named = [n for n in nodes if (n.id if isinstance(n, ast.Name) else n.attr) in names]
+        return {(n.lineno, n.col_offset) for n in named}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function returns."""
+        seeks, self.seeks = self.seeks, None
+        if seeks is not None:
+            lines = ChangingLines(seeks, self.code)
+            with lines:
+                result = self.method(*args, **kwargs)
+            self.add(lines.positions)
+            self.divide()
+            return result
+        if self.waits:
+            self.settle()
+        if self.outlined is None:  # another thread is about to divide it
+            return self.method(*args, **kwargs)
+        if self.method is not self.function:
+            args = (self.method.__self__, *args)
+        return self.outlined(*args, **kwargs)
+
+    def __bool__(self) -> bool:
+        """Whether there is something to call."""
+        return self.seeks is not None or (self.outlined is not None and self.outline.current)
+
+    @property
+    def ready(self) -> bool:
+        """Whether all is known, and made."""
+        return self.seeks is None and not self.waits
+
+    def add(self, positions: set[Position]) -> None:
+        """Lines change what the function reads: each statement that begins there may have done it."""
+        self.positions |= positions
+        lines = {line for line, _ in positions}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.stmt) and node.lineno in lines and not hasattr(node, "body"):
+                self.positions.add((node.lineno, node.col_offset))
+
+    def divide(self) -> None:
+        """Take out the runs between the positions."""
+        self.outline = Outline(self.function, self.positions, self.compiled)
+        self.outlined, self.parts = self.outline.outlined, [*self.outline.parts.values()]
+        self.waits = SETTLES if self.parts else 0
+
+    def settle(self) -> None:
+        """Runs become programs or turn out to be open; those that are not worth it are left to Python."""
+        self.waits -= 1
+        if self.waits and not all(part._calls.settled for part in self.parts):
+            return
+        self.waits = 0
+        for name, part in self.outline.parts.items():
+            if part._calls.is_idle:
+                self.outline.replace(name, part.function)
+
+    def explain(self) -> list[str]:
+        """Where the function breaks, and what its parts do; nothing if it has none."""
+        if self.code is None or self.outlined is None:
+            return []
+        where = [Line(self.code.co_filename, number) for number in sorted({line for line, _ in self.positions})]
+        lines = ["  graph breaks, of which Python runs the statements at each call; the others are compiled:"]
+        lines += [f"    {line}" for line in where]
+        for i, part in enumerate(self.parts):
+            lines += [f"  part {i + 1}, from line {part.function.__code__.co_firstlineno}:"]
+            lines += [f"    {line}" for line in part.explain().splitlines()]
+        return lines
+
+
+class ChangingLines:
+    """Notes where, in the frame of ``code``, the places of an environment are changed."""
+
+    def __init__(self, environment: Environment, code: types.CodeType | None) -> None:
+        self.environment, self.code = environment, code
+        self.held = environment.snapshot()
+        self.positions: set[Position] = set()
+        self.last: Position | None = None
+
+    def __enter__(self) -> None:
+        self.traced = bool(self.held) and sys.gettrace() is None
+        if self.traced:
+            sys.settrace(self.called)
+
+    def __exit__(self, *_: object) -> None:
+        if self.traced:
+            sys.settrace(None)
+
+    def called(self, frame: types.FrameType, event: str, _: Any) -> Any:
+        """A function begins: only the lines of one are of interest."""
+        return self.at if frame.f_code is self.code else None
+
+    def at(self, frame: types.FrameType, event: str, _: Any) -> Any:
+        """A line begins, or the function returns: what has changed since the last one, that one has changed."""
+        if event in ("line", "return"):
+            if self.last is not None and self.environment.changed(self.held):
+                self.positions.add(self.last)
+                self.held = self.environment.snapshot()
+            self.last = position_of(frame)
+        return self.at

@@ -1,0 +1,357 @@
+"""The calls of a compiled function: how they are recorded, closed, confirmed and run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from leafgrad import modes, plugins
+from leafgrad.compile.ir.draws import restore, states
+from leafgrad.compile.ir.locks import Lock
+from leafgrad.compile.ir.log import log
+from leafgrad.compile.record.guide import Guide
+from leafgrad.compile.record.lazy import LazyRecorder, Parts
+from leafgrad.compile.record.trace import recording
+from leafgrad.compile.record.unclosed import Unclosed
+from leafgrad.compile.record.watch import COLLECTOR, Watch
+from leafgrad.compile.run.breaks import Breaks
+from leafgrad.compile.run.call import Call, Failed
+from leafgrad.compile.run.checked import asked
+from leafgrad.compile.run.closing import Attempt
+from leafgrad.compile.run.followed import Followed, Unfollowed
+from leafgrad.compile.run.following import Following
+from leafgrad.compile.run.misses import Misses, kind_of
+from leafgrad.compile.run.numbers import Strayed
+from leafgrad.compile.run.pace import Pace
+from leafgrad.compile.run.runner import Runner
+from leafgrad.errors import CompileError, TraceError
+from leafgrad.tensor.tensor import Tensor
+
+STRAYS = 4  # ways that no program went after which it is looked at whether they are many
+KEPT = 32  # closed programs of one function
+FEW = 4  # equations
+
+
+class Calls:
+    """What is known of the calls of a function, and what the next one does.
+
+    Args:
+        function, name: what is called.
+        executor: the name of the executor that was asked for, or None.
+        must_close: whether a call that needs the function's Python is an error.
+        lock: held while a call is watched.
+        compiled: makes a compiled function of a part of the function.
+
+    Attributes:
+        programs: closed programs, the last one used first.
+        breaks: between the parts in which it runs while it is open.
+        following: the numbers that differ from call to call.
+        last: what ran last.
+        pace: how it runs while it is open.
+        reason: why the last recorded call was not closed.
+        watch: of the last watched call.
+        wary: whether its Python may read and write the memory of tensors.
+        since: the last checkpoint of a training before its calls.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        executor: str | None,
+        must_close: bool,
+        lock: Lock,
+        compiled: Callable[..., Any],
+    ) -> None:
+        self.function, self.name, self.executor = function, name, executor
+        self.must_close, self.lock = must_close, lock
+        self.breaks = Breaks(function, partial(compiled, executor=executor))
+        self.programs: list[Call] = []
+        self.following = Following()
+        self.guides: list[Guide] = []
+        self.last: Parts | Call | None = None
+        self.misses = Misses()
+        self.pace = Pace()
+        self.reason: str | None = None
+        self.since = modes.Checkpoint.number
+        self.watch: Watch | None = None
+        self.wary = False
+
+    def call(self, flags: int, args: Any, kwargs: Any, checks: bool) -> Any:
+        pace = self.pace
+        if pace.failures:
+            pace.count()
+            if pace.gave_up and not self.programs and not self.must_close and not pace.next():
+                return pace.run(False, partial(self.function, *args, **kwargs), self.name)
+        following = self.following
+        drawn = states(following.sources) if following.draws else []
+        calls, strayed, failed, doubted = self.programs, None, False, None
+        try:
+            leaves, structure = following.leaves(args, kwargs)
+            for call in calls:
+                if not call.guards.match(flags, structure, leaves):
+                    continue
+                if checks or not call.trusted:
+                    doubted = call
+                    break
+                if call is not calls[0] and strayed is None:
+                    self.programs = [call, *(c for c in calls if c is not call)]
+                self.last = call
+                try:
+                    return call(leaves, checks, drawn)
+                except Failed:
+                    failed = True
+                    break
+                except Strayed:
+                    strayed = strayed or call
+        finally:
+            if drawn:
+                restore(drawn)
+        if failed:  # by what an op was given: the Python does what comes before, and raises
+            return self.function(*args, **kwargs)
+        if doubted is not None:
+            return self.alone(partial(self.confirm, doubted, args, kwargs), leaves, args, kwargs)
+        if strayed is not None:
+            self.strays(strayed)
+        return self.missed(flags, structure, leaves, args, kwargs)
+
+    def outlives_checkpoint(self) -> bool:
+        """Whether the next call of a training does what it would if the training had been resumed from a checkpoint,
+        so that nothing were known of the step yet.
+        """
+        confirmed = self.reason is None and all(call.trusted for call in self.programs)
+        return confirmed and not self.pace.failures and not self.following.taught
+
+    def alone(self, act: Callable[[], Any], leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """Watch a call, unless another thread watches one."""
+        if not self.lock.acquire(blocking=False):
+            return self.run(leaves, args, kwargs)
+        try:
+            with COLLECTOR.paused():  # what is made stays, and to look through all modules for garbage takes its time
+                return act()
+        finally:
+            self.lock.release()
+
+    def missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """No closed program serves this call: it is recorded."""
+        if self.pace.gave_up and not self.must_close:
+            if self.breaks and not self.breaks.ready:  # what is still to be made is not timed
+                return self.breaks(*args, **kwargs)
+            compiled = self.pace.next()
+            call = partial(self.run, leaves, args, kwargs) if compiled else partial(self.function, *args, **kwargs)
+            return self.pace.run(compiled, call, self.name)
+        if self.misses.needed and not self.must_close and self.misses.waits(kind_of(structure, leaves)):
+            return self.function(*args, **kwargs)
+        return self.alone(partial(self.attempt, flags, structure, leaves, args, kwargs), leaves, args, kwargs)
+
+    def attempt(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """Record a call, and close it if guards can stand for its Python."""
+        plugins.load()  # they may bring methods, and guards compare classes
+        following = self.following
+        paths = following.names(self.function, args, kwargs)
+        settled = [call for call in self.programs if not call.first]
+        new = following.compare(self.programs, leaves, paths)
+        fits = [call for call in settled if call.guards.match(flags, structure, leaves)]
+        misses = [fits[0].strayed()] if fits else [call.guards.miss(flags, structure, leaves) for call in settled]
+        if misses:  # the program that came closest tells why
+            served = sum(call.hits for call in self.programs)
+            self.misses.note(max(misses, key=lambda miss: miss.held), self.name, served)
+        if self.gives_up():
+            return self.run(leaves, args, kwargs)
+        start = time.perf_counter()
+        attempt = Attempt(self.function, (args, kwargs), following, self.watch)
+        leaves = attempt.leaves  # which may be more by now
+        recorder = self.recorder(leaves, self.guides, attempt.wary)
+        recorder.positions = attempt.watch.positions
+        recorder.code = attempt.watch.code = self.breaks.code
+        first = self.watch is None
+        recorder.strict = self.must_close and not first
+        try:
+            result, followed = attempt.record(recorder)
+        except Unfollowed:
+            return self.unfollowed(leaves, args, kwargs)
+        try:
+            call = attempt.close(recorder, result, self.executor, followed)
+        except Unclosed as error:
+            return self.left_open(error, attempt, recorder, result, followed)
+        self.pace.failures = self.pace.lessons = 0
+        self.reason = None
+        self.watch = attempt.watch
+        self.last = call
+        call.first = first
+        if not any(map(call.same_as, fits)):  # else rounding decides
+            self.programs = [call, *([] if new else settled)][:KEPT]
+        seconds = time.perf_counter() - start
+        log(
+            f"{self.name}: traced in {1000 * seconds:.0f} ms: {call.runner.before} equations, "
+            f"{len(call.runner.graph)} after the passes, {len(call.guards.conditions)} guards"
+        )
+        return self.perform_recorded(call, leaves, args, kwargs)
+
+    def confirm(self, call: Call, args: Any, kwargs: Any) -> Any:
+        """The guards hold; before the program is trusted, the Python runs once more and must do the same."""
+        attempt = Attempt(self.function, (args, kwargs), self.following, self.watch)
+        leaves = attempt.leaves
+        guides = [call.guide, *(g for g in self.guides if g is not call.guide)]
+        recorder = self.recorder(leaves, guides, attempt.wary)
+        try:
+            result, followed = attempt.record(recorder)
+        except Unfollowed:
+            return self.unfollowed(leaves, args, kwargs)
+        try:
+            again = attempt.close(recorder, result, self.executor, followed)
+            if call.is_left_by(followed):
+                return self.other_way(call, again, leaves, args, kwargs)
+            if not again.same_as(call):
+                raise Unclosed(
+                    "its Python does something else at the next call, although nothing that it reads changed"
+                )
+        except Unclosed as error:
+            if call.is_left_by(followed):
+                return self.left_open(error, attempt, recorder, result, followed)
+            self.programs = [c for c in self.programs if c is not call]
+            if call.trusted and call.can_be_compared(followed):
+                recorder.finish()
+                raise CompileError(
+                    f"{self.name}: its guards hold, yet {error}; LEAFGRAD_COMPILE=check compares each call"
+                ) from error
+            return self.left_open(error, attempt, recorder, result, followed)
+        call.trusted, call.first = True, False
+        self.last = call
+        return self.perform_recorded(call, leaves, args, kwargs)
+
+    def other_way(self, confirmed: Call, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """A value that was computed decided for another way than the program that was to be confirmed."""
+        known = next((c for c in self.programs if call.same_as(c)), None)
+        if known is None:
+            self.programs = [call, *self.programs][:KEPT]
+            self.strays(confirmed)
+        else:
+            known.trusted = True
+        self.last = call
+        return self.perform_recorded(call, leaves, args, kwargs)
+
+    def strays(self, strayed: Call) -> None:
+        """A value decided for a way that no program goes. If that is so too often, no more is guessed."""
+        strayed.strays += 1
+        strays, hits = sum(call.strays for call in self.programs), sum(call.hits for call in self.programs)
+        if strays > STRAYS and 4 * strays > hits:
+            self.programs = [c for c in self.programs if c.symbolic is None or not c.symbolic.outcomes]
+            self.following.items = False
+
+    def perform_recorded(self, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """Run a program just recorded. What rounding decides may be decided otherwise: then the Python runs.
+
+        Where an op refuses what it is given, too: the Python does what comes before, and raises.
+        """
+        drawn = list(self.following.start)
+        try:
+            return call(leaves, asked(), drawn)
+        except Failed:
+            failed = True
+        except Strayed:
+            failed = False
+        finally:
+            restore(drawn)
+        return self.function(*args, **kwargs) if failed else self.run(leaves, args, kwargs)
+
+    def run(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """An open call: its Python runs, and programs compute."""
+        if self.breaks:
+            return self.breaks(*args, **kwargs)
+        recorder = self.recorder(leaves, self.guides, self.wary)
+        recorder.closes = False
+        try:
+            with recording(recorder):
+                result = self.function(*args, **kwargs)
+        except BaseException as error:
+            recorder.fail(error)
+            raise
+        recorder.finish()
+        self.last = recorder.course
+        return result
+
+    def unfollowed(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """An open call, in place of one that failed with symbolic numbers; if it does not, they are the cause."""
+        self.following.rewind()
+        result = self.run(leaves, args, kwargs)
+        self.following.stopped = True
+        return result
+
+    def recorder(self, leaves: list[Any], guides: list[Guide], wary: bool) -> LazyRecorder:
+        recorder = LazyRecorder(
+            [t for t in leaves if isinstance(t, Tensor)], guides, partial(Runner, name=self.executor), wary
+        )
+        recorder.strict = self.must_close
+        return recorder
+
+    def left_open(
+        self, error: Unclosed, attempt: Attempt, recorder: LazyRecorder, result: Any, followed: Followed | None
+    ) -> Any:
+        """Finish a recorded call that no closed program can repeat. The first one may have made what others find."""
+        reason, first = str(error), self.watch is None
+        learned = self.following.learn(error, recorder, attempt.watch, followed)
+        fails = not learned and self.must_close and not first
+        self.reason = reason
+        self.wary = self.wary or attempt.wary
+        self.watch = attempt.watch
+        log(f"{self.name}: {'the first call is ' if first else ''}open, since {reason}")
+        if not first:
+            self.pace.fail(learned)
+        if self.pace.gave_up:
+            self.breaks.note(attempt)
+        if not fails:
+            try:
+                recorder.finish()
+            except BaseException:
+                attempt.undo(recorder)
+                raise
+            self.last = recorder.course
+        if followed is not None:
+            result = followed.settle(result)
+        if not fails:
+            return result
+        raise TraceError(
+            f"{self.name} was compiled with closed=True, but is open: {reason}. Pass what changes as an "
+            "argument, take it out of the function, or leave closed=True out, and its Python runs at each call"
+        )
+
+    def gives_up(self) -> bool:
+        """Whether calls are not worth watching any more, since one value keeps changing."""
+        often = None if self.must_close else self.misses.often()
+        if often is not None:
+            self.pace.give_up()
+            self.breaks.note_change(often)
+            self.programs = []
+            self.reason = f"{often} changes from call to call"
+            log(f"{self.name}: open, since {self.reason}")
+        return often is not None
+
+    @property
+    def settled(self) -> bool:
+        """Whether the next call does what later ones will: nothing is recorded, or timed."""
+        if self.pace.gave_up:
+            return not self.breaks.waits and self.pace.seconds is not None
+        return any(call.trusted for call in self.programs)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it runs uncompiled, or its programs are not worth their guards."""
+        if self.pace.gave_up:
+            return self.pace.seconds is not None and not self.pace.compiled
+        return bool(self.programs) and max(call.runner.before for call in self.programs) < FEW
+
+    def runner(self) -> Any:
+        last = self.last
+        if isinstance(last, Call):
+            return last.runner
+        for part in reversed(self.breaks.parts):
+            if part._calls.last is not None:
+                return part._calls.runner()
+        runners = [] if last is None else [part.runner for part in last.parts if part.runner is not None]
+        if not runners:
+            why = "calls are recorded, and parts of an open step become programs when they come again"
+            raise RuntimeError(f"{self.name} has no program yet: {why}")
+        return runners[-1]

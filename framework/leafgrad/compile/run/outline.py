@@ -1,0 +1,295 @@
+"""A function's statements in runs, each taken out into a function of its own, around statements that stay.
+
+What is made does the same statements in the same order with the same variables: a run is given those that it may read,
+and returns those that it may have set. A variable that is not set is passed as UNBOUND, and unset again.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import symtable
+import types
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary, WeakSet
+
+from leafgrad.compile.ir.lines import Position
+from leafgrad.compile.run.source import TREES, definition, made, tree_of
+
+UNBOUND = "<a variable that is not set>"
+SENTINEL, RESULT, ERROR = "__unbound__", "__result__", "__error__"  # variables that no source has
+LOOPS = (ast.For, ast.While)
+MADE = (ast.FunctionDef, ast.ClassDef, ast.Lambda, ast.GeneratorExp)  # may run later, and read variables then
+FRAMES = frozenset("locals vars dir eval exec globals".split())  # see the variables of the frame that calls them
+
+CAUGHT: WeakSet[types.CodeType] = WeakSet()  # of runs, after whose errors variables may be read
+OUTLINED: WeakKeyDictionary[types.CodeType, types.CodeType] = WeakKeyDictionary()  # of which code one is the outline
+
+
+# ---- variables ----------------------------------------------------------------------------------------------------
+
+
+class Variables(NamedTuple):
+    """Variables that statements set, that they read, and that functions made in them read, perhaps later."""
+
+    stored: frozenset[str]
+    read: frozenset[str]
+    later: frozenset[str]
+
+
+def names_in(statements: Sequence[ast.stmt]) -> Variables:
+    """The variables of some statements."""
+    told = [s for s in statements if not isinstance(s, (ast.Global, ast.Nonlocal))] or [ast.Pass()]
+    source = ast.unparse(ast.fix_missing_locations(definition("run", (), told)))
+    top = symtable.symtable(source, "<statements>", "exec").get_children()[0]
+    own = {s.get_name(): s for s in top.get_symbols()}
+    nodes = [node for s in told for node in ast.walk(s)]
+    updated = {n.target.id for n in nodes if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
+    inner = {s.get_name() for table in below(top) for s in table.get_symbols() if s.is_free() or s.is_global()}
+    read = {name for name, s in own.items() if s.is_referenced()} | updated | inner
+    later = inner if any(isinstance(node, MADE) for node in nodes) else set[str]()
+    return Variables(frozenset(n for n, s in own.items() if s.is_local()), frozenset(read), frozenset(later))
+
+
+def below(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    for child in table.get_children():
+        yield child
+        yield from below(child)
+
+
+def surely_stored(statement: ast.stmt) -> frozenset[str]:
+    """Variables that a statement sets if it ends without an error."""
+    simple = isinstance(statement, (ast.Assign, ast.AugAssign, ast.Import, ast.ImportFrom)) or (
+        isinstance(statement, ast.AnnAssign) and statement.value is not None
+    )
+    walrus = simple and any(isinstance(node, ast.NamedExpr) for node in ast.walk(statement))
+    return names_in([statement]).stored if simple and not walrus else frozenset()
+
+
+# ---- runs ---------------------------------------------------------------------------------------------------------
+
+
+class Outline:
+    """A function of which runs of statements are functions of their own.
+
+    Args:
+        function: what is outlined.
+        breaks: positions in statements that stay.
+        make: what is called in the place of a run, made of its function.
+
+    Attributes:
+        parts: what is called in the places of runs, by the names of the variables that hold it.
+        outlined: the function; None if nothing can be taken out.
+    """
+
+    def __init__(
+        self,
+        function: types.FunctionType,
+        breaks: set[Position],
+        make: Callable[[types.FunctionType], Callable[..., Any]],
+    ) -> None:
+        self.function, self.breaks, self.make = function, breaks, make
+        self.facts = facts_of(function)
+        self.parts: dict[str, Any] = {}
+        self.errors: dict[str, Any] = {}  # what tells variables after an error in a part
+        self.outlined: types.FunctionType | None = None
+        tree = tree_of(function)
+        if tree is None or not breaks:
+            return
+        tree = copy.deepcopy(tree)
+        nodes = [*ast.walk(tree)]
+        self.declared = [node for node in tree.body if isinstance(node, (ast.Global, ast.Nonlocal))]
+        declared = [node for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal))]
+        named = [node for node in nodes if isinstance(node, ast.Name)]
+        if len(declared) > len(self.declared) or not FRAMES.isdisjoint({node.id for node in named}):
+            return
+        given = tree.args
+        arguments = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
+        passed = frozenset(a.arg for a in arguments if a is not None)
+        whole = names_in(tree.body)
+        stored = whole.stored - {name for node in self.declared for name in node.names}
+        self.local = stored | passed | {RESULT}
+        self.once = passed - stored
+        self.held = whole.later & stored  # by functions made here, which see each new value
+        handlers = {node.name for node in nodes if isinstance(node, ast.ExceptHandler) and node.name}
+        self.deleted = handlers | {node.id for node in named if isinstance(node.ctx, ast.Del)}
+        self.all = tree.body
+        self.caught = function.__code__ in CAUGHT  # whether a statement around the block may end an error
+        tree.body = self.block(tree.body, passed - self.deleted)
+        if self.parts:
+            self.outlined = made(tree, function, self.parts | self.errors | {SENTINEL: UNBOUND})
+            OUTLINED[self.outlined.__code__] = function.__code__
+            self.outlined.__defaults__, self.outlined.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+
+    @property
+    def current(self) -> bool:
+        """Whether the function is still what was outlined."""
+        return facts_of(self.function) == self.facts
+
+    def replace(self, part: str, function: Callable[..., Any]) -> None:
+        """Call something else in the place of a run."""
+        assert self.outlined is not None
+        at = self.outlined.__code__.co_freevars.index(part)
+        (self.outlined.__closure__ or ())[at].cell_contents = function
+
+    def block(self, statements: list[ast.stmt], bound: frozenset[str]) -> list[ast.stmt]:
+        """The same block, with its runs taken out. ``bound`` are variables that are set when it begins."""
+        found: list[ast.stmt] = []
+        run: list[ast.stmt] = []
+        start = bound
+        for statement in [part for s in statements for part in without_result(s)]:
+            stays = self.stays(statement)
+            if stays:
+                found += [*self.taken_out(run, start), self.divided(statement, bound)]
+                run = []
+            else:
+                run.append(statement)
+            bound |= surely_stored(statement) - self.deleted
+            start = bound if stays else start
+        return found + self.taken_out(run, start)
+
+    def stays(self, statement: ast.stmt) -> bool:
+        """Whether a statement, as a whole, cannot be taken out."""
+        if isinstance(statement, (ast.Delete, ast.Global, ast.Nonlocal, ast.FunctionDef, ast.ClassDef, ast.Pass)):
+            return True
+        if any(contains(statement, position) for position in self.breaks) or leaves(statement):
+            return True
+        if any(isinstance(node, ast.Name) and node.id == SENTINEL for node in ast.walk(statement)):
+            return True
+        names = names_in([statement])
+        return "super" in names.read or bool(names.later & self.local - self.once or names.stored & self.held)
+
+    def divided(self, statement: ast.stmt, bound: frozenset[str]) -> ast.stmt:
+        """A statement that stays, with the blocks in it outlined."""
+        if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+            return statement
+        caught, self.caught = self.caught, self.caught or isinstance(statement, (ast.Try, ast.With))
+        for name in ("body", "orelse", "finalbody"):
+            if block := getattr(statement, name, None):
+                setattr(statement, name, self.block(block, bound))
+        for case in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+            case.body = self.block(case.body, bound)
+        self.caught = caught
+        return statement
+
+    def taken_out(self, run: list[ast.stmt], bound: frozenset[str]) -> list[ast.stmt]:
+        """What stands in the place of a run."""
+        if not any(isinstance(node, ast.Call) for s in run for node in ast.walk(s)):
+            return run
+        read, stored, sure = set[str](), set[str](), set[str]()
+        for statement in run:
+            names = names_in([statement])
+            certain = surely_stored(statement)
+            read |= (names.read | (names.stored - certain)) - sure
+            stored |= names.stored
+            sure |= certain - self.deleted
+        ids = {id(node) for s in run for node in ast.walk(s)}
+        others = {n.id for s in self.all for n in ast.walk(s) if isinstance(n, ast.Name) and id(n) not in ids}
+        set_by = sorted(stored & self.local & (others | read | {RESULT}))
+        given = sorted(read & self.local | (set(set_by) if self.caught else set()))
+        part, left = (f".{name}{len(self.parts)}" for name in ("part", "left"))
+        function = self.function_of(run, given, set_by, bound, sure)
+        self.parts[part] = self.make(function)
+        self.errors[left] = functools.partial(left_by, function.__code__, set_by)
+        done = [assign(set_by, call(part, given))]
+        if self.caught and set_by:
+            again = assign(set_by, call(left, [ERROR, *set_by]))
+            done = [ast.Try(done, [ast.ExceptHandler(variable("BaseException"), ERROR, [again, ast.Raise()])], [], [])]
+        fresh = [name for name in given if name not in bound]
+        found = [*map(bind, fresh), *([ast.Try(done, [], [], [*map(unbind, fresh)])] if fresh else done)]
+        return [ast.fix_missing_locations(ast.copy_location(s, run[0])) for s in found]
+
+    def function_of(
+        self, run: list[ast.stmt], given: list[str], set_by: list[str], bound: frozenset[str], sure: set[str]
+    ) -> types.FunctionType:
+        """A run as a function."""
+        unset = [bind(name) for name in set_by if name not in sure]
+        body = [*self.declared, *[unbind(name) for name in given if name not in bound], *run, *unset]
+        result = [*map(variable, set_by)]
+        body += [ast.Return(result[0] if len(result) == 1 else ast.Tuple(result, ast.Load()))] if result else []
+        tree = copy.deepcopy(definition(self.function.__name__, given, body))
+        for node in ast.walk(tree):
+            if not hasattr(node, "lineno"):
+                ast.copy_location(node, run[0])
+        found = made(ast.fix_missing_locations(tree), self.function, {SENTINEL: UNBOUND})
+        TREES[found.__code__] = tree
+        if self.caught:
+            CAUGHT.add(found.__code__)
+        return found
+
+
+def facts_of(function: types.FunctionType) -> tuple[Any, ...]:
+    """What may be replaced in a function."""
+    return function.__code__, function.__defaults__, function.__kwdefaults__
+
+
+def without_result(statement: ast.stmt) -> list[ast.stmt]:
+    """``return expression`` in two steps."""
+    if isinstance(statement, ast.Return) and not isinstance(statement.value, (ast.Name, ast.Constant, type(None))):
+        value = ast.Assign([ast.Name(RESULT, ast.Store())], statement.value)
+        back = ast.Return(variable(RESULT))
+        return [ast.fix_missing_locations(ast.copy_location(s, statement)) for s in (value, back)]
+    return [statement]
+
+
+def contains(statement: ast.stmt, position: Position) -> bool:
+    """Whether a position is in a statement."""
+    first = statement.lineno, statement.col_offset
+    return first <= position < (statement.end_lineno or 0, statement.end_col_offset or 0)
+
+
+def leaves(statement: ast.stmt) -> bool:
+    """Whether a statement may end the function, or a loop around it."""
+
+    def found(node: ast.AST, in_loop: bool) -> bool:
+        if isinstance(node, (*MADE, ast.ListComp)):
+            return False
+        if isinstance(node, ast.Return) or (isinstance(node, (ast.Break, ast.Continue)) and not in_loop):
+            return True
+        return any(found(child, in_loop or isinstance(node, LOOPS)) for child in ast.iter_child_nodes(node))
+
+    return found(statement, False)
+
+
+def left_by(code: types.CodeType, names: Sequence[str], error: BaseException, *before: Any) -> Any:
+    """What variables are after an error in a part: what its frame says, or as ``before`` if its Python never ran."""
+    values = before
+    trace = error.__traceback__
+    while trace is not None:
+        own = trace.tb_frame.f_code
+        if OUTLINED.get(own, own) is code:
+            values = tuple([trace.tb_frame.f_locals.get(name, UNBOUND) for name in names])
+        trace = trace.tb_next
+    return values[0] if len(names) == 1 else values
+
+
+def variable(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())
+
+
+def call(name: str, arguments: Iterable[str]) -> ast.expr:
+    """``name(*arguments)``."""
+    return ast.Call(variable(name), [*map(variable, arguments)], [])
+
+
+def bind(name: str) -> ast.stmt:
+    """``try: name; except UnboundLocalError: name = UNBOUND``."""
+    handler = ast.ExceptHandler(variable("UnboundLocalError"), None, [assign([name], variable(SENTINEL))])
+    return ast.Try([ast.Expr(variable(name))], [handler], [], [])
+
+
+def unbind(name: str) -> ast.stmt:
+    """``if name is UNBOUND: del name``."""
+    return ast.If(
+        ast.Compare(variable(name), [ast.Is()], [variable(SENTINEL)]), [ast.Delete([ast.Name(name, ast.Del())])], []
+    )
+
+
+def assign(names: Sequence[str], value: ast.expr) -> ast.stmt:
+    """``names = value``; without names the value alone."""
+    if not names:
+        return ast.Expr(value)
+    targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
+    return ast.Assign([targets[0] if len(names) == 1 else ast.Tuple(targets, ast.Store())], value)

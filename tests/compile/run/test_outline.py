@@ -1,0 +1,209 @@
+"""Functions whose runs are functions of their own do what they did, whatever stays and whatever is raised."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import random
+
+import pytest
+
+from leafgrad.compile.run.outline import Outline
+from leafgrad.compile.run.source import tree_of
+
+NOTED: list[object] = []
+TOTAL = 0
+
+
+def note(value):
+    NOTED.append(value)
+    return value
+
+
+def branches(a, b=2):
+    if a > b:
+        c = note(a - b)
+    else:
+        note(b)
+    for i in range(a):
+        if i == 3:
+            break
+        c = note(i)
+    else:
+        note("all")
+    return note(c)
+
+
+def errors(a):
+    total = 0
+    try:
+        total = note(a)
+        last = note(10 // a)
+        total = note(last)
+    except ZeroDivisionError as error:
+        note(str(error))
+    finally:
+        note(total)
+    with contextlib.suppress(ValueError):
+        total = note(-1)
+        total = int(note("no number"))
+        total = note(5)
+    return note(total), last
+
+
+def functions(a, *rest, scale=3):
+    parts = [note(scale * r) for r in rest]
+    made = [lambda x: 2 * x + a]
+    b = note(made[0](1))
+    made.append(lambda: b)
+    note(made[1]())
+    b = note(7)
+    note(made[1]())
+    del parts[0]
+    return note(sum(parts)), made[1]()
+
+
+def counts(a):
+    global TOTAL
+    TOTAL += note(a)
+    while (left := note(TOTAL)) > 10:
+        TOTAL -= 5
+        if note(left) == 12:
+            return "left"
+    if left > 100:
+        del a
+    return note(a)
+
+
+def made():
+    kept = 1
+
+    def inner(a):
+        nonlocal kept
+        kept = note(kept + a)
+        match note((a, kept)):
+            case (1, k):
+                b = note(k)
+            case (_, 4 | 5 as k):
+                note(k)
+        note(kept)
+        return b
+
+    return inner
+
+
+class Owner:
+    def __init__(self):
+        self.__private = 1
+
+    def method(self, a):
+        self.__private += note(a)
+        note(self.__private)
+        b = super().__hash__() is not None
+        return note(b), self.__private
+
+
+CALLS = {
+    branches: [(1,), (3,), (9, 1), (2, 5)],
+    errors: [(0,), (3,)],
+    functions: [(1, 2, 3), (4,)],
+    counts: [(5,), (12,), (30,)],
+    made(): [(1,), (2,), (9,)],
+    Owner.method: [(Owner(), 2)],
+}
+
+
+def result_of(function, arguments):
+    """What a call returns or raises, and what it notes."""
+    global TOTAL
+    TOTAL = 0
+    NOTED.clear()
+    try:
+        found = function(*arguments)
+    except Exception as error:
+        found = type(error)
+    return found, [*NOTED], TOTAL
+
+
+def outlined(function, chosen, depth):
+    """A function in which runs around a few chosen statements are functions, in which the same is done again."""
+    tree = tree_of(function)
+    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and node is not tree]
+    picked = chosen.sample(statements, min(len(statements), 2))
+    found = Outline(
+        function,
+        {(s.lineno, s.col_offset) for s in picked},
+        lambda run: outlined(run, chosen, depth - 1) if depth else run,
+    )
+    return found.outlined or function
+
+
+@pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__qualname__)
+def test_it_does_what_it_did(function):
+    cells = [(cell, cell.cell_contents) for cell in function.__closure__ or ()]
+    for arguments in CALLS[function]:
+        private = [vars(a).copy() for a in arguments if isinstance(a, Owner)]
+
+        def again(arguments=arguments, private=private):
+            for cell, held in cells:
+                cell.cell_contents = held
+            for a in arguments[:1] if private else ():
+                vars(a).update(private[0])
+
+        again()
+        expected = result_of(function, arguments)
+        for seed in range(20):
+            again()
+            assert result_of(outlined(function, random.Random(seed), seed % 3), arguments) == expected
+    for cell, held in cells:
+        cell.cell_contents = held
+
+
+def test_a_name_that_nobody_sets_is_no_variable():
+    def step(a):
+        note(a)
+        b = note(a)
+        note(later)
+        return b
+
+    found = Outline(step, {position(step, 1)}, lambda run: run)
+    assert len(found.parts) == 2
+    with pytest.raises(NameError, match="later"):
+        found.outlined(1)
+    later = 1
+
+
+def test_without_breaks_or_without_source_nothing_is_taken_out():
+    def step(a):
+        return note(a)
+
+    scope = {}
+    exec("def step(a):\n    note(a)\n    return a", scope)
+    assert Outline(step, set(), lambda run: run).outlined is None
+    assert Outline(scope["step"], {(2, 4)}, lambda run: run).outlined is None
+
+
+def test_what_sees_the_variables_of_a_frame_stays_whole():
+    def step(a):
+        note(a)
+        note(locals())
+        return note(a)
+
+    assert Outline(step, {position(step, 1)}, lambda run: run).outlined is None
+
+
+def test_a_function_that_is_replaced_is_not_the_one_outlined():
+    def step(a):
+        note(a)
+        return note(2 * a)
+
+    found = Outline(step, {position(step, 0)}, lambda run: run)
+    assert found.current
+    step.__code__ = (lambda a: a).__code__
+    assert not found.current
+
+
+def position(function, index):
+    """Where a statement of a function begins."""
+    statement = tree_of(function).body[index]
+    return statement.lineno, statement.col_offset
