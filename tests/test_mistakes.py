@@ -55,6 +55,7 @@ MISTAKES = {
     "no Flatten": (lambda: nn.Sequential(nn.Conv2d(1, 4, 3), nn.Linear(144, 2))(image), "nn.Flatten()"),
     "channels": (lambda: nn.Conv2d(3, 4, 3)(image), "to have 3 channels, but got 1"),
     "uncalled parameters": (lambda: optim.Adam(net().parameters), "call it: parameters()"),
+    "a module's parameters": (lambda: optim.Adam(nn.Linear(1, 1)), "but got a Linear; pass its .parameters()"),
     "a module to Adam": (lambda: optim.Adam(net()), "one of the params is Linear; pass model.parameters()"),
     "no parameters": (lambda: optim.SGD([]), "empty parameter list"),
     "a module to clip": (lambda: nn.utils.clip_grad_norm_(net(), 1.0), "got a Sequential; pass model.parameters()"),

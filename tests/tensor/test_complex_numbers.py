@@ -66,4 +66,4 @@ def test_the_transpose_of_a_number_is_itself(name):
 
 def test_zeros_keep_their_signs_in_sgn():
     z = leafgrad.tensor([complex(-2, -0.0), complex(-0.0, 3), complex(math.inf, -0.0), complex(1, math.inf), 0])
-    assert [repr(v) for v in z.sgn().tolist()] == ["(-1-0j)", "(-0+1j)", "(nan-0j)", "nanj", "0j"]
+    assert [repr(v) for v in z.sgn().tolist()] == ["(-1-0j)", "(-0+1j)", "(nan+nanj)", "(nan+nanj)", "0j"]

@@ -5,6 +5,7 @@ Beside each op that is not holomorphic stands what its rule is by: L is a real l
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from leafgrad import dtypes
@@ -80,9 +81,9 @@ for _op in (real, imag, view_as_real, view_as_complex):
 
 @op("elementwise", "complex")
 def sgn(xp: Any, x: Any) -> Any:
-    """x over its absolute value, and 0 at 0. (...) -> (...)"""
+    """x over its absolute value, 0 at 0 and nan where that is infinite. (...) -> (...)"""
     size = xp.abs(x)
-    whole = xp.where(size == 0, 1, size)
+    whole = xp.where(size == 0, 1, xp.where(size == math.inf, math.nan, size))
     # NumPy's complex x / whole makes zeros positive.
     out = join.forward(xp, x.real / whole, x.imag / whole) if x.dtype.kind == "c" else x / whole
     return xp.where(size == 0, 0, out).astype(x.dtype)

@@ -65,9 +65,12 @@ class Optimizer:
                 "put it in a list"
             )
         if callable(params) and not hasattr(params, "__iter__"):
+            name = getattr(params, "__name__", "params")
+            got = f"{getattr(params, '__qualname__', params)} itself; call it: {name}()"
+            if hasattr(params, "parameters"):
+                got = f"a {type(params).__name__}; pass its .parameters()"
             raise TypeError(
-                f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                f"{getattr(params, '__qualname__', params)} itself; call it: {getattr(params, '__name__', 'params')}()"
+                f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {got}"
             )
         for other in ("foreach", "differentiable"):
             if defaults.get("fused") and defaults.get(other):

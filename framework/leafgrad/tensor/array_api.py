@@ -27,6 +27,7 @@ from leafgrad.dtypes import (
 from leafgrad.tensor import (
     array_linalg,
     comparison,
+    complex_numbers,
     differences,
     gathering,
     joining,
@@ -55,6 +56,7 @@ from leafgrad.tensor.array_linalg import (
     vecdot as vecdot,
 )
 from leafgrad.tensor.array_sets import (
+    isin as isin,
     unique_all as unique_all,
     unique_counts as unique_counts,
     unique_inverse as unique_inverse,
@@ -132,7 +134,7 @@ from leafgrad.tensor.pointwise import (
     pow as pow,
     reciprocal as reciprocal,
     remainder as remainder,
-    round as round,
+    round as rounded,
     sign as sign_or_zero,
     signbit as signbit,
     sin as sin,
@@ -146,7 +148,7 @@ from leafgrad.tensor.pointwise import (
     where as where,
 )
 from leafgrad.tensor.rearranging import tile as tile
-from leafgrad.tensor.shapes import broadcast_tensors, movedim
+from leafgrad.tensor.shapes import broadcast_shapes as broadcast_shapes, broadcast_tensors, movedim
 from leafgrad.tensor.tensor import Tensor
 
 __array_api_version__ = "2024.12"
@@ -174,6 +176,11 @@ def sign(x: Tensor, /) -> Tensor:
 
 
 # ---- shapes ---------------------------------------------------------------------------------------------------------
+
+
+def round(x: Tensor, /) -> Tensor:
+    """To integers, the even ones where two are as near; of complex numbers both parts."""
+    return complex_numbers.complex(rounded(x.real), rounded(x.imag)) if x.dtype.is_complex else rounded(x)
 
 
 def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:

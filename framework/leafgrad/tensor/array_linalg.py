@@ -32,9 +32,19 @@ def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
     return decompositions.linalg_diagonal(x, offset=offset)
 
 
+def eig(x: Tensor, /) -> return_types.linalg_eig:
+    """Eigenvalues and eigenvectors, which are complex."""
+    return decompositions.eig(x)
+
+
 def eigh(x: Tensor, /) -> return_types.linalg_eigh:
     """Eigenvalues and eigenvectors of symmetric matrices."""
     return decompositions.eigh(x)
+
+
+def eigvals(x: Tensor, /) -> Tensor:
+    """Eigenvalues, which are complex."""
+    return decompositions.eigvals(x)
 
 
 def eigvalsh(x: Tensor, /) -> Tensor:

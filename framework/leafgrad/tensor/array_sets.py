@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from leafgrad.tensor import comparison, differences, statistics
 from leafgrad.tensor.tensor import Tensor
@@ -35,6 +35,11 @@ class UniqueInverse(NamedTuple):
 
     values: Tensor
     inverse_indices: Tensor
+
+
+def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
+    """Whether each element of ``x1``, or with ``invert`` not, is one of ``x2``."""
+    return comparison.isin(x1, x2, invert=invert)
 
 
 def unique_all(x: Tensor, /) -> UniqueAll:

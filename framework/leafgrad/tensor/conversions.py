@@ -55,6 +55,14 @@ def cdouble(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_
 
 
 @public(only="Tensor")
+def chalf(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
+    """PyTorch's complex32, which leafgrad has not: always a NotImplementedError."""
+    raise NotImplementedError(
+        "chalf(): leafgrad has no complex32; cfloat() gives complex64, and view_as_real(x).half() the parts in 16 bits"
+    )
+
+
+@public(only="Tensor")
 def half(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As float16."""
     return self.to(dtypes.float16, memory_format=memory_format)

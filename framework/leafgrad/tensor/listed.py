@@ -127,8 +127,8 @@ METHODS: Final = {
         sgn_
     """,
     "leafgrad.tensor.conversions": """
-        bfloat16 bool byte cdouble cfloat char double float half int is_floating_point is_nonzero itemsize long nbytes
-        short type type_as
+        bfloat16 bool byte cdouble cfloat chalf char double float half int is_floating_point is_nonzero itemsize long
+        nbytes short type type_as
     """,
     "leafgrad.tensor.creation": """
         new_empty new_full new_ones new_zeros

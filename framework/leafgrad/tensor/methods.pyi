@@ -368,6 +368,8 @@ class Methods:
         """``ceil`` in place; returns the tensor."""
     def cfloat(self, memory_format: memory_format = ...) -> Tensor:
         """As complex64."""
+    def chalf(self, memory_format: memory_format = ...) -> Tensor:
+        """PyTorch's complex32, which leafgrad has not: always a NotImplementedError."""
     def char(self, memory_format: memory_format = ...) -> Tensor:
         """As int8."""
     def cholesky(self, upper: builtins.bool = False) -> Tensor:

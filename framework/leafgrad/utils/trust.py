@@ -150,5 +150,5 @@ def _own(name: str) -> Any:
         parameters = issubclass(value, Tensor) and value is not Tensor
         return value if parameters or value is devices.device or _is_module(value) else None
     function = module == "leafgrad.nn.functional" and callable(value)
-    ops = isinstance(value, Op) or getattr(value, "__module__", None) == "leafgrad.ops.call"
+    ops = isinstance(getattr(value, "__wrapped__", None), Op)  # what is in front of one
     return value if function or ops or isinstance(value, (dtypes.dtype, dtypes.memory_format, dtypes.layout)) else None

@@ -11,6 +11,7 @@ from compile.scenarios.harness import points, row
 
 import leafgrad
 from leafgrad import nn
+from leafgrad.tensor.overrides import unwrapped
 
 
 @row(leaves=False)
@@ -307,6 +308,8 @@ def module_returned(w):
 
 class Labelled(leafgrad.Tensor):
     """A tensor of a class of the user's."""
+
+    __torch_function__ = unwrapped
 
 
 @row

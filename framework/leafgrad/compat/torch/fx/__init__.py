@@ -2,7 +2,18 @@
 
 from leafgrad.compat.torch.fx.graph import Graph
 from leafgrad.compat.torch.fx.graph_module import GraphModule, Interpreter, Transformer, symbolic_trace
-from leafgrad.compat.torch.fx.node import Node
+from leafgrad.compat.torch.fx.node import Node, map_arg
 from leafgrad.compat.torch.fx.proxy import Proxy, Tracer, wrap
 
-__all__ = ["Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer", "symbolic_trace", "wrap"]
+__all__ = [
+    "Graph",
+    "GraphModule",
+    "Interpreter",
+    "Node",
+    "Proxy",
+    "Tracer",
+    "Transformer",
+    "map_arg",
+    "symbolic_trace",
+    "wrap",
+]
