@@ -32,7 +32,8 @@ class Training:
 
     A checkpoint has the parts, the state of the random generators of the CPU and of the parts' devices, and the number
     of steps done. What else a step depends on belongs into a part, an object with ``state_dict`` and
-    ``load_state_dict``.
+    ``load_state_dict``. Compiled steps forget at a checkpoint what their calls have taught them, as a process that is
+    resumed has not learned it.
 
     Where several processes train together, rank 0 saves what all have in common, and the random generators of all; an
     interrupt of one stops all after the same step. All give the same folder.

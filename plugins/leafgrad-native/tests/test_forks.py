@@ -67,7 +67,7 @@ def fork(*_):
     signal.setitimer(signal.ITIMER_REAL, 0)  # where a fork takes long, as under sanitizers, none begins in it
     child = os.fork()
     if not child:
-        faulthandler.dump_traceback_later(30, exit=True)
+        faulthandler.dump_traceback_later(90, exit=True)
     children.append(child)
 
 signal.signal(signal.SIGALRM, fork)
