@@ -346,7 +346,7 @@ def compiled_names(executor, mask=None, causal=False):
     step(*given)
     for ours, right in zip(step(*given), attention_step(*given), strict=True):
         close(ours, right)
-    return {e.name for e in step._runner().graph.equations}
+    return {e.name for e in step._calls.runner().graph.equations}
 
 
 @pytest.mark.parametrize("executor", ["numpy", "replay"])

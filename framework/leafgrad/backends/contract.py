@@ -338,6 +338,8 @@ def by_device_type(device_type: str) -> Backend:
 
 def several_devices() -> bool:
     """Whether there may be arrays on several devices of one type, of which one is the current one."""
+    if len(_BY_DEVICE_TYPE) == 1:  # as mostly
+        return False
     return any(not backend.one_device and backend.device_count() > 1 for backend in _BY_DEVICE_TYPE.values())
 
 

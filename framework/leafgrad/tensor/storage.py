@@ -392,7 +392,7 @@ def pin_memory(self: Tensor, device: Any = "cuda") -> Tensor:
     """
     backend = pinning(device)
     if backend is None or self.device.type != "cpu":
-        where = f"a device of type {devices.device(device or 'cuda').type!r}, which is not there"
+        where = f"a device of type {devices.device('cuda' if device is None else device).type!r}, which is not there"
         where = where if backend is None else f"a tensor on the CPU, got one on {self.device}"
         raise RuntimeError(f"pin_memory: expected {where}")
     if self.is_pinned(device):
@@ -403,6 +403,6 @@ def pin_memory(self: Tensor, device: Any = "cuda") -> Tensor:
 def pinning(device: Any) -> Any:
     """The backend of the type of ``device``; None where there is no such device."""
     try:
-        return backends.by_device_type(devices.device(device or "cuda").type)
+        return backends.by_device_type(devices.device("cuda" if device is None else device).type)
     except (ImportError, RuntimeError):
         return None

@@ -135,7 +135,7 @@ def test_parameters_are_written_by_one_graph(monkeypatch):
     run = leafgrad.compile(step, executor=NAME)
     for _ in range(3):
         run(*args)
-    found = run._runner().program
+    found = run._calls.runner().program
     written = []
     kind = backends.by_device_type("fake").array_type
     monkeypatch.setattr(kind, "__setitem__", lambda *given: written.append(given))
@@ -322,7 +322,7 @@ def test_without_memory_all_is_as_before_the_call():
     for _ in range(3):
         run(x, y)
     before, state = [p.detach().numpy().copy() for p in model.parameters()], leafgrad.get_rng_state()
-    found = run._runner().program
+    found = run._calls.runner().program
     backend, empty = found.backend, []
 
     def full(shape, dtype):

@@ -225,7 +225,7 @@ def compare_training(seed):
     rtol = 1e-7 if exact else 2e-3
     for k, (g, w) in enumerate(zip(got, want, strict=True)):
         np.testing.assert_allclose(g, w, rtol=rtol, atol=rtol * max(np.abs(w).max(), 1e-3), err_msg=str(k))
-    left = [p.equation.name for p in run._runner().program.plan.parts if isinstance(p, OpRun)]
+    left = [p.equation.name for p in run._calls.runner().program.plan.parts if isinstance(p, OpRun)]
     assert not left
 
 

@@ -44,7 +44,7 @@ def same_as_eager(step, *given, rtol=0.0):
 
 def drawn(step):
     """Whether each draw of a compiled step is in a loop over the batch."""
-    plan = step._runner().program.plan
+    plan = step._calls.runner().program.plan
     return [s.loop is not None for s in plan.segments for k in s.kernels if isinstance(k, Draw)]
 
 

@@ -26,7 +26,7 @@ def arrays(results):
 
 def copies(step):
     """How many parts are copied into their join."""
-    segments = step._runner().program.plan.segments
+    segments = step._calls.runner().program.plan.segments
     kernels = [k for s in segments for k in s.kernels if isinstance(k, Copy) and k.equation is not None]
     return sum(k.maker.name in ("cat", "pack") for k in kernels)
 

@@ -34,7 +34,7 @@ def compiled(step, *given, executor="native"):
 
 
 def program(step):
-    return step._runner().program
+    return step._calls.runner().program
 
 
 def lookups(step):

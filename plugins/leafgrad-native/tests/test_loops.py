@@ -23,7 +23,7 @@ WIDTH = 97
 
 def loops(step, *shape):
     """The equations of each loop over arrays of this shape, by their names."""
-    kernels = [k for s in step._runner().program.plan.segments for k in s.kernels if isinstance(k, Nest)]
+    kernels = [k for s in step._calls.runner().program.plan.segments for k in s.kernels if isinstance(k, Nest)]
     return [[e.name for e in k.equations] for k in kernels if k.shape == shape]
 
 

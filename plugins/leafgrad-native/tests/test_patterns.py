@@ -55,7 +55,7 @@ weighted.lower(
 
 def lowered(step):
     """The ops that the last program runs as C."""
-    plan = step._runner().program.plan
+    plan = step._calls.runner().program.plan
     return {e.name for e, pattern in plan.patterns.items() if pattern is not None}
 
 

@@ -33,7 +33,7 @@ def check(step, *given, rtol=1e-11):
             np.testing.assert_allclose(ours.detach().numpy(), right, rtol=rtol, atol=rtol * largest)
     assert "NumPy:" not in c.explain()
     assert "refused" not in c.explain()
-    return sum(len(s.lowering.sums) for s in c._runner().program.plan.segments)
+    return sum(len(s.lowering.sums) for s in c._calls.runner().program.plan.segments)
 
 
 def test_a_weight_that_is_used_at_each_step_has_one_accumulator():

@@ -54,7 +54,7 @@ def check(step, *given, exact=False):
                 np.testing.assert_allclose(ours, right, rtol=0, atol=1e3 * eps * max(1, np.abs(right).max()))
     assert "NumPy:" not in c.explain()
     assert "refused" not in c.explain()
-    segments = c._runner().program.plan.segments
+    segments = c._calls.runner().program.plan.segments
     return [(k.maker.name, s.loop is not None) for s in segments for k in s.kernels if isinstance(k, (Convolve, Slide))]
 
 

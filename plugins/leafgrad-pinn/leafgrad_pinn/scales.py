@@ -201,7 +201,9 @@ def sizes_of(system: System, batches: Sequence[Tensors], scales: Mapping[str, fl
         limit = ROUNDING * least(system, index, scales)
         given = [size if size > limit else 0.0 for size in map(norm, source.T)]
         found.append([
-            1.0 if not 0 < max(size, large) < math.inf else term if term > ROUNDING * max(size, large) else size
+            1.0 if not 0 < max(size, large) < math.inf
+            else term if term > ROUNDING * max(size, large)
+            else size or (large if large > limit else 1.0)  # rounding is no term
             for term, large, size in zip(short, long, given, strict=True)
         ])  # fmt: skip
     energies = [k for k, condition in enumerate(system.conditions) if condition.minimised]

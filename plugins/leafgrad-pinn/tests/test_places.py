@@ -23,7 +23,7 @@ def test_two_materials_meet_at_an_interface():
         pinn.Dirichlet(1, "x_max", field="v"),
         pinn.Boundary(lambda u, v: (u - v, u.n - 5 * v.n), on="x_max", of=left),
     ]
-    sol = pinn.Problem([u, v], conditions).solve(pinn.LevenbergMarquardt(40))
+    sol = pinn.Problem([u, v], conditions).solve(pinn.LevenbergMarquardt(80))
     # v = x^2 + b x + 1 - 1 - b, u = a x: a = 5 (0.8 + b), 0.4 a = 0.16 + 0.4 b - b
     b = (0.16 - 1.6) / (2 + 0.6)
     x = np.array([0.0, 0.2, 0.4])
