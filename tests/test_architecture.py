@@ -516,7 +516,7 @@ def tree(tmp_path):
         (plugin_violations, PLUGIN, "import leafgrad as lg\nlg.ops._x", ":2: lg.ops._x is private"),
         (plugin_violations, PLUGIN, "def f(t):\n    return t._data", ":2: t._data is private"),
         (outsider_violations, KIT, "from leafgrad.ops.op import _x", ":1: leafgrad.ops.op._x is private: testing uses"),
-        (outsider_violations, KIT, "\ndef f(step):\n    return step._calls.runner()", ":3: _runner is private"),
+        (outsider_violations, KIT, "\ndef f(step):\n    return step._runner()", ":3: _runner is private"),
         (outsider_violations, KIT, 'def f(t):\n    return getattr(t, "_data", t)', ":2: _data is private"),
         (public_violations, FFT, "from leafgrad.backends import by_name", ":1: leafgrad.backends is not for plugins"),
         (public_violations, FFT, "\nimport leafgrad.tensor.tensor", ":2: leafgrad.tensor.tensor is not for plugins"),
