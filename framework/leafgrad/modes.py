@@ -260,8 +260,8 @@ class Tracer(Protocol):
     def number_of(self, tensor: Any, what: str) -> Any:
         """What stands for the only element of a tensor until ``what`` needs it; None where it is needed now."""
 
-    def differentiates(self, nodes: Sequence[Any]) -> None:
-        """A backward pass is about to go through nodes of the graph."""
+    def differentiates(self, nodes: Sequence[Any], recorded: bool) -> None:
+        """A backward pass, ``recorded`` itself or not, is about to go through nodes of the graph."""
 
     def import_array(self, what: str) -> None:
         """``what`` makes a tensor of an array that the trace does not know."""

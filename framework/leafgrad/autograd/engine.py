@@ -85,7 +85,7 @@ def run(
     needed, passing = (None, set[GraphNode]()) if targets is None else leading_to(order, targets, since)
     if modes.get() & modes.TRACE and not since:
         through = order if needed is None else passing
-        modes.TRACER.get().differentiates([node for node in through if type(node) is not Leaf])
+        modes.TRACER.get().differentiates([node for node in through if type(node) is not Leaf], recorded)
     token = PASS.set(Pass(order, needed, targets))
     try:
         flow(grads, order, targets, needed, passing, retain, recorded, arrived, since)

@@ -255,10 +255,11 @@ def connect(saved: Any, edge: Any) -> Any:
 
 def reconnect_output(node: Node) -> Any:
     """The output of a node as a Tensor of its graph, or several."""
+    ends: dict[int | None, Any] = getattr(node, "results", {})
     if type(node.out) is tuple:
         outs = [raw_of(o) for o in node.out]
-        return tuple([alias(o, Output.of(node, i, o.shape)) for i, o in enumerate(outs)])
-    return None if node.out is None else alias(raw_of(node.out), node)
+        return tuple([alias(o, ends.get(i) or Output.of(node, i, o.shape)) for i, o in enumerate(outs)])
+    return None if node.out is None else alias(raw_of(node.out), ends.get(None, node))
 
 
 def raw_of(kept: Any) -> Any:

@@ -213,7 +213,7 @@ EMPTY: Final[dict[str, Any]] = {}
 class Node(GraphNode):
     """One recorded call of an op: which arguments came from where, and what its rules asked to be kept."""
 
-    __slots__ = ("dtypes", "ends", "op", "out", "params", "saved", "shapes", "shown", "version", "where")
+    __slots__ = ("dtypes", "ends", "op", "out", "params", "results", "saved", "shapes", "shown", "version", "where")
 
     op: Any
     params: dict[str, Any]
@@ -223,6 +223,7 @@ class Node(GraphNode):
     shapes: tuple[Any, ...] | None  # per argument, if some rule reads a shape
     dtypes: tuple[Any, ...]  # of each output of an op that has several
     ends: dict[int, weakref.ref[Output]]  # the living Outputs of an op that has several
+    results: dict[int | None, GraphNode]  # the nodes that its outputs have, where it stands for another for a while
     where: str  # the forward line, under anomaly detection only
     shown: tuple[str, tuple[Any, ...]]  # the name and edges of the function that made it, if that is more than the op
 

@@ -52,6 +52,41 @@ def test_a_leaf_that_is_gone_at_the_end_of_the_pass():
         assert step(leafgrad.ones(3) * scale).tolist() == [2.0 * scale**2] * 3
 
 
+def in_steps(x):
+    hidden = x.sin()
+    return hidden, hidden.tanh() * 2, hidden.t()
+
+
+RESULTS_OF_RESULTS = {
+    "gradients of results": lambda x, found: [*leafgrad.autograd.grad(total(found), found)],
+    "gradients of both": lambda x, found: [*leafgrad.autograd.grad(total(found), [x, *found])],
+    "one of another": lambda x, found: [*leafgrad.autograd.grad(found[1].sum(), found[0])],
+    "a hook": lambda x, found: [found[0].register_hook(lambda g: 3 * g), total(found).backward(), x.grad],
+    "retained": lambda x, found: [*[t.retain_grad() for t in found], total(found).backward(), *[t.grad for t in found]],
+    "second": lambda x, found: [
+        *leafgrad.autograd.grad(
+            leafgrad.autograd.grad(total(found), found[0], create_graph=True)[0].square().sum(), [x, *found]
+        )
+    ],
+}
+
+
+def total(found):
+    return sum((k * t * t).sum() for k, t in enumerate(found, 1))
+
+
+@pytest.mark.parametrize("use", RESULTS_OF_RESULTS.values(), ids=RESULTS_OF_RESULTS)
+def test_gradients_arrive_at_results_of_which_others_are_made(use):
+    compiled = leafgrad.compile(in_steps)
+    for i in range(4):
+        values = []
+        for f in (compiled, in_steps):
+            x = leafgrad.linspace(0.1, 1 + i, 4, dtype=leafgrad.float64).reshape(2, 2).requires_grad_()
+            values.append([g.tolist() for g in use(x, f(x)) if isinstance(g, leafgrad.Tensor)])
+        assert len(values[0]) == len(values[1]) > 0
+        np.testing.assert_allclose(np.array(values[0]), np.array(values[1]), rtol=1e-12)
+
+
 SINGLE, SEVERAL = (lambda x: (x * 2).sin()), (lambda x: (x.sin(), x.argmax(), x.exp() * 2))
 DERIVATIVES = {
     "jvp": lambda f, x: leafgrad.func.jvp(lambda x: tensors(f(x)), (x,), (x,)),

@@ -24,7 +24,8 @@ class Condition:
         expected: what that was when the function was traced.
         now: what it is for the given leaves.
         kind: ``"shape"`` of a tensor, among its facts; ``"value"`` of a number or object; ``"test"``, the outcome of
-            one that decided which way the Python went; or ``"state"``, whatever else tensors are to each other.
+            one that decided which way the Python went; ``"graph"``, the autograd graph behind tensors; or ``"state"``,
+            whatever else tensors are to each other.
         covered: whether another one, of many places at once, holds only if it does.
     """
 

@@ -16,10 +16,12 @@ from typing import Any
 
 from leafgrad import devices, dtypes
 from leafgrad.compile.guard import conditions
+from leafgrad.compile.guard.ancestry import walk_of
 from leafgrad.compile.guard.conditions import Condition, Miss, brief, facts, gradient_of, mode_name, now_of, written
 from leafgrad.compile.guard.environment import GONE, GUARDS, SCALARS, Environment, Place, is_tensors, now
 from leafgrad.compile.ir.graph import Argument, Captured, Grad
 from leafgrad.compile.ir.memory import Apart
+from leafgrad.compile.record.ancestors import Ancestors
 from leafgrad.compile.record.symbolic import FUNCTIONS
 from leafgrad.ops.node import Leaf
 from leafgrad.tensor.tensor import Tensor
@@ -64,6 +66,7 @@ class Guards:
         environment: what else was read.
         apart: a check of what memory is written; None if none is.
         symbolic: numbers that may differ.
+        ancestors: the graph behind tensors from outside through which it differentiates.
     """
 
     def __init__(
@@ -78,6 +81,7 @@ class Guards:
         environment: Environment,
         apart: Apart | None,
         symbolic: Symbolic,
+        ancestors: Ancestors,
     ) -> None:
         self.apart = apart
         self.count = len(leaves)
@@ -104,6 +108,7 @@ class Guards:
         followed = {(id(p.container), p.kind, p.key) for p in symbolic.places.values()}
         self.places([p for p in environment.places if (id(p.container), p.kind, p.key) not in followed])
         self.numbers()
+        self.behind = walk_of(ancestors, self, tensors, leaves) if ancestors.roots else None
         self.accepts = conditions.compiled([c for c in self.conditions if not c.covered], len(leaves), self.scope)
 
     # ---- the conditions ---------------------------------------------------------------------------------------
@@ -274,12 +279,8 @@ class Guards:
                 )
             self.add(test, path, "None" if was_none else "a gradient", gradient_of(i, t))
             if not was_none and id(t.grad) in others:
-                self.add(
-                    f"{at}._leaf.grad is {others[id(t.grad)]}",
-                    path,
-                    "a tensor used directly too",
-                    lambda _: "another one",
-                )
+                test = f"{at}._leaf.grad is {others[id(t.grad)]}"
+                self.add(test, path, "a tensor used directly too", lambda _: "another one")
             elif not was_none:
                 apart.append(f"id({at}._leaf.grad)")
         if apart:
@@ -302,7 +303,7 @@ class Guards:
                 self.add(test, path, "one number", partial(self.bound_to, bound), "value")
 
     def bound_to(self, expression: str, leaves: Sequence[Any]) -> str:
-        """What an expression that is bound to a value is now."""
+        """What it is now."""
         return repr(*self.expressions([expression])(leaves))
 
     def reading(self, place: Place) -> str:

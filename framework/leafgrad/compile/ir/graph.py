@@ -123,7 +123,14 @@ class Given:
     index: int
 
 
-Source = Argument | Captured | Grad | Given | Number | Expression | Raw
+@dataclass(frozen=True, eq=False, slots=True)
+class KeptArray:
+    """The ``index``-th of the arrays that nodes of the autograd graph behind the call's tensors keep."""
+
+    index: int
+
+
+Source = Argument | Captured | Grad | Given | Number | Expression | Raw | KeptArray
 
 
 # ---- what is done with results ----------------------------------------------------------------------------------
@@ -334,6 +341,8 @@ def origin(source: Source) -> str:
             return f".grad of {origin(of)}"
         case Given(index):
             return f"given {index}"
+        case KeptArray(index):
+            return f"array {index} of the graph behind"
 
 
 def render(graph: Graph) -> str:

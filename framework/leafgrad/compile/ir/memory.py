@@ -40,7 +40,12 @@ class Apart:
     Args:
         captured: tensors from outside, each with whether it is written.
         given: functions of a call's leaves that give further tensors, each with whether that one is written.
+
+    Attributes:
+        kept: a function of the leaves that gives arrays that are read besides; None if there are none.
     """
+
+    kept: Callable[[Sequence[Any]], Sequence[Any]] | None = None
 
     def __init__(
         self, captured: Sequence[tuple[Any, bool]], given: Sequence[tuple[Callable[[Sequence[Any]], Any], bool]]
@@ -61,8 +66,10 @@ class Apart:
                     return False
             self.seen = arrays, owned
         own: Owned = {}
-        for tensor, written in self.given:
-            array = tensor(leaves)._data
+        arrays = [(tensor(leaves)._data, written) for tensor, written in self.given]
+        if self.kept is not None:
+            arrays += [(array, False) for array in self.kept(leaves)]
+        for array, written in arrays:
             if array.base is None and id(array) not in owned and id(array) not in own:
                 own[id(array)] = [(array, written)]
             elif not (free(owned, array, written) and enter(own, array, written)):

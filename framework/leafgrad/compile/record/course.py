@@ -8,7 +8,7 @@ from typing import Any
 
 from leafgrad import backends
 from leafgrad.backends.place import place
-from leafgrad.compile.ir.graph import Equation, Expression, Number, Operand, Source, Value
+from leafgrad.compile.ir.graph import Equation, Expression, KeptArray, Number, Operand, Source, Value
 from leafgrad.compile.ir.lines import user_line
 from leafgrad.compile.record.guide import Event, Guide, Input, same
 from leafgrad.compile.record.symbol import Symbol
@@ -82,6 +82,7 @@ class Course:
         self.likes: dict[Value, Value] = {}  # gradients of results: taken to be like these
         self.symbols: list[weakref.ref[Symbol]] = []
         self.followed: dict[tuple[str, Kind], Value] = {}  # inputs for symbolic numbers, by expression and kind
+        self.behind: dict[KeptArray, Value] = {}  # inputs for what the graph behind tensors from outside keeps
 
     def expect(self, fits: Callable[[Event], bool]) -> Event | None:
         """The next event, if it fits; else that of another guide with the same past; else None, and no guide."""

@@ -121,8 +121,11 @@ class History:
         """The values that nodes keep."""
         return dict.fromkeys(v for s in self.steps for kept in (s.saved, s.out) for v in values_in(kept))
 
-    def nodes(self, arrays: Arrays, edges: Sequence[GraphNode | None]) -> list[Any]:
-        """New nodes for a call, whose targets have the nodes ``edges``: where each result's gradient arrives."""
+    def nodes(self, arrays: Arrays, edges: Sequence[GraphNode | None], results: Sequence[GraphNode]) -> list[Any]:
+        """New nodes for a call, whose targets have the nodes ``edges``: where each result's gradient arrives.
+
+        ``results`` are the nodes that the results have, to which derivatives of these derivatives lead.
+        """
         batches = [Batch(size, randomness) for size, randomness in self.batches]
         made: list[Node] = []
 
@@ -171,6 +174,9 @@ class History:
             if step.where is not None:
                 node.where = step.where
             made.append(node)
+        for end, result in zip(self.ends, results, strict=True):
+            if isinstance(end, MadeTensor):
+                made[end.number].results = {**getattr(made[end.number], "results", {}), end.output: result}
         return [edge(end) for end in self.ends]
 
 

@@ -32,7 +32,7 @@ from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.watch import is_ours, unwatched
 from leafgrad.errors import CompileError, TraceError
 from leafgrad.ops import dispatch, messages
-from leafgrad.ops.node import SymbolBase
+from leafgrad.ops.node import GraphNode, Leaf, SymbolBase
 from leafgrad.tensor.tensor import Tensor
 
 HANDED_OUT = ("numpy()", "__dlpack__()")  # what gives memory away, not only values
@@ -69,6 +69,7 @@ class LazyRecorder(Settler):
         self.strict = False  # whether a tear is an error
         self.code: types.CodeType | None = None  # of the function
         self.positions: set[Position | None] = set()  # in it, of what needs Python at each call
+        self.goes_through = True  # whether backward passes through what was computed outside may be closed
         self.given_up = False  # whether nothing is written of what was recorded last
         self.tears: list[tuple[str, Line]] = []
         self.parts: list[Guide] = []
@@ -122,8 +123,29 @@ class LazyRecorder(Settler):
 
     def foreign(self, op: Any, array: Any) -> Value:
         """An array of a graph from outside, or of an earlier part."""
+        kept, leaf = self.ancestors.arrays.get(id(array), (None, None))
+        found = self.outside.get(id(leaf))
+        if leaf is not None and (found is None or not found.written):
+            value: Value = self.lift(leaf).value
+            return value
+        if kept is not None and leaf is None and not self.wary:
+            if kept not in self.behind:
+                self.behind[kept] = self.input("array", array, kept).value
+            return self.behind[kept]
         self.goes_outside()
         return self.input("array", array.copy() if self.wary and is_exposed(array) else array, Raw()).value
+
+    def knows(self, nodes: Sequence[GraphNode]) -> bool:
+        """Whether they are behind tensors that the call has met, and keep nothing but arrays and numbers."""
+        given = [
+            (o.source, o.node)
+            for o in self.outside.values()
+            if isinstance(o.source, Argument | Captured) and o.node is not None and type(o.node) is not Leaf
+        ]
+        known = self.goes_through and not self.wary and self.ancestors.know(nodes, given)
+        if known:
+            self.unless_run(self.ancestors.restore)
+        return known
 
     def goes_outside(self) -> None:
         """Python is needed at each call to see what graph that is."""

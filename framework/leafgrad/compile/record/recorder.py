@@ -20,6 +20,7 @@ from leafgrad.compile.ir.graph import Argument, Captured, Equation, Grad, Operan
 from leafgrad.compile.ir.lines import user_line
 from leafgrad.compile.ir.replay import run_equation
 from leafgrad.compile.record import outside
+from leafgrad.compile.record.ancestors import Ancestors
 from leafgrad.compile.record.course import Course, same_operand
 from leafgrad.compile.record.guide import Event, Guide, Input, same
 from leafgrad.compile.record.outside import Outside
@@ -60,6 +61,7 @@ class Recorder(Course):
         self.tensors: list[weakref.ref[Tensor]] = []  # made here
         self.waiting: dict[Value, Any] = {}  # arrays of earlier parts, inputs when used again
         self.undos: list[Callable[[], None]] = []  # of what the Python does beside, in this part
+        self.ancestors = Ancestors()
         self.failed = ""  # by what a program failed, so that tensors have no values
         super().__init__(guides)
 
@@ -84,10 +86,19 @@ class Recorder(Course):
     def meet(self, found: Outside) -> None:
         """A tensor from outside is about to be read."""
 
-    def differentiates(self, nodes: Sequence[GraphNode]) -> None:
+    def knows(self, nodes: Sequence[GraphNode]) -> bool:
+        """Whether what nodes from outside keep may be inputs of the program."""
+        return False
+
+    def differentiates(self, nodes: Sequence[GraphNode], recorded: bool) -> None:
         """A backward pass is about to go through nodes."""
-        if any(node.seq < self.born for node in nodes):
+        outside = [node for node in nodes if node.seq < self.born]
+        if outside and (recorded or not self.knows(outside)):
             self.goes_outside()
+
+    def kept(self, op: Any, array: Any) -> SymbolBase:
+        """The Symbol of an array that the node of ``op`` keeps, which was made outside."""
+        return array if isinstance(array, SymbolBase) else self.symbol(self.foreign(op, array))
 
     # ---- tensors ----------------------------------------------------------------------------------------------
 

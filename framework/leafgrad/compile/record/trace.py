@@ -30,6 +30,7 @@ from leafgrad.compile.ir.graph import (
     Write,
 )
 from leafgrad.compile.ir.lines import Line, user_line
+from leafgrad.compile.record.ancestors import Ancestors
 from leafgrad.compile.record.history import History, Reader
 from leafgrad.compile.record.kept import check_kept, check_made
 from leafgrad.compile.record.recorder import Owner, Recorder
@@ -47,6 +48,27 @@ from leafgrad.tensor.view import is_own_leaf
 IMMUTABLE = (bool, int, float, complex, str, bytes, type(None))
 
 
+@dataclass(frozen=True)
+class Pullback:
+    """How gradients of some results become gradients of what these are made of.
+
+    Attributes:
+        results: which.
+        graph: the program, of what was saved for it and of gradients of the results.
+        targets: the sources, and the numbers of other results, whose gradients it gives, in order.
+        saved: the values that gradients need.
+        read: how many of them the program is given; the others are for derivatives of derivatives.
+        history: the graph of the results as far as the targets.
+    """
+
+    results: list[int]
+    graph: Graph
+    targets: list[Owner | int]
+    saved: list[Value]
+    read: int
+    history: History
+
+
 @dataclass
 class Traced:
     """What a trace gives.
@@ -55,11 +77,8 @@ class Traced:
         graph: the program of the call.
         outputs: the function's result, with each tensor replaced by a ``Slot``.
         structure: how to rebuild the result from its leaves.
-        count: how many results are for the caller; those after them are for ``backward``.
-        backward: the program of the backward pass of the ``differentiable`` results; None if there are none.
-        saved: the values of ``graph`` that gradients need, in order: inputs, or results after all others.
-        targets: the sources whose gradients ``backward`` gives, in order.
-        differentiable: which results have gradients.
+        count: how many results are for the caller; those after them are for ``pullbacks``.
+        pullbacks: how gradients of results become those of what they are made of, each after those it leads to.
         refused: which results require grad but have none, since their graph was freed or cannot be compiled, and what
             to raise when they are differentiated after all.
         leaves: the sources that require grad.
@@ -67,8 +86,7 @@ class Traced:
         views: captured views.
         aliases: which results are in the memory of others.
         items: which results are read as numbers, by the number in their names ``r0``, ``r1``, ….
-        read: how many of ``saved`` ``backward`` is given; the others are for derivatives of derivatives.
-        history: the graph of the ``differentiable`` results.
+        ancestors: the graph behind tensors from outside through which the call has differentiated.
     """
 
     graph: Graph
@@ -77,21 +95,23 @@ class Traced:
     touched: list[tuple[Owner, bool]]
     views: list[Tensor]
     count: int
-    backward: Graph | None = None
-    saved: list[Value] = field(default_factory=list)
-    targets: list[Owner] = field(default_factory=list)
-    differentiable: list[int] = field(default_factory=list)
+    pullbacks: list[Pullback] = field(default_factory=list)
     refused: dict[int, Exception] = field(default_factory=dict)
     leaves: list[Owner] = field(default_factory=list)
     aliases: dict[int, Alias] = field(default_factory=dict)
     items: dict[int, int] = field(default_factory=dict)
-    read: int = 0
-    history: History = field(default_factory=History)
+    ancestors: Ancestors = field(default_factory=Ancestors)
+
+    @property
+    def saved(self) -> list[Value]:
+        """The values of ``graph`` that gradients need, in order: inputs, or results after all others."""
+        return list(dict.fromkeys([v for p in self.pullbacks for v in p.saved]))
 
     @property
     def captured(self) -> list[Tensor]:
         """The tensors that the function reached from outside."""
         found = [*self.graph.inputs.values(), *(s for s, _ in self.touched), *(e.source for e in self.graph.effects)]
+        found += self.ancestors.roots
         found += [slot.source for slot in self.outputs if isinstance(slot, Slot) and slot.source is not None]
         found += [a.base for a in self.aliases.values() if not isinstance(a.base, int)]
         owners = [s.of if isinstance(s, Grad) else s for s in found]
@@ -210,7 +230,10 @@ def finish(recorder: Recorder, result: Any, written: Sequence[Any] = ()) -> Trac
     graph = Graph(inputs, tuple(recorder.equations), tuple(values), effects)
     touched = [(source, before is None) for source, before, _ in recorder.grads.values() if source is not None]
     views = [o.tensor for o in recorder.outside.values() if o.inner._view is not None and o.tensor._view is not None]
-    traced = Traced(graph, outputs, structure, touched, views, len(values), aliases=aliases, items=items)
+    traced = Traced(
+        graph, outputs, structure, touched, views, len(values),
+        aliases=aliases, items=items, ancestors=recorder.ancestors,
+    )  # fmt: skip
     recorder.depart()
     recorder.past = ()
     differentiate(recorder, traced, {i: t for i, t in enumerate(tensors) if t._node is not None})
@@ -317,30 +340,58 @@ def check_overlap(recorder: Recorder) -> None:
 
 
 def differentiate(recorder: Recorder, traced: Traced, outputs: dict[int, Tensor]) -> None:
-    """Add the backward program of those results whose graph can be walked; keep what to raise for the others."""
+    """Add the backward programs of those results whose graph can be walked; keep what to raise for the others."""
+    sources: dict[Any, Owner | int] = dict(differentiable_sources(recorder))
+    traced.leaves = [source for source in dict.fromkeys(sources.values()) if not isinstance(source, int)]
+    for chosen in layers(outputs, recorder.born):
+        found = pullback(recorder, sources, {i: outputs[i] for i in chosen})
+        if isinstance(found, Exception):
+            alone = {i: pullback(recorder, sources, {i: outputs[i]}) for i in chosen}
+            traced.refused |= {i: error for i, error in alone.items() if isinstance(error, Exception)}
+            able = {i: outputs[i] for i in chosen if i not in traced.refused}
+            found = pullback(recorder, sources, able) if able else found
+        if isinstance(found, Pullback):
+            traced.pullbacks.append(found)
+        sources |= {outputs[i]._node: i for i in chosen if i not in traced.refused}
+    graph, saved = traced.graph, traced.saved
+    numbers = {v: s for v in saved if isinstance(s := recorder.sources.get(v), Expression) and v not in graph.inputs}
+    inputs = graph.inputs | numbers
+    traced.graph = Graph(
+        inputs, graph.equations, (*graph.results, *(v for v in saved if v not in inputs)), graph.effects
+    )
+
+
+def layers(outputs: dict[int, Tensor], since: int) -> list[list[int]]:
+    """Results in groups, each after those that gradients come through on their way.
+
+    What one is made of is another's place for hooks, ``.grad`` and ``autograd.grad``, so gradients must arrive there.
+    """
+    ends = {t._node for t in outputs.values()}
+    depth: dict[Any, int] = {}
+    for node in reversed(engine.reachable(ends, since)):
+        depth[node] = max([depth[edge] + (edge in ends) for edge in node.edges if edge in depth], default=0)
+    found: dict[int, list[int]] = {}
+    for i, t in outputs.items():
+        found.setdefault(depth[t._node], []).append(i)
+    return [found[d] for d in sorted(found)]
+
+
+def pullback(recorder: Recorder, sources: dict[Any, Owner | int], outputs: dict[int, Tensor]) -> Pullback | Exception:
+    """The backward program of some results, or why there is none."""
     forward = len(recorder.fresh)
-
-    def attempt(chosen: list[int]) -> Exception | None:
-        try:
-            trace_backward(recorder, traced, [outputs[i] for i in chosen], forward)
-        except Unclosed:
-            raise
-        except (RuntimeError, MissingGradientError, TraceError) as error:
-            return error.with_traceback(None)
-        finally:
-            del recorder.fresh[forward:]
-        return None
-
-    traced.leaves = list(dict.fromkeys(differentiable_sources(recorder).values()))
-    traced.differentiable = list(outputs)
-    if outputs and attempt(traced.differentiable) is not None:
-        graph = traced.graph
-        traced.refused = {i: error for i in outputs if (error := attempt([i])) is not None}
-        traced.graph, traced.backward, traced.saved, traced.targets = graph, None, [], []
-        traced.history = History()
-        traced.differentiable = [i for i in outputs if i not in traced.refused]
-        if traced.differentiable:
-            attempt(traced.differentiable)
+    cut = [(node, node.edges) for node, source in sources.items() if isinstance(source, int)]
+    try:
+        for node, _ in cut:
+            node.edges = ()
+        return trace_backward(recorder, sources, outputs, forward)
+    except Unclosed:
+        raise
+    except (RuntimeError, MissingGradientError, TraceError) as error:
+        return error.with_traceback(None)
+    finally:
+        for node, edges in cut:
+            node.edges = edges
+        del recorder.fresh[forward:]
 
 
 def differentiable_sources(recorder: Recorder) -> dict[Any, Owner]:
@@ -354,18 +405,19 @@ def differentiable_sources(recorder: Recorder) -> dict[Any, Owner]:
     return sources
 
 
-def trace_backward(recorder: Recorder, traced: Traced, outputs: list[Tensor], forward: int) -> None:
-    """Add the program that takes what the forward one saved and gradients of ``outputs`` to gradients of its inputs."""
-    sources = differentiable_sources(recorder)
+def trace_backward(
+    recorder: Recorder, sources: dict[Any, Owner | int], outputs: dict[int, Tensor], forward: int
+) -> Pullback:
+    """The program that takes what the forward one saved and gradients of ``outputs`` to gradients of ``sources``."""
     symbols = []
-    for t in outputs:
+    for t in outputs.values():
         result = recorder.lift(t).value
         gradient = Value(result.shape, result.dtype, result.place)
         recorder.likes[gradient] = result
         symbols.append(recorder.symbol(gradient))
     found: dict[Any, Any] = {}
     with modes.no_grad():
-        seeds = [(t._node, s) for t, s in zip(outputs, symbols, strict=True)]
+        seeds = [(t._node, s) for t, s in zip(outputs.values(), symbols, strict=True)]
         engine.run(seeds, set(sources), True, False, found.__setitem__, recorder.born)
     targets = [(source, recorder.operand(None, found[node])) for node, source in sources.items() if node in found]
     events = recorder.fresh[forward:]
@@ -376,17 +428,16 @@ def trace_backward(recorder: Recorder, traced: Traced, outputs: list[Tensor], fo
     wanted = [v for e in equations for v in e.values] + [v for _, v in targets if isinstance(v, Value)]
     read = list(dict.fromkeys(v for v in wanted if v not in made))
     reached = {node: i for i, node in enumerate(node for node in sources if node in found)}
-    traced.history = Reader(recorder, reached, recorder.born).read([t._node for t in outputs])
-    saved = list(dict.fromkeys([*read, *traced.history.values()]))
+    history = Reader(recorder, reached, recorder.born).read([t._node for t in outputs.values()])
     given: dict[Value, Source] = {v: Given(i) for i, v in enumerate([*read, *(s.value for s in symbols)])}
-    graph = traced.graph
-    numbers = {v: s for v in saved if isinstance(s := recorder.sources.get(v), Expression) and v not in graph.inputs}
-    graph = Graph(graph.inputs | numbers, graph.equations, graph.results, graph.effects)
-    results = (*graph.results[: traced.count], *(v for v in saved if v not in graph.inputs))
-    traced.backward = Graph(given, equations, tuple(v for _, v in targets if isinstance(v, Value)))
-    traced.saved, traced.read = saved, len(read)
-    traced.targets = [source for source, _ in targets]
-    traced.graph = Graph(graph.inputs, graph.equations, results, graph.effects)
+    return Pullback(
+        list(outputs),
+        Graph(given, equations, tuple(v for _, v in targets if isinstance(v, Value))),
+        [source for source, _ in targets],
+        list(dict.fromkeys([*read, *history.values()])),
+        len(read),
+        history,
+    )
 
 
 __all__ = ["Alias", "Line", "Slot", "Traced", "Unclosed", "finish", "recording", "trace_call"]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from leafgrad import modes
 from leafgrad.autograd import engine
 from leafgrad.compile.ir.graph import Equation, Graph, Value
 from leafgrad.compile.ir.locks import Lock
-from leafgrad.compile.record.trace import Traced
+from leafgrad.compile.record.recorder import Recorder
+from leafgrad.compile.record.trace import Pullback
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.elementwise import add
@@ -57,42 +58,44 @@ class Refused:
 
 
 class Backward:
-    """What the engine asks of ``node.op`` for the results of one compiled program."""
+    """What the engine asks of ``node.op`` for some results of a compiled program.
+
+    Args:
+        pullback: of these results.
+        values: what stands for them.
+        build: makes what runs a graph.
+    """
 
     label = "CompiledBackward0"
     name = "a compiled function"
     traits: frozenset[str] = frozenset()
 
-    def __init__(self, traced: Traced, build: Callable[[Graph], Callable[[Sequence[Any]], list[Any]]]) -> None:
-        assert traced.backward is not None
-        self.graph = traced.backward
-        self.history = traced.history
-        self.saved = traced.saved
-        self.read = traced.read
-        self.values: list[Value] = [traced.graph.results[i] for i in traced.differentiable]
+    def __init__(
+        self,
+        pullback: Pullback,
+        values: Sequence[Value],
+        build: Callable[[Graph], Callable[[Sequence[Any]], list[Any]]],
+    ) -> None:
+        self.graph = pullback.graph
+        self.history = pullback.history
+        self.saved = pullback.saved
+        self.read = pullback.read
+        self.values = list(values)
         self.shapes = [v.shape for v in self.values]
         self.gradients = list(self.graph.inputs)[self.read :]
         self.build = build
         self.lock = Lock()
         self.runs: dict[tuple[bool, ...], tuple[Callable[[Sequence[Any]], list[Any]], list[int]]] = {}
 
-    def node(self, saved: Sequence[Saved]) -> Node:
-        """A new node for one call, without its edges."""
+    def node(self, saved: Sequence[Saved]) -> tuple[Node, list[GraphNode]]:
+        """A new node for one call, without its edges, and those of the results, in the order of which all are born."""
         node = new_node(self, saved)
-        if len(self.values) > 1:
-            gaps: Any = (None,) * len(self.values)
-            node.shape, node.ends = gaps, {}
-        else:
+        if len(self.values) == 1:
             node.shape = self.values[0].shape
-        return node
-
-    def attach(self, node: Node, results: Sequence[Tensor]) -> None:
-        """Make ``results`` the outputs of the node."""
-        if len(results) == 1:
-            results[0]._node = node
-            return
-        for i, result in enumerate(results):
-            result._node = Output(node, i, result._data.shape)
+            return node, [node]
+        gaps: Any = (None,) * len(self.values)
+        node.shape, node.ends = gaps, {}
+        return node, [Output(node, i, v.shape) for i, v in enumerate(self.values)]
 
     def pull(self, node: Node, g: Any, needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
         """The gradients of the inputs that need one, by the compiled backward program."""
@@ -124,7 +127,11 @@ class Backward:
         """The same op by op, of gradients that are no arrays: in vmap, and in a call that is being recorded."""
         missing = [v for v, one in zip(self.gradients, gradients, strict=True) if one is None]
         graph, places = without(self.graph, missing, self.gradients)
-        given = [array for array, _ in node.saved[: self.read]] + [one for one in gradients if one is not None]
+        kept = [array for array, _ in node.saved[: self.read]]
+        if modes.get() & modes.TRACE:
+            tracer = cast(Recorder, modes.TRACER.get())
+            kept = [tracer.kept(self, array) for array in kept]
+        given = kept + [one for one in gradients if one is not None]
         at = dict(zip(graph.inputs, map(dispatch.alias, given), strict=True))
         with modes.no_grad():
             repeat(graph.equations, at)
@@ -146,7 +153,9 @@ class Backward:
             return held, None if tensor is None else inplace.version(tensor)
 
         born = next(SEQ)
-        ends = self.history.nodes(array, node.edges)
+        single = len(self.values) == 1
+        results = [node] if single else [Output.of(node, i, v.shape) for i, v in enumerate(self.values)]
+        ends = self.history.nodes(array, node.edges, results)
         gradients = zip(ends, g if type(g) is tuple else [g], strict=True)
         found: dict[GraphNode, Any] = {}
         engine.run(

@@ -19,6 +19,7 @@ from leafgrad.compile.ir.graph import (
     Expression,
     Grad,
     Graph,
+    KeptArray,
     Number,
     SetData,
     SetRequiresGrad,
@@ -36,7 +37,7 @@ from leafgrad.compile.run.numbers import NumberInputs, Strayed, SymbolicValues, 
 from leafgrad.compile.run.runner import Runner
 from leafgrad.errors import CompileError
 from leafgrad.ops import dispatch
-from leafgrad.ops.node import Node, Version
+from leafgrad.ops.node import GraphNode, Node, Version
 from leafgrad.tensor import inplace, view
 
 Leaves = Sequence[Any]
@@ -77,7 +78,6 @@ class Call:
         self.outputs = traced.outputs
         self.early = [o.source for o in traced.outputs if is_early(o)]
         self.structure = traced.structure
-        self.differentiable = traced.differentiable
         self.tensors = list(tensors)  # the place among the leaves of each tensor argument
         self.hits = self.strays = 0
         self.trusted = self.first = False
@@ -90,14 +90,15 @@ class Call:
         inputs = list(self.runner.graph.inputs)
         self.effects = plan_effects(traced.graph)
         self.new_leaves = [e for e, _ in self.effects if isinstance(e, SetRequiresGrad)]
-        self.saved = plan_saved(traced, inputs, self.count)
-        self.gradients = traced.backward
-        self.history = traced.history
-        self.backward: Backward | None = None
+        self.pullbacks = traced.pullbacks
         if twin is not None and same_gradients(twin, self):
             self.backward = twin.backward
-        elif traced.differentiable:
-            self.backward = Backward(traced, lambda graph: Runner(graph, name))
+        else:
+            results = traced.graph.results
+            self.backward = [
+                Backward(p, [results[i] for i in p.results], lambda graph: Runner(graph, name)) for p in self.pullbacks
+            ]
+        self.saved = plan_saved(traced, inputs)
         guide.calls.add(self)
         follows = guards.symbolic.used or traced.items
         written = [] if followed is None else followed.written
@@ -107,8 +108,11 @@ class Call:
         rest = self.effects[len(self.new_leaves) :]
         parts = [[p for p in rest if isinstance(p[0], SetData) is new] for new in (False, True)]  # memory that is left
         self.acts = [self.acting(part) for part in parts if part]  # is written first
-        self.pure = not (self.effects or self.replaced or written or self.backward)
-        self.edges, self.nodes = self.nodes_of(traced.targets), self.nodes_of(traced.leaves)
+        self.roots, self.freed = traced.ancestors.roots, traced.ancestors.places_of_freed
+        self.frees = guards.behind if self.freed else None
+        self.pure = not (self.effects or self.replaced or written or self.backward or self.frees)
+        self.edges = [self.nodes_of([t for t in p.targets if not isinstance(t, int)]) for p in self.pullbacks]
+        self.nodes = self.nodes_of(traced.leaves)
 
     def gathering(
         self, sources: Sequence[Source], values: Sequence[Value]
@@ -119,6 +123,8 @@ class Call:
         for source, variable in zip(sources, values, strict=True):
             kind = variable.dtype, variable.place
             match source:
+                case KeptArray(index):
+                    parts.append(f"kept[{index}]")
                 case Argument() | Captured() | Grad():
                     parts.append(f"{self.guards.name_of(source, self.tensors)}._data")
                 case Number(value):
@@ -127,7 +133,9 @@ class Call:
                     parts.append(f"n[{len(computed)}]")
                     computed.append(kind)
         numbers = [f"n = {self.guards.name(NumberInputs(computed))}(given)"] * bool(computed)
-        return self.guards.function("leaves, given", [*numbers, f"return [{', '.join(parts)}]"])
+        behind = self.guards.behind
+        kept = [] if behind is None else [f"kept, _ = {self.guards.name(behind)}(leaves)"]
+        return self.guards.function("leaves, given", [*kept, *numbers, f"return [{', '.join(parts)}]"])
 
     def nodes_of(self, sources: Sequence[Source]) -> Callable[[Leaves], tuple[Any, ...]]:
         """The function of leaves that gives the nodes of sources' tensors."""
@@ -178,6 +186,9 @@ class Call:
             and all(map(same_output, self.outputs, other.outputs))
             and [(id(w.container), w.key) for w in self.replaced] == [(id(w.container), w.key) for w in other.replaced]
             and same_numbers(self.symbolic, other.symbolic)
+            and len(self.roots) == len(other.roots)
+            and all(map(same_source, self.roots, other.roots))
+            and self.freed == other.freed
         )
 
     def is_left_by(self, followed: Followed | None) -> bool:
@@ -222,47 +233,53 @@ class Call:
             raise
         early = {source: self.tensor(source, leaves) for source in self.early} if self.early else {}
         if self.pure:
-            result = self.result(self.tensors_of(arrays, leaves, None), early, numbers, leaves)
+            result = self.result(self.tensors_of(arrays, leaves, ()), early, numbers, leaves)
             drawn.clear()
             return result
         if modes.DERIVATIVES.get():
             for e in [e for e, _ in self.effects if isinstance(e, Write)]:
                 inplace.check_captured(self.tensor(e.source, leaves), "copy")
-        node: Node | None = None
+        nodes: list[tuple[Node, list[GraphNode]]] = []
         late: list[Callable[[], Any]] = []  # apart from the steps, so that nothing refers to itself
 
-        def make_node() -> None:
-            nonlocal node
-            assert self.backward is not None
-            node = self.backward.node(self.save(leaves, inputs, arrays))
+        def make_nodes() -> None:
+            saved = self.save(leaves, inputs, arrays)
+            nodes[:] = [b.node([saved[v] for v in b.saved]) for b in self.backward]
 
         def give() -> None:
             nonlocal result
-            result = self.result(self.tensors_of(arrays, leaves, node), early, numbers, leaves)
+            result = self.result(self.tensors_of(arrays, leaves, nodes), early, numbers, leaves)
             if self.replaced:
                 result, tensors = result
                 late[:] = [w.step(t) for w, t in zip(self.replaced, tensors, strict=True)]
 
-        steps = [*[drawn.clear] * bool(drawn), *[self.tensor(e.source, leaves).requires_grad_ for e in self.new_leaves]]
-        if self.backward is not None:
-            steps.append(make_node)
+        behind = None if self.frees is None else self.frees(leaves)
+        frees = [] if behind is None else [node.release for node in behind[1]]
+        marks = [self.tensor(e.source, leaves).requires_grad_ for e in self.new_leaves]
+        steps = [*[drawn.clear] * bool(drawn), *frees, *marks]
+        if self.backward:
+            steps.append(make_nodes)
         steps += [partial(act, leaves, arrays) for act in self.acts]
         if symbolic is not None:
             steps += [partial(w.put, numbers[text]) for w, text in symbolic.written]
         complete([*steps, give, partial(complete, late)] if self.replaced else [*steps, give])
         return result
 
-    def tensors_of(self, arrays: Sequence[Any], leaves: Leaves, node: Node | None) -> list[Any]:
+    def tensors_of(
+        self, arrays: Sequence[Any], leaves: Leaves, nodes: Sequence[tuple[Node, list[GraphNode]]]
+    ) -> list[Any]:
         """The tensors that the program made."""
         made = dispatch.aliases(arrays[: self.count])
         for i, alias in self.aliases.items():
             base = made[alias.base] if isinstance(alias.base, int) else self.tensor(alias.base, leaves)
             made[i] = view.result(base, alias.steps, alias.apart)
-        if self.backward is not None and node is not None:
-            node.edges = self.edges(leaves)
-            self.backward.attach(node, [made[i] for i in self.differentiable])
         for i, refused in self.refused.items():
             refused.attach(made[i], self.nodes(leaves))
+        for (node, ends), pullback, edges in zip(nodes, self.pullbacks, self.edges, strict=False):
+            outside = iter(edges(leaves))
+            node.edges = tuple([made[t]._node if isinstance(t, int) else next(outside) for t in pullback.targets])
+            for i, end in zip(pullback.results, ends, strict=True):
+                made[i]._node = end
         for t in made if self.guards.flags & modes.INFERENCE else ():
             t._writes = dispatch.INFERENCE_VERSION
         return made
@@ -291,12 +308,12 @@ class Call:
             return self.owner(source.of, leaves)._leaf.grad
         return self.owner(source, leaves) if isinstance(source, (Argument, Captured)) else None
 
-    def save(self, leaves: Leaves, inputs: list[Any], arrays: list[Any]) -> list[Saved]:
+    def save(self, leaves: Leaves, inputs: list[Any], arrays: list[Any]) -> dict[Value, Saved]:
         """What gradients need, with the tensors that must not be written until then."""
-        return [
-            (arrays[k], None) if source is None else (inputs[k], self.tensor(source, leaves))
-            for source, k in self.saved
-        ]
+        return {
+            value: (arrays[k], None) if source is None else (inputs[k], self.tensor(source, leaves))
+            for value, source, k in self.saved
+        }
 
 
 def written(*tensors: Any) -> None:
@@ -336,13 +353,20 @@ def signature(traced: Traced) -> tuple[Any, ...]:
     graph = traced.graph
     at = {id(source): value for value, source in graph.inputs.items()}
     effects = [(type(e), e.value) for e in graph.effects]
-    differentiated = traced.differentiable, [at.get(id(source)) for source in traced.targets]
-    return graph.results, traced.count, effects, set(graph.inputs), traced.saved, traced.read, differentiated
+    differentiated = [
+        (p.results, p.saved, p.read, [t if isinstance(t, int) else at.get(id(t)) for t in p.targets])
+        for p in traced.pullbacks
+    ]
+    kept = [(value, source.index) for value, source in graph.inputs.items() if isinstance(source, KeptArray)]
+    return graph.results, traced.count, effects, set(graph.inputs), kept, differentiated
 
 
 def same_gradients(a: Call, b: Call) -> bool:
     """Whether the results of two calls are differentiated alike, as often as one likes."""
-    return same_program(a.gradients, b.gradients) and a.history.same_as(b.history)
+    return len(a.pullbacks) == len(b.pullbacks) and all(
+        same_program(p.graph, q.graph) and p.history.same_as(q.history)
+        for p, q in zip(a.pullbacks, b.pullbacks, strict=True)
+    )
 
 
 def is_early(output: Any) -> bool:
@@ -359,14 +383,14 @@ def plan_effects(graph: Graph) -> list[tuple[Effect, int | None]]:
     return sorted(found, key=lambda planned: not isinstance(planned[0], SetRequiresGrad))
 
 
-def plan_saved(traced: Traced, inputs: list[Value], count: int) -> list[tuple[Source | None, int]]:
-    """For each saved value the input's source and number, or None and the number of the result."""
-    found: list[tuple[Source | None, int]] = []
-    k = count
+def plan_saved(traced: Traced, inputs: list[Value]) -> list[tuple[Value, Source | None, int]]:
+    """Each saved value with the input's source and number, or None and the number of the result."""
+    found: list[tuple[Value, Source | None, int]] = []
+    k = traced.count
     for value in traced.saved:
         if value in traced.graph.inputs:
-            found.append((traced.graph.inputs[value], inputs.index(value)))
+            found.append((value, traced.graph.inputs[value], inputs.index(value)))
         else:
-            found.append((None, k))
+            found.append((value, None, k))
             k += 1
     return found

@@ -158,6 +158,8 @@ class Calls:
         if misses:  # the program that came closest tells why
             served = sum(call.hits for call in self.programs)
             self.misses.note(max(misses, key=lambda miss: miss.held), self.name, served)
+            if self.misses.graph_varies:
+                self.programs = settled = [call for call in settled if call.guards.behind is None]
         if self.gives_up():
             return self.run(leaves, args, kwargs)
         start = time.perf_counter()
@@ -188,7 +190,7 @@ class Calls:
             f"{self.name}: traced in {1000 * seconds:.0f} ms: {call.runner.before} equations, "
             f"{len(call.runner.graph)} after the passes, {len(call.guards.conditions)} guards"
         )
-        return self.perform_recorded(call, leaves, args, kwargs)
+        return self.perform_recorded(recorder, call, leaves, args, kwargs)
 
     def confirm(self, call: Call, args: Any, kwargs: Any) -> Any:
         """The guards hold; before the program is trusted, the Python runs once more and must do the same."""
@@ -203,7 +205,7 @@ class Calls:
         try:
             again = attempt.close(recorder, result, self.executor, followed)
             if call.is_left_by(followed):
-                return self.other_way(call, again, leaves, args, kwargs)
+                return self.other_way(recorder, call, again, leaves, args, kwargs)
             if not again.same_as(call):
                 raise Unclosed(
                     "its Python does something else at the next call, although nothing that it reads changed"
@@ -220,9 +222,11 @@ class Calls:
             return self.left_open(error, attempt, recorder, result, followed)
         call.trusted, call.first = True, False
         self.last = call
-        return self.perform_recorded(call, leaves, args, kwargs)
+        return self.perform_recorded(recorder, call, leaves, args, kwargs)
 
-    def other_way(self, confirmed: Call, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+    def other_way(
+        self, recorder: LazyRecorder, confirmed: Call, call: Call, leaves: list[Any], args: Any, kwargs: Any
+    ) -> Any:
         """A value that was computed decided for another way than the program that was to be confirmed."""
         known = next((c for c in self.programs if call.same_as(c)), None)
         if known is None:
@@ -231,7 +235,7 @@ class Calls:
         else:
             known.trusted = True
         self.last = call
-        return self.perform_recorded(call, leaves, args, kwargs)
+        return self.perform_recorded(recorder, call, leaves, args, kwargs)
 
     def strays(self, strayed: Call) -> None:
         """A value decided for a way that no program goes. If that is so too often, no more is guessed."""
@@ -241,12 +245,13 @@ class Calls:
             self.programs = [c for c in self.programs if c.symbolic is None or not c.symbolic.outcomes]
             self.following.items = False
 
-    def perform_recorded(self, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+    def perform_recorded(self, recorder: LazyRecorder, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Run a program just recorded. What rounding decides may be decided otherwise: then the Python runs.
 
         Where an op refuses what it is given, too: the Python does what comes before, and raises.
         """
         drawn = list(self.following.start)
+        recorder.ancestors.restore()
         try:
             return call(leaves, asked(), drawn)
         except Failed:
@@ -285,6 +290,7 @@ class Calls:
             [t for t in leaves if isinstance(t, Tensor)], guides, partial(Runner, name=self.executor), wary
         )
         recorder.strict = self.must_close
+        recorder.goes_through = not self.misses.graph_varies
         return recorder
 
     def left_open(

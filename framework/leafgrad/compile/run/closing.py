@@ -6,17 +6,19 @@ import dis
 import operator
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 from leafgrad import modes
 from leafgrad.batching.pytree import containers, flatten
+from leafgrad.compile.guard.ancestry import Walk
 from leafgrad.compile.guard.conditions import brief, facts
 from leafgrad.compile.guard.environment import Environment, GivenPlaces, Place
 from leafgrad.compile.guard.guards import Guards, Symbolic
 from leafgrad.compile.guard.objects import NOTHING_GIVEN
 from leafgrad.compile.guard.walk import look
 from leafgrad.compile.ir.draws import rewound
-from leafgrad.compile.ir.graph import Argument, Captured, Grad, Graph, Value, Write
+from leafgrad.compile.ir.graph import Argument, Captured, Grad, Graph, KeptArray, Value, Write
 from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.ir.memory import Apart
 from leafgrad.compile.record.guide import Guide
@@ -139,9 +141,14 @@ class Attempt:
         guards = Guards(
             self.flags, self.structure, self.leaves, self.paths, traced.captured, traced.views,
             traced.touched, environment, apart, Symbolic() if followed is None else followed.symbolic,
+            traced.ancestors,
         )  # fmt: skip
-        if apart is not None and not apart.holds(self.leaves):
-            raise Unclosed("it writes memory that another tensor of it shows")
+        read = [s.index for s in traced.graph.inputs.values() if isinstance(s, KeptArray)]
+        if apart is not None and guards.behind is not None and read:
+            apart.kept = partial(picked, guards.behind, read)
+        with traced.ancestors.restored():
+            if apart is not None and not apart.holds(self.leaves):
+                raise Unclosed("it writes memory that another tensor of it shows")
         return traced, guards, tensors, guide
 
     def is_undone(self, recorder: LazyRecorder, followed: Followed) -> bool:
@@ -174,6 +181,7 @@ class Attempt:
             scarce = isinstance(failure, MemoryError)  # which no number is the cause of
             if (isinstance(failure, Exception) and not scarce) or asks:
                 if self.is_undone(recorder, followed):
+                    recorder.ancestors.restore()
                     raise Unfollowed
                 self.following.stopped |= asks or followed.sought
                 followed.lost = "it asks for the type of a number that changes" if asks else followed.lost
@@ -224,7 +232,8 @@ def read_by(
     given: GivenPlaces = NOTHING_GIVEN,
 ) -> Environment:
     """What the call read, in which all tensors that it captured must be found."""
-    lost = [t for t in traced.captured if id(t) not in environment.tensors]
+    leaves = set(map(id, traced.ancestors.leaves))  # which guards of that graph find
+    lost = [t for t in traced.captured if id(t) not in environment.tensors.keys() | leaves]
     if lost:
         environment = look(starts, watch.codes, given, everything=True)
         lost = [t for t in lost if id(t) not in environment.tensors]
@@ -274,6 +283,13 @@ def apart_of(graph: Graph, tensors: Sequence[int]) -> Apart | None:
     return Apart(captured, given)
 
 
+def picked(walk: Walk, read: Sequence[int], leaves: Sequence[Any]) -> list[Any]:
+    """Some of the arrays that nodes keep."""
+    found = walk(leaves)
+    assert found is not None
+    return [found[0][i] for i in read]
+
+
 def gradient(of: Argument | Captured, tensors: Sequence[int]) -> Callable[[Sequence[Any]], Any]:
     """The function that gives the ``.grad`` of a source's tensor."""
     if isinstance(of, Captured):
@@ -294,7 +310,7 @@ def name_inputs(traced: Traced, leaves: Sequence[Any], paths: Sequence[str], env
         elif isinstance(owner, Argument):
             names[value] = arguments[owner.index] + end
         else:
-            names[value] = f"number{len(names)}"
+            names[value] = f"{'kept' if isinstance(owner, KeptArray) else 'number'}{len(names)}"
 
 
 __all__ = ["Attempt", "graph_of"]

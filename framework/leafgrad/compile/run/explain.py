@@ -120,9 +120,10 @@ def facts_of_program(call: Call) -> list[str]:
     lines = [f"{runner.before} equations traced, {len(graph)} after the passes; {len(graph.inputs)} inputs"]
     lines += [f"effects: {', '.join(f'{n} {EFFECTS[k]}' for k, n in kinds.items())}"] if kinds else []
     lines += runner.program.explain()
-    if call.backward is not None:
-        state = "compiled" if call.backward.runs else "traced"
-        lines.append(f"{len(call.differentiable)} results have gradients; their backward pass is {state}")
+    if call.backward:
+        state = "compiled" if any(b.runs for b in call.backward) else "traced"
+        count = sum(len(p.results) for p in call.pullbacks)
+        lines.append(f"{count} results have gradients; their backward pass is {state}")
     return [*lines, *(f"result {i} {withheld(refused.error)}" for i, refused in call.refused.items())]
 
 

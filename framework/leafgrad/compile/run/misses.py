@@ -35,10 +35,12 @@ class Misses(list[Miss]):
         waiting: how many calls of each kind ran uncompiled, since the kind had not come often enough to be recorded.
         waited: how many calls did so in all.
         hasty: by its path, what a value had become when programs had served few calls since the last recording.
+        graphs: how often so early another autograd graph stood behind the call's tensors.
     """
 
     total = 0
     waited = 0
+    graphs = 0
 
     def __init__(self) -> None:
         self.waiting: Counter[Hashable] = Counter()
@@ -64,8 +66,10 @@ class Misses(list[Miss]):
     def note(self, miss: Miss, name: str, served: int) -> None:
         """The function ``name``, of which programs have ``served`` so many calls, is recorded again."""
         self.append(miss)
-        if miss.kind == "value" and served - self.served < SOON:
-            self.hasty.setdefault(miss.path, set()).add(miss.now)
+        if served - self.served < SOON:
+            if miss.kind == "value":
+                self.hasty.setdefault(miss.path, set()).add(miss.now)
+            self.graphs += miss.kind == "graph"
         self.served = served
         del self[:-KEPT]
         self.total += 1
@@ -79,6 +83,11 @@ class Misses(list[Miss]):
                 "changes from call to call out of the function; explain() lists all. From now on a kind of call is "
                 "traced when it comes often, and runs uncompiled until then"
             )
+
+    @property
+    def graph_varies(self) -> bool:
+        """Whether there is no telling through which graph the next call differentiates."""
+        return self.graphs >= CHANGES
 
     def often(self) -> str | None:
         """A Python value that keeps changing; None if there is none."""

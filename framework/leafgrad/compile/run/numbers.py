@@ -32,7 +32,7 @@ class SymbolicValues:
     def __init__(self, traced: Traced, guards: Guards, inputs: Sequence[Value], written: Sequence[Any]) -> None:
         sources = [(v, s) for v in inputs if isinstance(s := traced.graph.inputs[v], Expression)]
         texts = [s.text for _, s in sources]
-        self.written = [(w, text_of(w.number)) for w in written]
+        self.written = [(w._replace(number=None, before=None), text_of(w.number)) for w in written]  # lest it is kept
         results = [o.text for o in traced.outputs if isinstance(o, Expression)] + [text for _, text in self.written]
         self.outcomes = guards.symbolic.outcomes
         self.items = list(traced.items.values())

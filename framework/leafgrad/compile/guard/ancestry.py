@@ -1,0 +1,133 @@
+"""The guard of the autograd graph behind a call's tensors: code that goes along it, and collects what it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from leafgrad.compile.record.ancestors import Ancestors, is_array, kept_by
+from leafgrad.compile.record.guide import same
+from leafgrad.ops.node import FREED, Leaf, Node, Output
+
+# From the leaves of a call's arguments: the arrays that the nodes keep, and the nodes that the call frees; None where
+# another graph is there.
+Walk = Callable[[Sequence[Any]], tuple[list[Any], list[Any]] | None]
+
+
+def walk_of(ancestors: Ancestors, guards: Any, tensors: Sequence[int], leaves: Sequence[Any]) -> Walk:
+    """A `Walk` for the graph behind a recorded call's roots, of which the ``guards`` have a condition then.
+
+    Args:
+        tensors: which leaves are tensors.
+        leaves: of the arguments of the recorded call.
+    """
+    roots = [guards.node_of(guards.name_of(root, tensors)) for root in ancestors.roots]
+    arguments = {id(leaves[i]): f"a{i}" for i in tensors}
+    freed = ancestors.freed
+    with ancestors.restored():
+        owners = {id(t): guards.name(t) for t in ancestors.leaves} | arguments
+        lines = AncestryWriter(ancestors, guards, owners).lines(roots, freed)
+    walk: Walk = guards.function("leaves", lines)
+    test = f"{guards.name(walk)}(leaves) is not None"
+    guards.add(test, "grad_fn of its tensors", "one graph", lambda _: "another", "graph")
+    return walk
+
+
+class AncestryWriter:
+    """Writes the code for one graph.
+
+    Args:
+        ancestors: the graph, of which nothing is freed.
+        guards: whose code it is.
+        owners: the expressions of tensors, by identity.
+    """
+
+    def __init__(self, ancestors: Ancestors, guards: Any, owners: dict[int, str]) -> None:
+        self.ancestors, self.name, self.array, self.owners = ancestors, guards.name, guards.array, owners
+        self.numbers = ancestors.numbers
+        self.bound: set[int] = set()
+        self.arrays: dict[int, str] = {}  # the name of each array, by identity
+        self.collected: list[str] = []
+
+    def lines(self, roots: Sequence[str], freed: Sequence[Any]) -> list[str]:
+        """The body of a `Walk` that starts at ``roots``."""
+        lines = []
+        for at, node in zip(roots, self.ancestors.starts, strict=True):
+            lines += [f"r = {at}", *self.leads("r", node)]
+        for node in self.numbers:
+            lines += self.node(node)
+        nodes = [f"n{i}" for i in self.numbers.values()]
+        lines.append(f"if len({{{', '.join(nodes)}}}) != {len(nodes)}: return None")
+        gone = ", ".join(f"n{self.numbers[node]}" for node in freed)
+        return [*lines, f"return [{', '.join(self.collected)}], [{gone}]"]
+
+    def leads(self, at: str, node: Any) -> Iterator[str]:
+        """That ``at`` is the node that ``node`` stands for."""
+        i = self.numbers[node]
+        yield f"if {at} is not n{i}: return None" if i in self.bound else f"n{i} = {at}"
+        self.bound.add(i)
+
+    def node(self, node: Any) -> Iterator[str]:
+        at = f"n{self.numbers[node]}"
+        tests = [f"type({at}) is {self.name(type(node))}"]
+        if type(node) is Leaf:
+            owner = node.owner()
+            expected = self.owners.get(id(owner))
+            if owner is None or expected is None or owner._node is not node:
+                tests.append(f"{at} is {self.name(node)}")
+            else:
+                tests.append(f"{at} is {expected}._node")
+        else:
+            tests += [f"{at}.hooks is None", f"{at}.shape == {self.name(node.shape)}"]
+        if type(node) is Output:
+            tests.append(f"{at}.index == {node.index}")
+        elif type(node) is Node:
+            params = self.name(node.params)
+            tests += [f"{at}.op is {self.name(node.op)}", f"{at}.shapes == {self.name(node.shapes)}"]
+            tests += [f"({at}.params is {params} or {self.name(same)}({at}.params, {params}))"]
+            tests += [f"({at}.version is None or {at}.version.seq <= {at}.seq)"]
+        yield f"if not ({' and '.join(tests)}): return None"
+        edges = [f"e{i}" for i in range(len(node.edges))]
+        yield f"{''.join(f'{e}, ' for e in edges)}= {at}.edges" if edges else f"if {at}.edges: return None"
+        for e, edge in zip(edges, node.edges, strict=True):
+            yield from [f"if {e} is not None: return None"] if edge is None else self.leads(e, edge)
+        if type(node) is Node:
+            yield from self.saved(at, node)
+
+    def saved(self, at: str, node: Any) -> Iterator[str]:
+        """That a node keeps the like."""
+        if node.saved is FREED:
+            yield f"if {at}.saved is not {self.name(FREED)}: return None"
+            return
+        several = type(node.out) is tuple
+        outs = "".join(f"o{i}, " for i in range(len(node.out))) if several else "o0"
+        yield f"{outs} = {at}.out"
+        entries = [f"s{i}" for i in range(len(node.saved))]
+        yield f"{''.join(f'{s}, ' for s in entries)}= {at}.saved" if entries else f"if {at}.saved != (): return None"
+        names = [*entries, *(f"o{i}" for i in range(len(node.out) if several else 1))]
+        forms = [*node.saved, *(node.out if several else (node.out,))]
+        for s, form, (kept, tensor) in zip(names, forms, kept_by(node), strict=True):
+            if tensor is not None:
+                yield f"x, t = {s}" if type(form) is tuple else f"x, t = {s}._data, {s}"
+                yield f"if not (t._writes is None or t._writes.seq <= {at}.seq): return None"
+                if self.ancestors.leads_to(tensor) and tensor._data is kept:
+                    owner = self.owners.get(id(tensor)) or self.name(tensor)
+                    yield f"if not (t is {owner} and x is t._data): return None"
+            elif type(form) is tuple:
+                yield f"x, t = {s}"
+                yield "if t is not None: return None"
+            else:
+                yield f"x = {s}"
+            yield from self.value(kept)
+
+    def value(self, kept: Any) -> Iterator[str]:
+        """That ``x`` is the like of what was kept."""
+        if not is_array(kept):
+            yield f"if not {self.name(same)}(x, {self.name(kept)}): return None"
+            return
+        known = self.arrays.get(id(kept))
+        found = f"x{len(self.collected)}"
+        self.arrays.setdefault(id(kept), found)
+        self.collected.append(found)
+        yield f"if x is not {known}: return None" if known else f"d = x\n    if not ({self.array(kept)}): return None"
+        yield f"{found} = x"
