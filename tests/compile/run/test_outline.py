@@ -10,13 +10,14 @@ import pytest
 
 from leafgrad.compile.run.outline import Outline
 from leafgrad.compile.run.source import tree_of
+from leafgrad.compile.run.split import span
 
 NOTED: list[object] = []
 TOTAL = 0
 
 
-def note(value):
-    NOTED.append(value)
+def note(value=0, *more, **names):
+    NOTED.append((str(value), more, names) if more or names else value)
     return value
 
 
@@ -92,6 +93,18 @@ def made():
     return inner
 
 
+def expressions(a, *rest):
+    held = [1, 2, 3]
+    note(str([*note(held), note(a)]) + f"{held} {held.pop()}")
+    held[note(0)] = note(a) if note(a) > 1 and note(2) else note(len(held)) * note(3) ** 2
+    a += note(held[note(0) : note(2)])[0] - note(*rest, b=1, a=note(a))
+    if note(a) < note(2) * note(-1) or not note(0):
+        return {note("key"): note(a)}, (note(1), note(2))[note(-1)]
+    for i in note([note(1), 2]):
+        held.append(note(i) + next(note(j) for j in held))
+    return note(held).index(note(1)) + note(a)
+
+
 class Owner:
     def __init__(self):
         self.__private = 1
@@ -107,6 +120,7 @@ CALLS = {
     branches: [(1,), (3,), (9, 1), (2, 5)],
     errors: [(0,), (3,)],
     functions: [(1, 2, 3), (4,)],
+    expressions: [(1, 2), (3,), (0, 0)],
     counts: [(5,), (12,), (30,)],
     made(): [(1,), (2,), (9,)],
     Owner.method: [(Owner(), 2)],
@@ -126,15 +140,11 @@ def result_of(function, arguments):
 
 
 def outlined(function, chosen, depth):
-    """A function in which runs around a few chosen statements are functions, in which the same is done again."""
+    """A function in which runs around what is chosen are functions, in which the same is done again."""
     tree = tree_of(function)
-    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and node is not tree]
-    picked = chosen.sample(statements, min(len(statements), 2))
-    found = Outline(
-        function,
-        {(s.lineno, s.col_offset) for s in picked},
-        lambda run: outlined(run, chosen, depth - 1) if depth else run,
-    )
+    nodes = [node for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.expr)) and node is not tree]
+    picked = chosen.sample(nodes, min(len(nodes), 2))
+    found = Outline(function, set(map(span, picked)), lambda run: outlined(run, chosen, depth - 1) if depth else run)
     return found.outlined or function
 
 
@@ -180,7 +190,7 @@ def test_without_breaks_or_without_source_nothing_is_taken_out():
     scope = {}
     exec("def step(a):\n    note(a)\n    return a", scope)
     assert Outline(step, set(), lambda run: run).outlined is None
-    assert Outline(scope["step"], {(2, 4)}, lambda run: run).outlined is None
+    assert Outline(scope["step"], {(2, 4, 2, 11)}, lambda run: run).outlined is None
 
 
 def test_what_sees_the_variables_of_a_frame_stays_whole():
@@ -204,6 +214,5 @@ def test_a_function_that_is_replaced_is_not_the_one_outlined():
 
 
 def position(function, index):
-    """Where a statement of a function begins."""
-    statement = tree_of(function).body[index]
-    return statement.lineno, statement.col_offset
+    """Where a statement of a function is."""
+    return span(tree_of(function).body[index])

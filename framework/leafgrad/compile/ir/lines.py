@@ -31,13 +31,13 @@ def user_line() -> Line:
     return Line(frame.f_code.co_filename, frame.f_lineno)
 
 
-Position = tuple[int, int]  # line and column of source, as ast counts them
+Position = tuple[int, int, int, int]  # of an expression: its first line and column, as ast counts them, and its last
 
 
 def position_of(frame: types.FrameType) -> Position | None:
     """Where in its source a frame is."""
-    line, _, column, _ = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
-    return None if line is None or column is None else (line, column)
+    line, last, column, end = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
+    return None if line is None or last is None or column is None or end is None else (line, column, last, end)
 
 
 def position_in(code: types.CodeType | None) -> Position | None:

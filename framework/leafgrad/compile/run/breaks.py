@@ -14,6 +14,7 @@ from leafgrad.compile.ir.lines import Line, Position, position_of
 from leafgrad.compile.run.closing import Attempt
 from leafgrad.compile.run.outline import Outline
 from leafgrad.compile.run.source import tree_of
+from leafgrad.compile.run.split import covers, span
 
 SETTLES = 64  # calls
 
@@ -71,11 +72,12 @@ class Breaks:
         return self.code is not None and not self.waits and not self.outlined and tree_of(self.function) is not None
 
     def reading(self, paths: Iterable[str]) -> set[Position]:
-        """Where the function reads what is at some paths, such as ``self.log`` or ``len(history)``."""
+        """Where the function reads, and uses, what is at some paths, such as ``self.log`` or ``len(history)``."""
         names = {found[-1] for path in paths if (found := re.findall(r"[^\W\d]\w*", path.partition("[")[0]))}
         nodes = [n for n in ast.walk(self.tree) if isinstance(n, (ast.Name, ast.Attribute))]
         named = [n for n in nodes if (n.id if isinstance(n, ast.Name) else n.attr) in names]
-        return {(n.lineno, n.col_offset) for n in named}
+        expressions = [n for n in ast.walk(self.tree) if isinstance(n, ast.expr)]
+        return {span(n) for n in expressions if any(covers(n, span(name)) for name in named)}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function returns."""
@@ -107,10 +109,10 @@ class Breaks:
     def add(self, positions: set[Position]) -> None:
         """Lines change what the function reads: each statement that begins there may have done it."""
         self.positions |= positions
-        lines = {line for line, _ in positions}
+        lines = {line for line, *_ in positions}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.stmt) and node.lineno in lines and not hasattr(node, "body"):
-                self.positions.add((node.lineno, node.col_offset))
+                self.positions.add(span(node))
 
     def divide(self) -> None:
         """Take out the runs between the positions."""
@@ -132,7 +134,7 @@ class Breaks:
         """Where the function breaks, and what its parts do; nothing if it has none."""
         if self.code is None or self.outlined is None:
             return []
-        where = [Line(self.code.co_filename, number) for number in sorted({line for line, _ in self.positions})]
+        where = [Line(self.code.co_filename, number) for number in sorted({line for line, *_ in self.positions})]
         lines = ["  graph breaks, of which Python runs the statements at each call; the others are compiled:"]
         lines += [f"    {line}" for line in where]
         for i, part in enumerate(self.parts):

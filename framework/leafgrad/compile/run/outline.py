@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from leafgrad.compile.ir.lines import Position
 from leafgrad.compile.run.source import TREES, definition, made, tree_of
+from leafgrad.compile.run.split import covers, split
 
 UNBOUND = "<a variable that is not set>"
 SENTINEL, RESULT, ERROR = "__unbound__", "__result__", "__error__"  # variables that no source has
@@ -126,12 +127,15 @@ class Outline:
         arguments = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
         passed = frozenset(a.arg for a in arguments if a is not None)
         whole = names_in(tree.body)
+        self.local = whole.stored - whole.later - {name for node in self.declared for name in node.names}
+        handlers = {node.name for node in nodes if isinstance(node, ast.ExceptHandler) and node.name}
+        self.deleted = handlers | {node.id for node in named if isinstance(node.ctx, ast.Del)}
+        tree.body = self.split(tree.body, passed - whole.later - whole.stored - self.deleted)
+        whole = names_in(tree.body)
         stored = whole.stored - {name for node in self.declared for name in node.names}
         self.local = stored | passed | {RESULT}
         self.once = passed - stored
         self.held = whole.later & stored  # by functions made here, which see each new value
-        handlers = {node.name for node in nodes if isinstance(node, ast.ExceptHandler) and node.name}
-        self.deleted = handlers | {node.id for node in named if isinstance(node.ctx, ast.Del)}
         self.all = tree.body
         self.caught = function.__code__ in CAUGHT  # whether a statement around the block may end an error
         tree.body = self.block(tree.body, passed - self.deleted)
@@ -151,12 +155,21 @@ class Outline:
         at = self.outlined.__code__.co_freevars.index(part)
         (self.outlined.__closure__ or ())[at].cell_contents = function
 
+    def split(self, statements: list[ast.stmt], set_: frozenset[str]) -> list[ast.stmt]:
+        """The same block, with expressions that stay in statements of their own."""
+        found: list[ast.stmt] = []
+        for statement in [part for s in statements for part in without_result(s)]:
+            for block in () if isinstance(statement, (ast.FunctionDef, ast.ClassDef)) else blocks(statement):
+                block[:] = self.split(block, set_)
+            found += split(statement, self.breaks, self.local, set_)
+        return found
+
     def block(self, statements: list[ast.stmt], bound: frozenset[str]) -> list[ast.stmt]:
         """The same block, with its runs taken out. ``bound`` are variables that are set when it begins."""
         found: list[ast.stmt] = []
         run: list[ast.stmt] = []
         start = bound
-        for statement in [part for s in statements for part in without_result(s)]:
+        for statement in statements:
             stays = self.stays(statement)
             if stays:
                 found += [*self.taken_out(run, start), self.divided(statement, bound)]
@@ -171,7 +184,8 @@ class Outline:
         """Whether a statement, as a whole, cannot be taken out."""
         if isinstance(statement, (ast.Delete, ast.Global, ast.Nonlocal, ast.FunctionDef, ast.ClassDef, ast.Pass)):
             return True
-        if any(contains(statement, position) for position in self.breaks) or leaves(statement):
+        free = getattr(statement, "free", None)
+        if free is False or (free is None and any(covers(statement, b) for b in self.breaks)) or leaves(statement):
             return True
         if any(isinstance(node, ast.Name) and node.id == SENTINEL for node in ast.walk(statement)):
             return True
@@ -183,11 +197,8 @@ class Outline:
         if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
             return statement
         caught, self.caught = self.caught, self.caught or isinstance(statement, (ast.Try, ast.With))
-        for name in ("body", "orelse", "finalbody"):
-            if block := getattr(statement, name, None):
-                setattr(statement, name, self.block(block, bound))
-        for case in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-            case.body = self.block(case.body, bound)
+        for block in blocks(statement):
+            block[:] = self.block(block, bound)
         self.caught = caught
         return statement
 
@@ -251,10 +262,11 @@ def without_result(statement: ast.stmt) -> list[ast.stmt]:
     return [statement]
 
 
-def contains(statement: ast.stmt, position: Position) -> bool:
-    """Whether a position is in a statement."""
-    first = statement.lineno, statement.col_offset
-    return first <= position < (statement.end_lineno or 0, statement.end_col_offset or 0)
+def blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
+    """The blocks in a statement."""
+    found = [getattr(statement, name, None) for name in ("body", "orelse", "finalbody")]
+    cases = (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))
+    return [block for block in (*found, *(case.body for case in cases)) if block]
 
 
 def leaves(statement: ast.stmt) -> bool:
