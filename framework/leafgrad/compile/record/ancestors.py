@@ -6,12 +6,13 @@ stands: the same ops with the same parameters, edges and leaves, which keep arra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from leafgrad import backends
 from leafgrad.compile.ir.graph import Argument, Captured, KeptArray
+from leafgrad.ops import dispatch
 from leafgrad.ops.node import FREED, GraphNode, Leaf, Node, Output, TensorBase
 
 MOST = 256  # nodes, each of which is looked at before each call
@@ -49,19 +50,34 @@ def is_array(kept: Any) -> bool:
     return type(kept) in backends.BACKENDS
 
 
+def is_intact(node: Any) -> bool:
+    """Whether nothing was written since a node kept it."""
+    if type(node) is not Node:
+        return True
+    written = [node.version, *(t._writes for _, t in kept_by(node) if t is not None)]
+    return all(version is None or version.seq <= node.seq for version in written)
+
+
+def again(saved: Any, kept: Any) -> Any:
+    """What a node saved, of which ``kept`` is the array or number."""
+    if isinstance(saved, TensorBase):
+        return dispatch.alias(kept)
+    return (kept, saved[1]) if type(saved) is tuple else kept
+
+
 class Ancestors:
     """The graph behind the tensors from outside, as far as one recorded call differentiates through it.
 
     Attributes:
         roots: those tensors.
         numbers: the nodes, in the order in which they are met.
-        arrays: what they keep, by id: an input of the program, and the leaf in whose memory it is, if any.
+        arrays: what they keep, by id, as inputs of a program.
     """
 
     def __init__(self) -> None:
         self.roots: list[Owner] = []
         self.numbers: dict[GraphNode, int] = {}
-        self.arrays: dict[int, tuple[KeptArray, Any]] = {}
+        self.arrays: dict[int, KeptArray] = {}
         self.before: list[tuple[Any, Any, Any]] = []  # nodes with what they kept before the call
         self.starts: list[GraphNode] = []  # of the roots
         self.count = 0
@@ -80,16 +96,27 @@ class Ancestors:
         for node in new:
             if type(node) is Node:
                 self.before.append((node, node.saved, node.out))
-                for kept, tensor in kept_by(node):
-                    self.enter(kept, tensor)
-        return True
+                for kept in [kept for kept, _ in kept_by(node) if is_array(kept)]:
+                    self.arrays.setdefault(id(kept), KeptArray(self.count))
+                    self.count += 1
+        return all(map(is_intact, nodes))
 
-    def enter(self, kept: Any, tensor: Any) -> None:
-        """A node keeps an array, of a tensor perhaps."""
-        if is_array(kept):
-            leaf = tensor if tensor is not None and tensor._data is kept and self.leads_to(tensor) else None
-            self.arrays.setdefault(id(kept), (KeptArray(self.count), leaf))
-            self.count += 1
+    def lift(self, nodes: Iterable[Any], symbol: Callable[[Any, KeptArray, Any], Any]) -> None:
+        """Let ``nodes`` keep Symbols until the call is over, each of an array, an input, and its leaf, if any."""
+        wanted = set(nodes)
+        for node, saved, out in self.before:
+            if node in wanted and node.saved is saved is not FREED:
+                lifted = [self.lifted(kept, tensor, symbol) for kept, tensor in kept_by(node)]
+                node.saved = tuple([again(s, to) for s, to in zip(saved, lifted, strict=False)])
+                outs = lifted[len(saved) :]
+                node.out = tuple(outs) if type(out) is tuple else outs[0]
+
+    def lifted(self, kept: Any, tensor: Any, symbol: Callable[[Any, KeptArray, Any], Any]) -> Any:
+        """What stands for what a node keeps, of a tensor perhaps."""
+        if not is_array(kept):
+            return kept
+        leaf = tensor if tensor is not None and tensor._data is kept and self.leads_to(tensor) else None
+        return symbol(kept, self.arrays[id(kept)], leaf)
 
     def leads_to(self, tensor: Any) -> bool:
         """Whether a tensor is a leaf to which the graph leads."""
@@ -109,6 +136,12 @@ class Ancestors:
     def leaves(self) -> list[Any]:
         """The tensors to which the graph leads."""
         return [owner for node in self.numbers if type(node) is Leaf and (owner := node.owner()) is not None]
+
+    def settle(self) -> None:
+        """Let the nodes that are not freed keep arrays again."""
+        for node, saved, out in self.before:
+            if node.saved is not FREED:
+                node.saved, node.out = saved, out
 
     def restore(self) -> None:
         """Let the nodes keep what they kept before the call."""

@@ -82,7 +82,7 @@ class Course:
         self.likes: dict[Value, Value] = {}  # gradients of results: taken to be like these
         self.symbols: list[weakref.ref[Symbol]] = []
         self.followed: dict[tuple[str, Kind], Value] = {}  # inputs for symbolic numbers, by expression and kind
-        self.behind: dict[KeptArray, Value] = {}  # inputs for what the graph behind tensors from outside keeps
+        self.behind: dict[KeptArray, Symbol] = {}  # inputs for what the graph behind tensors from outside keeps
 
     def expect(self, fits: Callable[[Event], bool]) -> Event | None:
         """The next event, if it fits; else that of another guide with the same past; else None, and no guide."""

@@ -19,7 +19,7 @@ from leafgrad import modes
 from leafgrad.backends.place import place
 from leafgrad.compile.ir import memory
 from leafgrad.compile.ir.effects import complete
-from leafgrad.compile.ir.graph import Argument, Captured, Equation, Raw, Value
+from leafgrad.compile.ir.graph import Argument, Captured, Equation, KeptArray, Raw, Value
 from leafgrad.compile.ir.lines import Line, Position, position_in, user_line
 from leafgrad.compile.ir.replay import run_equation
 from leafgrad.compile.record.forwards import keeps_state
@@ -123,15 +123,6 @@ class LazyRecorder(Settler):
 
     def foreign(self, op: Any, array: Any) -> Value:
         """An array of a graph from outside, or of an earlier part."""
-        kept, leaf = self.ancestors.arrays.get(id(array), (None, None))
-        found = self.outside.get(id(leaf))
-        if leaf is not None and (found is None or not found.written):
-            value: Value = self.lift(leaf).value
-            return value
-        if kept is not None and leaf is None and not self.wary:
-            if kept not in self.behind:
-                self.behind[kept] = self.input("array", array, kept).value
-            return self.behind[kept]
         self.goes_outside()
         return self.input("array", array.copy() if self.wary and is_exposed(array) else array, Raw()).value
 
@@ -142,10 +133,23 @@ class LazyRecorder(Settler):
             for o in self.outside.values()
             if isinstance(o.source, Argument | Captured) and o.node is not None and type(o.node) is not Leaf
         ]
-        known = self.goes_through and not self.wary and self.ancestors.know(nodes, given)
-        if known:
-            self.unless_run(self.ancestors.restore)
-        return known
+        if not self.goes_through or self.wary or not self.ancestors.know(nodes, given):
+            return False
+        held = [self.outside.get(id(t)) for t in self.ancestors.leaves]
+        if any(o is not None and o.written for o in held):
+            return False
+        self.unless_run(self.ancestors.restore)
+        self.ancestors.lift(nodes, self.kept)
+        return True
+
+    def kept(self, array: Any, source: KeptArray, leaf: Any) -> Symbol:
+        """The Symbol of an array that a node keeps, in the memory of a leaf perhaps."""
+        if leaf is not None:
+            found: Symbol = self.lift(leaf)
+            return found
+        if source not in self.behind:
+            self.behind[source] = self.input("array", array, source)
+        return self.behind[source]
 
     def goes_outside(self) -> None:
         """Python is needed at each call to see what graph that is."""
@@ -415,6 +419,7 @@ class LazyRecorder(Settler):
 
     def finish(self) -> None:
         """Do what is left, and make all tensors that somebody holds ordinary ones."""
+        self.ancestors.settle()
         try:
             self.flush()
         finally:
@@ -426,6 +431,7 @@ class LazyRecorder(Settler):
 
         Where there is no memory for what is drawn, or for what the function makes itself, nothing is written either.
         """
+        self.ancestors.settle()
         if self.given_up:
             return
         if isinstance(error, MemoryError):

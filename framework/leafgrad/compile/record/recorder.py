@@ -96,10 +96,6 @@ class Recorder(Course):
         if outside and (recorded or not self.knows(outside)):
             self.goes_outside()
 
-    def kept(self, op: Any, array: Any) -> SymbolBase:
-        """The Symbol of an array that the node of ``op`` keeps, which was made outside."""
-        return array if isinstance(array, SymbolBase) else self.symbol(self.foreign(op, array))
-
     # ---- tensors ----------------------------------------------------------------------------------------------
 
     def inside(self, tensor: Any) -> Any:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from leafgrad import modes
 from leafgrad.autograd import engine
 from leafgrad.compile.ir.graph import Equation, Graph, Value
 from leafgrad.compile.ir.locks import Lock
-from leafgrad.compile.record.recorder import Recorder
 from leafgrad.compile.record.trace import Pullback
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import new_full
@@ -127,11 +126,7 @@ class Backward:
         """The same op by op, of gradients that are no arrays: in vmap, and in a call that is being recorded."""
         missing = [v for v, one in zip(self.gradients, gradients, strict=True) if one is None]
         graph, places = without(self.graph, missing, self.gradients)
-        kept = [array for array, _ in node.saved[: self.read]]
-        if modes.get() & modes.TRACE:
-            tracer = cast(Recorder, modes.TRACER.get())
-            kept = [tracer.kept(self, array) for array in kept]
-        given = kept + [one for one in gradients if one is not None]
+        given = [array for array, _ in node.saved[: self.read]] + [one for one in gradients if one is not None]
         at = dict(zip(graph.inputs, map(dispatch.alias, given), strict=True))
         with modes.no_grad():
             repeat(graph.equations, at)

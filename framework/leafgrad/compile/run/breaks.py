@@ -119,6 +119,8 @@ class Breaks:
         self.outline = Outline(self.function, self.positions, self.compiled)
         self.outlined, self.parts = self.outline.outlined, [*self.outline.parts.values()]
         self.waits = SETTLES if self.parts else 0
+        for part in self.parts:  # of which only the whole says anything
+            part._calls.misses.warns = False
 
     def settle(self) -> None:
         """Runs become programs or turn out to be open; those that are not worth it are left to Python."""

@@ -32,6 +32,7 @@ class Misses(list[Miss]):
 
     Attributes:
         total: how many there were in all.
+        warns: whether many of them are worth a warning.
         waiting: how many calls of each kind ran uncompiled, since the kind had not come often enough to be recorded.
         waited: how many calls did so in all.
         hasty: by its path, what a value had become when programs had served few calls since the last recording.
@@ -39,6 +40,7 @@ class Misses(list[Miss]):
     """
 
     total = 0
+    warns = True
     waited = 0
     graphs = 0
 
@@ -74,7 +76,7 @@ class Misses(list[Miss]):
         del self[:-KEPT]
         self.total += 1
         log(f"{name}: recorded again, since {miss.path} was {miss.before} and is {miss.now}")
-        if self.total == PATIENCE:
+        if self.total == PATIENCE and self.warns:
             paths = [m.path for m in self]
             often = max(paths, key=paths.count)
             messages.warn(
