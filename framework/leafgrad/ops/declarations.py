@@ -74,6 +74,7 @@ class Declarations:
         self.methods: tuple[str, ...] = ()
         self.transpose: Declarations | None = None
         self.origins: dict[str, str] = {}
+        self.places: dict[str, tuple[str, int] | None] = {}  # for each, where the code of its rule is
 
     def vjp(self, **rules: Callable[..., Any]) -> Self:
         """Give the gradient rules, one per differentiable argument.
@@ -285,13 +286,25 @@ class Declarations:
         if not callable(rule):
             raise messages.definition(self.name, f"{what}: expected a function, got {rule!r}")
         origin = self.origins.get(what, "trait ")
-        if not origin.startswith(("trait ", "transpose of ")):
+        again = origin == declaring_line() and self.places.get(what) == place_of(rule) is not None
+        if not again and not origin.startswith(("trait ", "transpose of ")):  # an import that was cut is made anew
             raise messages.definition(self.name, f"already has {spoken(what)}, from {origin}")
 
     def declare(self, what: str, rule: Any) -> None:
         """Check a declaration, and note where it is made."""
         self.check(what, rule)
-        frame = sys._getframe(1)
-        while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
-            frame = frame.f_back
-        self.origins[what] = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        self.origins[what], self.places[what] = declaring_line(), place_of(rule)
+
+
+def declaring_line() -> str:
+    """The innermost line outside this module."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def place_of(rule: Any) -> tuple[str, int] | None:
+    """Where the code of a rule is written; None of what is no function."""
+    code = getattr(rule, "__code__", None)
+    return None if code is None else (code.co_filename, code.co_firstlineno)
