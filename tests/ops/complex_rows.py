@@ -134,6 +134,11 @@ ROWS = [
     row(reduce.sum, lambda z, dim, keepdim: z.sum(dim, keepdims=keepdim), of((2, 3), dim=(1,), keepdim=False)),
     row(reduce.mean, lambda z, dim, keepdim: z.mean(dim, keepdims=keepdim), of((2, 3), dim=(1,), keepdim=False)),
     row(reduce.prod, lambda z, dim, keepdim: z.prod(dim, keepdims=keepdim), of((2, 3), dim=(1,), keepdim=False)),
+    *[
+        row(reduce.norm, lambda z, p, dim: np.linalg.norm(z, p, dim), of((2, 3), p=p, dim=1),
+            name=f"norm of order {p} of complex numbers")
+        for p in (1.0, 2.0, 3.0)
+    ],
     row(reduce.logsumexp, lambda z, dim, keepdim: np.log(np.exp(z).sum(dim, keepdims=keepdim)),
         of((2, 3), dim=(1,), keepdim=False)),
     row(cumulative.logcumsumexp, lambda z, dim: np.log(np.cumsum(np.exp(z), dim)), of((2, 3), dim=1)),

@@ -181,10 +181,25 @@ def test_as_ops_reductions_take_any_dim_and_so_do_their_gradients(name, given, s
         np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=1e-12, atol=1e-12)
 
 
-def test_norm_and_std_have_gradient_zero_where_they_are_zero():
-    x = leafgrad.zeros(3, requires_grad=True)
-    for f in (leafgrad.norm, leafgrad.std, lambda x: x.norm(3)):
-        assert leafgrad.autograd.grad(f(x), x)[0].tolist() == [0, 0, 0]
+@pytest.mark.parametrize("dtype", [leafgrad.float64, leafgrad.complex128])
+@pytest.mark.parametrize(
+    "call",
+    [leafgrad.std, *(lambda x, p=p: leafgrad.norm(x, p) for p in (1.5, 2.0, 3.0)), lambda x: leafgrad.dist(x, x)],
+)
+def test_norm_and_std_have_derivatives_zero_where_they_are_zero(call, dtype):
+    x = leafgrad.zeros(3, dtype=dtype, requires_grad=True)
+    (g,) = leafgrad.autograd.grad(call(x), x, create_graph=True)
+    assert g.tolist() == [0, 0, 0]
+    assert leafgrad.func.jvp(call, (x.detach(),), (leafgrad.arange(1.0, 4.0).to(dtype),))[1].tolist() == 0
+    if call is leafgrad.std:
+        assert leafgrad.autograd.grad(g.real.sum(), x)[0].tolist() == [0, 0, 0]
+
+
+def test_norms_of_complex_numbers_have_second_derivatives_where_some_are_zero():
+    z = leafgrad.tensor([0, 2 + 0j], requires_grad=True)
+    for length in (z.norm(), leafgrad.linalg.vector_norm(z), leafgrad.linalg.matrix_norm(z[None])):
+        (g,) = leafgrad.autograd.grad(length, z, create_graph=True)
+        assert leafgrad.autograd.grad(g[0].real + 2 * g[1].imag, z)[0].tolist() == [0.5, 1j]
 
 
 def test_in_place_running_sums():

@@ -246,3 +246,10 @@ def test_slopes_of_products_with_logarithms_at_0():
     _, gx, gy = slopes(leafgrad.special.xlog1py, [0.0, 2.0], [3.0, 1.0])
     same(gx, [math.log(4), math.log(2)])
     same(gy, [0, 1])
+
+
+def test_the_angle_of_the_origin_has_derivatives_zero():
+    x, y = (leafgrad.zeros(1, requires_grad=True) for _ in range(2))
+    first = leafgrad.autograd.grad(leafgrad.atan2(x, y), (x, y), create_graph=True)
+    second = leafgrad.autograd.grad(first[0] + 2 * first[1], (x, y))
+    assert [g.item() for g in (*first, *second)] == [0, 0, 0, 0]

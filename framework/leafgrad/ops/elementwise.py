@@ -233,11 +233,11 @@ def abs(xp: Any, x: Any) -> Any:
     return xp.abs(x)
 
 
-def _abs_x(g: Any, x: Any) -> Any:
+def abs_x(g: Any, x: Any) -> Any:
     return g * sign(x) if not is_complex(x) else g * where(x == 0, 0, x / where(x == 0, 1, abs(x)))
 
 
-abs.vjp(x=_abs_x)
+abs.vjp(x=abs_x)
 
 
 @op("elementwise", "float", c="copysign(x, y)", ufunc="copysign")

@@ -183,6 +183,12 @@ def _log(x: Pair) -> Pair:
     return Pair(select.where(near, exponential.log1p(excess) / 2, far), _angle(x))
 
 
+def _norm(x: Pair, *, p: float, **params: Any) -> Any:
+    if p != 2 or x.im is None:
+        return reduce.norm(_abs(x), p=p, **params)
+    return ew.sqrt(reduce.sum(x.re * x.re + x.im * x.im, **params))
+
+
 def _div(x: Any, y: Any) -> Pair | None:
     return None if isinstance(re(y), (int, float)) and not (re(y) or im(y)) else quotient(x, y)
 
@@ -377,6 +383,7 @@ RULES: dict[Op, Rule] = {
     reduce.all: lambda x, **params: reduce.all(_nonzero(x), **params),
     reduce.any: lambda x, **params: reduce.any(_nonzero(x), **params),
     reduce.count_nonzero: lambda x, **params: reduce.count_nonzero(_nonzero(x), **params),
+    reduce.norm: _norm,
     select.where: _where,
     shape.pad: _padded(shape.pad, "value"),
     trig.cos: _cos,

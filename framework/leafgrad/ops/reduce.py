@@ -10,7 +10,7 @@ from leafgrad.ops.abstract import PRECISE
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.cumulative import cumprod, shift
 from leafgrad.ops.define import op
-from leafgrad.ops.elementwise import abs, div, mul, pow, sign, sub
+from leafgrad.ops.elementwise import abs, abs_x, div, mul, pow, sub
 from leafgrad.ops.exponential import exp, log
 from leafgrad.ops.geometry import inverse
 from leafgrad.ops.select import where
@@ -218,43 +218,44 @@ def std(xp: Any, x: Any, *, dim: Dims, correction: float = 1, keepdim: bool = Fa
     return xp.sqrt(_moment(xp, wide, dim, correction, keepdim)).astype(x.dtype)
 
 
-def _std_x(g: Any, out: Any, x: Any, x_shape: Shape, *, dim: Dims, correction: float) -> Any:
-    scale = where(out == 0, 0, g / out)
-    return broadcast_back(scale, x_shape, dim) * _deviation(x, x_shape, dim, correction)
+def _per_length(g: Any, length: Any) -> Any:
+    """g / length, and 0 where that is 0, also of what is pushed through it or pulled back."""
+    return where(length == 0, 0, g) / where(length == 0, 1, length)
 
 
-std.vjp(x=_std_x)
+std.vjp(
+    x=lambda g, out, x, x_shape, *, dim, correction: (
+        broadcast_back(_per_length(g, out), x_shape, dim) * _deviation(x, x_shape, dim, correction)
+    )
+)
 
 
-@op("reduction")
+@op("reduction", "complex")
 def norm(xp: Any, x: Any, *, p: float, dim: Dims, keepdim: bool = False) -> Any:
-    """(sum of abs(x)**p) ** (1/p) over ``dim``, for finite p; for p = 0 the count of what is not 0.
-
-    At 0 its gradient is taken as 0.
-    """
+    """(sum of abs(x)**p) ** (1/p) over ``dim``, for finite p; for p = 0 how many are not 0. At 0 its gradient is 0."""
     if x.dtype == "float16":
         return norm.forward(xp, x.astype("float32"), p=p, dim=dim, keepdim=keepdim).astype("float16")
-    if p == 0:
-        return (x != 0).sum(axis=dim, keepdims=keepdim).astype(x.dtype)
     if p == 2:
-        return xp.sqrt(dot(xp, x, x, dim, keepdim))
-    if p == 1:
-        return xp.abs(x).sum(axis=dim, keepdims=keepdim)
-    return (xp.abs(x) ** p).sum(axis=dim, keepdims=keepdim) ** (1 / p)
+        return xp.sqrt(dot(xp, x.conj(), x, dim, keepdim).real)
+    size = xp.abs(x)
+    if p == 0:
+        return (size != 0).sum(axis=dim, keepdims=keepdim).astype(size.dtype)
+    return size.sum(axis=dim, keepdims=keepdim) if p == 1 else (size**p).sum(axis=dim, keepdims=keepdim) ** (1 / p)
 
 
 def _norm_x(g: Any, out: Any, x: Any, x_shape: Shape, *, p: float, dim: Dims) -> Any:
     if p == 0:
         return None
     if p == 1:
-        return broadcast_back(g, x_shape, dim) * sign(x)
+        return abs_x(broadcast_back(g, x_shape, dim), x)
     if p == 2:
-        return x * broadcast_back(where(out == 0, 0, g / out), x_shape, dim)
-    powers = where(x == 0, 0, sign(x) * pow(abs(x), p - 1))
-    return powers * broadcast_back(where(out == 0, 0, g * pow(out, 1 - p)), x_shape, dim)
+        return x * broadcast_back(_per_length(g, out), x_shape, dim)
+    powers = where(x == 0, 0, abs_x(pow(abs(x), p - 1), x))
+    return powers * broadcast_back(where(out == 0, 0, g) * pow(where(out == 0, 1, out), 1 - p), x_shape, dim)
 
 
 norm.vjp(x=_norm_x)
+norm.makes = "real"
 _POWERS = {0: ("x != 0", "x"), 1: ("abs(x)", "x"), 2: ("x * x", "sqrt(x)")}
 _POWER = ("pow(abs(x), p)", "pow(x, 1 / p)")
 norm.lower("cuda", lambda c, e: c.reduction("+", e.params["dim"], False, *_POWERS.get(e.params["p"], _POWER)))

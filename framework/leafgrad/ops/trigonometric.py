@@ -71,7 +71,7 @@ def atan2(xp: Any, x: Any, y: Any) -> Any:
 
 def _per_radius(g: Any, x: Any, y: Any) -> Any:
     r = x * x + y * y
-    return where(r == 0, 0, g / r)
+    return where(r == 0, 0, g / where(r == 0, 1, r))
 
 
 atan2.vjp(x=lambda g, x, y: _per_radius(g * y, x, y), y=lambda g, x, y: _per_radius(-g * x, x, y))

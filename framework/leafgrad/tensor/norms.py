@@ -41,8 +41,6 @@ def vector_norm(
         raise TypeError(f"linalg.vector_norm(): argument 'ord' must be Number, not {type(ord).__name__}")
     x = cast(x, dtype)
     check_floating(x, "linalg.vector_norm", "x")
-    if x.dtype.is_complex:
-        x = magnitude(x)
     over = dims(x, dim, "linalg.vector_norm")
     result: Tensor
     if math.isinf(ord):

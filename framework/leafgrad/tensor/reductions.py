@@ -124,10 +124,15 @@ def _spread_arguments(
 def _spread(op: Op, input: Tensor, **params: Any) -> Tensor:
     """``op``, var or std, of ``input``; of complex numbers from the variances of their two parts."""
     result: Tensor
-    if input._data.dtype.kind == "c":
+    if input._data.dtype.kind != "c":
+        result = op(input, **params)
+    elif op is ops.var:
         result = ops.var(real(input), **params) + ops.var(imag(input), **params)
-        return ew.sqrt(result) if op is ops.std else result
-    result = op(input, **params)
+    else:  # not the root of that, whose gradient at 0 is nan
+        left = max(ops.count(input.shape, params["dim"]) - params["correction"], 0)
+        centred = input - ops.mean(input, dim=params["dim"], keepdim=True)
+        length = ops.norm(centred, p=2.0, dim=params["dim"], keepdim=params["keepdim"])
+        result = length * (left**-0.5 if left else math.inf)
     return result
 
 
@@ -233,7 +238,8 @@ def norm(
         from leafgrad.tensor import norms  # which is made of reductions
 
         return norms.matrix_norm(x, "nuc", dims(x, dim, "norm"), keepdim)
-    x = ew.abs(x) if x.dtype.is_complex else expect_floating(x, "norm")
+    if not x.dtype.is_complex:
+        expect_floating(x, "norm")
     over, keepdim = dims(x, dim, "norm"), flag(keepdim, "norm")
     if p in ("fro", None):
         p = 2.0
