@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+import leafgrad
 from leafgrad.compile.ir.graph import Captured
 from leafgrad_onnx.errors import OnnxExporterError
 from leafgrad_onnx.types import NUMBER
@@ -102,7 +103,7 @@ class Build:
         found = []
         for value, source in self.writer.graph.inputs.items():
             if isinstance(source, Captured) and self.writer.names[value] not in self.writer.arrays:
-                found.append((self.writer.names[value], source.tensor.detach().cpu().numpy()))
+                found.append((self.writer.names[value], data_of(source.tensor)))
         return found
 
     def constants(self) -> dict[str, np.ndarray[Any, Any]]:
@@ -183,6 +184,12 @@ def array_of(numbers: Numbers) -> np.ndarray[Any, Any]:
 
 def tensor(array: np.ndarray[Any, Any], name: str) -> onnx.TensorProto:
     return numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
+
+
+def data_of(x: leafgrad.Tensor) -> np.ndarray[Any, Any]:
+    """The elements of a tensor: of complex ones real and imaginary part, along a last dimension."""
+    array: np.ndarray[Any, Any] = (leafgrad.view_as_real(x) if x.dtype.is_complex else x).detach().cpu().numpy()
+    return array
 
 
 def info(name: str, dtype: str, shape: list[Any]) -> onnx.ValueInfoProto:

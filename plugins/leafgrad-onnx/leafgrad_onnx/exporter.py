@@ -17,8 +17,9 @@ import leafgrad
 from leafgrad.batching.pytree import flatten, unflatten
 from leafgrad.compile.ir.graph import Argument, Captured, Graph
 from leafgrad.compile.ir.lines import Line
+from leafgrad.compile.passes.pairs import pairs
 from leafgrad_onnx import forms as forms
-from leafgrad_onnx.build import Build, Interface, bytes_of
+from leafgrad_onnx.build import Build, Interface, bytes_of, data_of
 from leafgrad_onnx.errors import OnnxExporterError
 from leafgrad_onnx.lengths import Lengths
 from leafgrad_onnx.writer import HERE, OnnxWriter
@@ -56,7 +57,7 @@ def export(
     Everything that ``leafgrad.trace`` records goes into the file, derivatives too: of a function that calls
     ``autograd.grad``, the file computes the derivatives. Tensors that the function reaches from outside become
     initializers; a Module's have the names of its ``state_dict``. Numbers among the arguments are constants of the
-    file.
+    file. Complex tensors are, in the file, real ones with a last dimension of size 2, as of ``view_as_real``.
 
     With ``dynamic_axes`` the function is traced at four lengths, from which one graph is made; the file then is run at
     further ones, and what it gives is compared with what the function gives.
@@ -168,8 +169,10 @@ class Exporter:
     ) -> None:
         self.function = function
         self.asked = caller()
-        self.leaves, self.structure = flatten((args, kwargs))
-        self.where = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, leafgrad.Tensor)]
+        leaves, self.structure = flatten((args, kwargs))
+        self.where = [i for i, leaf in enumerate(leaves) if isinstance(leaf, leafgrad.Tensor)]
+        self.complex = {i for i in self.where if leaves[i].dtype.is_complex}
+        self.leaves = [as_pairs(leaf) if i in self.complex else leaf for i, leaf in enumerate(leaves)]
         self.output_names = output_names
         self.outputs = 0
         state = function.state_dict(keep_vars=True) if isinstance(function, leafgrad.nn.Module) else {}
@@ -192,10 +195,16 @@ class Exporter:
             yield name
 
     def call(self, leaves: Sequence[Any]) -> list[Any]:
-        """The tensors among the results of a call with other arguments, without their history."""
-        args, kwargs = unflatten(self.structure, iter(leaves))
+        """Copies of the tensors among the results of a call with other arguments, without their history.
+
+        Of results in the memory of each other a trace would make that memory one more result. Complex ones are pairs
+        of real ones, here as there.
+        """
+        given = [leafgrad.view_as_complex(leaf) if i in self.complex else leaf for i, leaf in enumerate(leaves)]
+        args, kwargs = unflatten(self.structure, iter(given))
         found, _ = flatten(self.function(*args, **kwargs))
         tensors = [t.detach() for t in found if isinstance(t, leafgrad.Tensor)]
+        tensors = [(leafgrad.view_as_real(t) if t.dtype.is_complex else t).clone() for t in tensors]
         if not tensors:
             raise OnnxExporterError("onnx.export: expected a function that returns tensors, got one that returns none")
         return tensors
@@ -210,8 +219,7 @@ class Exporter:
                 changed[i] = tensor
             return self.call(changed)
 
-        graph: Graph = leafgrad.trace(traced, *tensors)
-        return graph
+        return pairs(leafgrad.trace(traced, *tensors))
 
     def named_inputs(self, names: Sequence[str] | None) -> list[str]:
         """A name for each tensor among the arguments."""
@@ -248,7 +256,7 @@ class Exporter:
                 names[value] = name
                 taken.add(name)
                 if self.is_constant(source.tensor):
-                    constants[name] = source.tensor.detach().cpu().numpy()
+                    constants[name] = data_of(source.tensor)
             else:
                 raise OnnxExporterError("onnx.export: the function reads an array that belongs to no tensor")
         writer = OnnxWriter(graph, names, self.asked)
@@ -296,12 +304,18 @@ class Exporter:
             entries = wanted if isinstance(wanted, Mapping) else {d: f"{name}_dim_{d}" for d in wanted}
             if name not in self.inputs:
                 continue
-            ndim = self.leaves[self.where[self.inputs.index(name)]].ndim
+            i = self.where[self.inputs.index(name)]
+            ndim = self.leaves[i].ndim - (i in self.complex)
             for d, symbol in entries.items():
                 if not -ndim <= d < ndim:
                     raise ValueError(f"onnx.export: dynamic_axes: {name!r} has {ndim} axes, got axis {d}")
                 found[name, d % ndim] = str(symbol)
         return found
+
+
+def as_pairs(x: leafgrad.Tensor) -> leafgrad.Tensor:
+    """A complex tensor as its real and imaginary parts, along a last dimension."""
+    return leafgrad.view_as_real(x.detach()).requires_grad_(x.requires_grad)
 
 
 def caller() -> Line:

@@ -7,6 +7,9 @@ of what it emits, or a tuple of names for several results:
 
 An op without a form is made of what it says otherwise: of its C expression, if it is elementwise, or of what the
 compiler may put in its place.
+
+Complex numbers are real ones with a last dimension of size 2. What an op does to them is mostly known from its rule for
+pairs; one that has none may say its form by ``op.lower("onnx of pairs", rule)``.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import numpy as np
 
 from leafgrad.compile.ir.graph import Captured, Equation, Graph, Operand, Source, Value
 from leafgrad.compile.ir.lines import Line
+from leafgrad.compile.passes.pairs import has_complex
 from leafgrad.compile.passes.rewrite import Rewriter
 from leafgrad_onnx.errors import OnnxExporterError
 from leafgrad_onnx.expression import written
@@ -120,7 +124,10 @@ class OnnxWriter:
         if equation.params.keys() != op.signature.parameters.keys():  # of ops without arrays
             params = op.signature.bind(equation.params)
             equation = Equation(op, equation.inputs, params, equation.outputs, equation.line, equation.several)
-        rule = op.lowering.get("onnx")
+        left = has_complex((*equation.values, *equation.outputs))
+        if left and "onnx of pairs" not in op.lowering:
+            raise self.refusal(f"op {op.name!r} has no ONNX form for complex numbers", equation)
+        rule = op.lowering.get("onnx of pairs" if left else "onnx")
         if rule is not None:
             made = rule(self, equation)
             if made is not None:
@@ -162,8 +169,9 @@ class OnnxWriter:
     def refusal(self, why: str, equation: Equation | None = None) -> OnnxExporterError:
         """The error that says why something cannot be written, and where the user asked for it."""
         e = equation or self.equation
+        key = "onnx of pairs" if "complex" in why else "onnx"
         hint = (
-            f'; give it one by {e.name}.lower("onnx", rule), or write it with others'
+            f'; give it one by {e.name}.lower("{key}", rule), or write it with others'
             if e is not None and "no ONNX form" in why
             else ""
         )

@@ -14,6 +14,7 @@ import pytest
 import leafgrad
 from leafgrad import nn
 from leafgrad_onnx import OnnxExporterError, TrainingMode, export
+from leafgrad_onnx.cli import kind
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -354,3 +355,53 @@ def test_dtypes_stay(agrees):
         assert made.graph.output[0].type.tensor_type.elem_type == onnx.helper.np_dtype_to_tensor_dtype(
             np.dtype(str(dtype).rpartition(".")[2])
         )
+
+
+# ---- complex numbers ----------------------------------------------------------------------------------------------
+
+
+class Turned(nn.Module):
+    """A complex layer, and how long what it gives is."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 2, dtype=leafgrad.complex64)
+
+    def forward(self, z):
+        z = leafgrad.tanh(self.linear(z))
+        return z * 1j, z.abs(), (z @ z.mH).sum()
+
+
+def test_complex_numbers_are_pairs_in_the_file(agrees):
+    model, axes = Turned(), {"z": {-2: "n"}}
+    proto = agrees(model, leafgrad.randn(5, 3, dtype=leafgrad.complex64), dynamic_axes=axes)
+    assert [kind(i) for i in (*proto.graph.input, *proto.graph.output)] == [
+        "float32[n, 3, 2]", "float32[n, 2, 2]", "float32[n, 2]", "float32[2]"
+    ]  # fmt: skip
+    assert [list(t.dims) for t in proto.graph.initializer] == [[2, 3, 2], [2, 2]]
+    agrees(model, leafgrad.randn(8, 3, dtype=leafgrad.complex64), proto=proto)
+
+
+def test_derivatives_by_complex_numbers_leave(agrees):
+    factor = leafgrad.randn(3, dtype=leafgrad.complex64)
+
+    def slopes(z):
+        z = z.detach().requires_grad_()
+        (first,) = leafgrad.autograd.grad((leafgrad.sin(z * factor).abs() ** 2).sum(), z, create_graph=True)
+        return first, leafgrad.autograd.grad((first.abs() ** 2).sum(), z)[0]
+
+    agrees(slopes, leafgrad.randn(4, 3, dtype=leafgrad.complex64), tolerance=1e-4)
+
+
+@pytest.mark.parametrize("call", [leafgrad.linalg.inv, lambda z: z**1.5, leafgrad.asin])
+def test_what_has_no_rule_for_pairs_is_refused(call):
+    with pytest.raises(OnnxExporterError, match=r"op '\w+' has no ONNX form for complex numbers, at test_export.py"):
+        export(lambda z: call(z * 2).real, leafgrad.randn(3, 3, dtype=leafgrad.complex64))
+
+
+def test_results_in_the_memory_of_each_other_are_no_further_outputs(agrees):
+    def twice(x):
+        y = x.exp()
+        return y, y, y[0], x, x[1:]
+
+    assert len(agrees(twice, leafgrad.randn(3, 2)).graph.output) == 5

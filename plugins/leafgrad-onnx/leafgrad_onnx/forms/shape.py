@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from leafgrad.compile.ir.graph import Equation, Value
-from leafgrad.ops import convert, create, cumulative, flat, shape
+from leafgrad.ops import complex as parts, convert, create, cumulative, flat, shape
 from leafgrad_onnx.writer import OnnxWriter
 
 FAR = (1 << 63) - 1
@@ -112,6 +112,15 @@ def joined(w: OnnxWriter, names: list[str], dim: int) -> str:
 
 
 shape.cat.lower("onnx", lambda w, e: joined(w, [w(x, e.out.dtype) for x in e.inputs], e.params["dim"]))
+
+
+@parts.join.lower("onnx of pairs")
+def _join(w: OnnxWriter, e: Equation) -> str:
+    return joined(w, [w.emit("Unsqueeze", w(x), w.ints([-1])) for x in e.inputs], -1)
+
+
+for _k, _op in enumerate((parts.real, parts.imag)):
+    _op.lower("onnx of pairs", lambda w, e, k=_k: w.emit("Gather", w(e.inputs[0]), w.scalar(k, "int64"), axis=-1))
 
 
 @shape.stack.lower("onnx")
