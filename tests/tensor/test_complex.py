@@ -157,6 +157,7 @@ def test_gradients_are_differences_of_values(name):
     "cast",
     [
         lambda z: z.to(leafgrad.float32),
+        lambda z: leafgrad.tensor(z.numpy(), dtype=leafgrad.float32),
         lambda z: z.sum(dtype=leafgrad.float32),
         lambda z: leafgrad.softmax(z, 0, dtype=leafgrad.float64),
         lambda z: leafgrad.zeros(2).copy_(z),

@@ -180,6 +180,7 @@ def test_in_place_methods_agree_with_functions_and_keep_gradients(name):
         ("lg.exp(i)", "float32"), ("lg.floor(i)", "int64"), ("lg.clamp(i, 0.5)", "float32"), ("i < 1.5", "bool"),
         ("lg.float_power(i, 2)", "float64"), ("lg.where(b, 1, 2.5)", "float32"), ("lg.where(b, i, 2)", "int64"),
         ("lg.where(b, s, d)", "float64"), ("lg.div(i, i, rounding_mode='floor')", "int64"),
+        ("s * c", "complex64"), ("d * c", "complex128"), ("i * c", "complex128"), ("s * 1j", "complex64"),
     ],
 )  # fmt: skip
 def test_result_types(expression, dtype):
@@ -188,7 +189,7 @@ def test_result_types(expression, dtype):
         "lg": leafgrad, "i": t([1, 2]), "b": t([True, False]), "s": t([1.0, 2.0]),
         "d": t([1.0, 2.0], dtype=leafgrad.float64), "h": t([1.0, 2.0], dtype=leafgrad.float16),
         "u": t([1, 2], dtype=leafgrad.uint8), "i8": t([1, 2], dtype=leafgrad.int8),
-        "scalar": t(1.0, dtype=leafgrad.float64),
+        "scalar": t(1.0, dtype=leafgrad.float64), "c": t(1j, dtype=leafgrad.complex128),
     }  # fmt: skip
     assert eval(expression, scope).dtype.name == dtype
 

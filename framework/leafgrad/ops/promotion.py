@@ -138,7 +138,7 @@ def result_type(args: tuple[Any, ...]) -> dtypes.dtype:
     for d2 in best:
         if d2 is not None and (result is None or d2.category > result.category):
             real = result is not None and result.category == 2 and d2.category == 3
-            result = dtypes.promote_types(result, d2) if real and result is not None else d2
+            result = result.to_complex() if real and result is not None else d2
     assert result is not None
     return result
 

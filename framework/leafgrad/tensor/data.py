@@ -47,6 +47,8 @@ def copied(data: Any, dtype: DType, device: Any) -> Tensor:
     values, found = plain(data)
     target = kind(dtype, found)
     if found is not None and found.is_complex and not target.is_complex:
+        if type(values) in backends.BACKENDS:
+            return copied(values, found, device).to(target)  # which warns
         raise RuntimeError(
             f"tensor: data: value cannot be converted to type {target} without overflow, got complex numbers; take "
             "their real parts"
