@@ -13,7 +13,7 @@ from leafgrad import nn
 from leafgrad_onnx import OnnxLoadError, export, load
 from leafgrad_onnx.module import from_proto
 
-FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
 
 def model(nodes, initializers=(), opset=18, outputs=("y",), inputs=("x",), **options):
@@ -220,6 +220,39 @@ def test_huge_results_of_small_inputs():
     loaded = from_proto(model([helper.make_node("Add", ["x", "z"], ["y"])], inputs=("x", "z")))
     with pytest.raises(OnnxLoadError, match="may ask for"):
         loaded(leafgrad.ones(1 << 16, 1), leafgrad.ones(1 << 16))
+
+
+@pytest.mark.parametrize(
+    ("node", "place"),
+    [
+        (helper.make_node("Concat", ["a"] * 1000, ["y"], axis=0), (1 << 20, 1)),
+        (helper.make_node("GatherND", ["b", "i"], ["y"]), (1 << 20, 1)),
+        (helper.make_node("Einsum", ["a", "a"], ["y"], equation="ij,kl->ik"), (1 << 20, 1)),
+    ],
+    ids=lambda part: getattr(part, "op_type", ""),
+)
+def test_small_files_do_not_ask_for_large_results(node, place):
+    nodes = [
+        helper.make_node("Expand", ["x", "many"], ["a"]), helper.make_node("Reshape", ["a", "row"], ["b"]),
+        helper.make_node("Expand", ["zero", "many"], ["i"]), node,
+    ]  # fmt: skip
+    numbers = {"many": place, "row": (1, -1), "zero": (0,)}
+    loaded = from_proto(model(nodes, [(name, np.array(n, "int64")) for name, n in numbers.items()]))
+    with pytest.raises(OnnxLoadError, match="may ask for"):
+        loaded(leafgrad.ones(1))
+
+
+def test_what_a_loop_keeps_of_its_steps_is_not_too_large():
+    ends = [helper.make_tensor_value_info(name, BOOL if name in "ce" else FLOAT, None) for name in "cvewr"]
+    steps = [("Identity", ["c"], ["e"]), ("Identity", ["v"], ["w"]), ("Expand", ["v", "many"], ["r"])]
+    body = helper.make_graph(
+        [helper.make_node(*step) for step in steps], "body",
+        [helper.make_tensor_value_info("i", INT64, []), *ends[:2]], ends[2:],
+    )  # fmt: skip
+    numbers = [("count", np.array(600)), ("many", np.array([1 << 20]))]
+    loaded = from_proto(model([helper.make_node("Loop", ["count", "", "x"], ["z", "y"], body=body)], numbers))
+    with pytest.raises(OnnxLoadError, match="may ask for"):
+        loaded(leafgrad.ones(1))
 
 
 def test_nodes_out_of_order():

@@ -9,7 +9,7 @@ import numpy as np
 
 import leafgrad
 from leafgrad_onnx.errors import OnnxLoadError
-from leafgrad_onnx.operators.registry import axis_of, ints, number, operator, room, tensor_of
+from leafgrad_onnx.operators.registry import MOST_BYTES, axis_of, ints, number, operator, room, tensor_of
 from leafgrad_onnx.types import NAME
 
 
@@ -117,6 +117,7 @@ def tile(x: Any, repeats: Any) -> Any:
 
 @operator("Concat")
 def concat(*xs: Any, axis: int) -> Any:
+    room([sum(x.numel() for x in xs)], 8)
     return leafgrad.cat(xs, axis)
 
 
@@ -231,6 +232,7 @@ def gather_elements(x: Any, at: Any, *, axis: int = 0) -> Any:
 
 @operator("GatherND")
 def gather_nd(x: Any, at: Any, *, batch_dims: int = 0) -> Any:
+    room((*at.shape[:-1], *x.shape[batch_dims + at.shape[-1] :]), 8)
     keys = tuple(inside(at[..., i], x.shape[batch_dims + i]) for i in range(at.shape[-1]))
     lead = [
         leafgrad.arange(at.shape[b]).reshape([-1 if d == b else 1 for d in range(at.ndim - 1)])
@@ -337,6 +339,8 @@ def space_to_depth(x: Any, *, blocksize: int, mode: str = "DCR") -> Any:
 
 @operator("Einsum")
 def einsum(*xs: Any, equation: str) -> Any:
+    if math.prod([x.numel() for x in xs]) * 8 > MOST_BYTES:  # it may be too large
+        room(leafgrad.einsum(equation, *[leafgrad.empty(x.shape, device="meta") for x in xs]).shape, 8)
     return leafgrad.einsum(equation, *xs)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import leafgrad
 from leafgrad_onnx.errors import OnnxLoadError
-from leafgrad_onnx.operators.registry import number, operator
+from leafgrad_onnx.operators.registry import number, operator, room
 
 MOST_STEPS = 1_000_000
 
@@ -14,6 +14,13 @@ MOST_STEPS = 1_000_000
 @operator("If", host=(0,))
 def if_(condition: Any, *, then_branch: Any, else_branch: Any) -> Any:
     return (then_branch if number(condition) else else_branch)()
+
+
+def keep(rows: list[list[Any]], values: list[Any]) -> None:
+    """Add what one step gives to the rows that become results, if they do not become too large."""
+    for row, value in zip(rows, values, strict=True):
+        room((len(row) + 1, *value.shape), 8)
+        row.append(value)
 
 
 @operator("Loop", host=(0, 1))
@@ -28,8 +35,7 @@ def loop(trip: Any, condition: Any, *states: Any, body: Any) -> Any:
         found = body(body.host(i), body.host(True), *values)
         going = bool(body.number(found[0]))
         values = list(found[1 : 1 + count])
-        for row, value in zip(rows, found[1 + count :], strict=True):
-            row.append(body.tensor(value))
+        keep(rows, [body.tensor(value) for value in found[1 + count :]])
         i += 1
     empty = [leafgrad.stack(row) if row else leafgrad.zeros(0) for row in rows]
     return (*values, *empty)
@@ -62,8 +68,7 @@ def scan(
         now = [s.select(a, steps - 1 - i if t else i) for s, a, t in zip(sequences, axes, turned, strict=True)]
         found = body(*states, *now)
         states = list(found[:count])
-        for row, value in zip(rows, found[count:], strict=True):
-            row.append(body.tensor(value))
+        keep(rows, [body.tensor(value) for value in found[count:]])
     out_axes = scan_output_axes or [0] * len(rows)
     backwards = scan_output_directions or [0] * len(rows)
     results = [
