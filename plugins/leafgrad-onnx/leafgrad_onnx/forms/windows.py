@@ -22,13 +22,23 @@ def planes(e: Equation) -> tuple[int, ...]:
 
 
 def pooled(w: OnnxWriter, e: Equation, outputs: int) -> Any:
-    """MaxPool of the argument, with one batch and one dimension of channels."""
+    """MaxPool of the argument, with one batch and one dimension of channels.
+
+    onnxruntime takes no padding as wide as the kernel, which dilation may ask for; that stands before.
+    """
     windows, x, lead = e.params["windows"], e.values[0], planes(e)
     kind = x.dtype if x.dtype in ("float32", "float64") else "float64" if x.dtype in ("int32", "int64") else "float32"
     name = w(x, kind)
     if len(lead) != 2:
         name = w.reshape(name, (1, math.prod(lead), *windows.length))
-    found = w.emit("MaxPool", name, outputs=outputs, pads=padding(windows), **geometry(windows))
+    pads = padding(windows)
+    if any(p >= k for p, k in zip(pads, windows.kernel * 2, strict=True)):
+        if outputs > 1:
+            raise w.refusal("places of maxima whose windows are padded by as much as they are wide")
+        count = len(windows.size)
+        wide = w.ints([0, 0, *pads[:count], 0, 0, *pads[count:]])
+        name, pads = w.emit("Pad", name, wide, w.scalar(-math.inf, kind)), [0] * len(pads)
+    found = w.emit("MaxPool", name, outputs=outputs, pads=pads, **geometry(windows))
     return found, kind
 
 
