@@ -83,8 +83,9 @@ def described(text: str, i: int) -> tuple[str, Any, dict[int, str]]:
     if found is None:
         raise ValueError(f"export: --input: expected e.g. x=float32:batch*5,3, got {text!r}")
     name, dtype, sizes = found[1] or f"input_{i}", found[2] or "float32", found[3]
-    if dtype not in NAME.values():
-        raise ValueError(f"export: --input: expected a dtype of {', '.join(NAME.values())}, got {dtype!r}")
+    kinds = [*NAME.values(), "complex64", "complex128"]
+    if dtype not in kinds:
+        raise ValueError(f"export: --input: expected a dtype of {', '.join(kinds)}, got {dtype!r}")
     shape, symbols = [], {}
     for d, part in enumerate(filter(None, sizes.split(","))):
         symbol, star, size = part.rpartition("*")
@@ -94,11 +95,8 @@ def described(text: str, i: int) -> tuple[str, Any, dict[int, str]]:
             symbols[d] = symbol
         shape.append(int(size))
     kind = getattr(leafgrad, dtype)
-    return (
-        name,
-        leafgrad.randn(*shape).to(kind) if kind.is_floating_point else leafgrad.zeros(*shape, dtype=kind),
-        symbols,
-    )
+    make = leafgrad.randn if kind.is_differentiable else leafgrad.zeros
+    return name, make(*shape, dtype=kind), symbols
 
 
 # ---- check and show -----------------------------------------------------------------------------------------------
