@@ -354,6 +354,7 @@ RULES: dict[Op, Rule] = {
     convolution.convolution_input: _convolved(convolution.convolution_input),
     convolution.convolution_weight: _bilinear(convolution.convolution_weight),
     create.full: _full,
+    create.zeros: lambda **_: Pair(0.0),
     cumulative.shift: _padded(cumulative.shift, "fill"),
     ew.abs: _abs,
     ew.div: _div,

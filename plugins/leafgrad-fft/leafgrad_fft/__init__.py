@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from leafgrad.ops.op import Op
 from leafgrad.plugins import ModuleSpec, hookimpl
-from leafgrad_fft import array_api as array_api
+from leafgrad_fft import array_api as array_api, forms as forms
 from leafgrad_fft.ops import OPS
 from leafgrad_fft.short_time import istft, stft
 from leafgrad_fft.transforms import (

@@ -42,7 +42,7 @@ def with_size(shape: tuple[int, ...], dim: int, n: int) -> tuple[int, ...]:
     return (*shape[:at], n, *shape[at + 1 :])
 
 
-def _counts(xp: Any, n: int, dim: int, like: Any) -> Any:
+def counts(xp: Any, n: int, dim: int, like: Any) -> Any:
     """How many of n coefficients each of the first n // 2 + 1 stands for, ready to broadcast: 1, 2, 2, ..., 2 or 1."""
     counts = xp.full((n // 2 + 1, *(1,) * (-dim - 1)), 2, dtype=like.real.dtype)
     counts[0] = 1
@@ -58,7 +58,7 @@ def fft_real(xp: Any, x: Any, *, dim: int, norm: str, doubled: bool = False) -> 
     With ``doubled``, times how many coefficients each stands for. (..., n) -> (..., n // 2 + 1) complex for dim = -1
     """
     z = xp.fft.rfft(x, axis=dim, norm=norm).astype(complex_beside(x.dtype), copy=False)
-    return z * _counts(xp, x.shape[dim], dim, z) if doubled else z
+    return z * counts(xp, x.shape[dim], dim, z) if doubled else z
 
 
 @op("linear", "complex", "float", name="fft_real_inverse")
@@ -67,7 +67,7 @@ def fft_real_inverse(xp: Any, x: Any, *, n: int, dim: int, norm: str, halved: bo
 
     With ``halved``, divided by how many coefficients each stands for. (..., n // 2 + 1) -> (..., n) real for dim = -1
     """
-    z = x / _counts(xp, n, dim, x) if halved else x
+    z = x / counts(xp, n, dim, x) if halved else x
     return xp.fft.irfft(z, n, axis=dim, norm=norm).astype(x.real.dtype, copy=False)
 
 

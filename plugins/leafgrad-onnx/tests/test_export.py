@@ -393,6 +393,28 @@ def test_derivatives_by_complex_numbers_leave(agrees):
     agrees(slopes, leafgrad.randn(4, 3, dtype=leafgrad.complex64), tolerance=1e-4)
 
 
+@pytest.mark.parametrize("opset", [18, 20])
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+@pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn", "hfft"])
+def test_fourier_transforms_and_their_gradients_leave(name, norm, opset, agrees):
+    transform = getattr(pytest.importorskip("leafgrad_fft"), name)
+
+    def call(x):
+        x = x.detach().requires_grad_()
+        y = transform(x, norm=norm)
+        return y, leafgrad.autograd.grad((y.abs() ** 2 * y.real).sum(), x)[0]
+
+    for n in (5, 6):
+        x = leafgrad.randn(3, 2, n, dtype=leafgrad.float32 if name == "rfftn" else leafgrad.complex64)
+        axes = {"x": {0: "n"}} if name == "hfft" else None
+        agrees(call, x, tolerance=1e-4, opset_version=opset, dynamic_axes=axes)
+
+
+def test_a_fourier_neural_operator_leaves(agrees):
+    net = pytest.importorskip("leafgrad_fft").FNO(1, 2, modes=(4, 3), width=6, depth=2)
+    agrees(net, leafgrad.randn(2, 1, 12, 11), tolerance=1e-4)
+
+
 @pytest.mark.parametrize("call", [leafgrad.linalg.inv, lambda z: z**1.5, leafgrad.asin])
 def test_what_has_no_rule_for_pairs_is_refused(call):
     with pytest.raises(OnnxExporterError, match=r"op '\w+' has no ONNX form for complex numbers, at test_export.py"):

@@ -55,7 +55,9 @@ def outcome(model: Any, sets: Any, rtol: float, atol: float) -> str:
         for inputs, outputs in sets:
             found = module(*[leafgrad.from_numpy(np.array(x)) for x in inputs])
             results = found if isinstance(found, tuple) else (found,)
-            for got, want in zip(results, outputs, strict=False):
+            if len(results) != len(outputs):
+                return f"WRONG: {len(results)} outputs for {len(outputs)}"
+            for got, want in zip(results, outputs, strict=True):
                 array = got.detach().numpy()
                 if array.shape != want.shape or array.dtype != want.dtype:
                     return f"WRONG: {array.dtype} {array.shape} for {want.dtype} {want.shape}"
