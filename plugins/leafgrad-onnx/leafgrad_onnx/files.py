@@ -104,6 +104,15 @@ def order(graph: onnx.GraphProto, outside: Iterable[str]) -> None:
 # ---- arrays ---------------------------------------------------------------------------------------------------------
 
 
+def dtype_of(number: int, what: str) -> str:
+    """The dtype that has this number, of ``what`` the file has; an error where leafgrad has none."""
+    if number not in NAME:
+        known = onnx.TensorProto.DataType.DESCRIPTOR.values_by_number
+        kind = known[number].name if number in known else number
+        raise OnnxLoadError(f"onnx.load: {what}: expected a dtype of {', '.join(NAME.values())}, got {kind}")
+    return NAME[number]
+
+
 def array_of(proto: onnx.TensorProto, folder: str | None) -> np.ndarray[Any, Any]:
     """The array of a tensor, whose claimed size must be that of its data.
 
@@ -111,10 +120,7 @@ def array_of(proto: onnx.TensorProto, folder: str | None) -> np.ndarray[Any, Any
         OnnxLoadError: a dtype that leafgrad lacks, a shape that its data do not fill, or data elsewhere.
     """
     name = f"the tensor {proto.name!r}"
-    if proto.data_type not in NAME:
-        known = onnx.TensorProto.DataType.DESCRIPTOR.values_by_number
-        kind = known[proto.data_type].name if proto.data_type in known else proto.data_type
-        raise OnnxLoadError(f"onnx.load: {name} is of dtype {kind}, which leafgrad has not")
+    dtype_of(proto.data_type, name)
     if any(n < 0 for n in proto.dims) or len(proto.dims) > 64:
         raise OnnxLoadError(f"onnx.load: {name} has the shape {list(proto.dims)[:65]}")
     count, itemsize = math.prod(proto.dims), ITEMSIZE[proto.data_type]

@@ -17,7 +17,6 @@ from leafgrad_onnx.errors import OnnxLoadError
 from leafgrad_onnx.host import folded
 from leafgrad_onnx.operators import OPERATORS
 from leafgrad_onnx.operators.registry import Operator, tensor_of
-from leafgrad_onnx.types import NAME
 
 FLOATS = ("float16", "float32", "float64", "bfloat16")
 
@@ -366,7 +365,8 @@ def kind_of(info: onnx.ValueInfoProto) -> tuple[str | None, list[int | None] | N
     """The dtype and the sizes that the file says of an input; None for what it does not say."""
     kind = info.type.tensor_type
     sizes = [d.dim_value if d.HasField("dim_value") else None for d in kind.shape.dim]
-    return NAME.get(kind.elem_type), sizes if kind.HasField("shape") else None
+    dtype = files.dtype_of(kind.elem_type, f"the input {info.name!r}") if kind.elem_type else None
+    return dtype, sizes if kind.HasField("shape") else None
 
 
 def check_input(name: str, given: Any, dtype: str | None, sizes: list[int | None] | None) -> None:

@@ -255,6 +255,14 @@ def test_what_a_loop_keeps_of_its_steps_is_not_too_large():
         loaded(leafgrad.ones(1))
 
 
+@pytest.mark.parametrize("kind", ["COMPLEX64", "STRING", "UINT16"])
+def test_inputs_of_other_dtypes_are_refused(kind):
+    m = model([helper.make_node("Identity", ["x"], ["y"])])
+    m.graph.input[0].type.tensor_type.elem_type = TensorProto.DataType.Value(kind)
+    with pytest.raises(OnnxLoadError, match=f"the input 'x': expected a dtype of .*, got {kind}"):
+        from_proto(m)
+
+
 def test_nodes_out_of_order():
     with pytest.raises(OnnxLoadError, match="reads 'z', which nothing before it makes"):
         from_proto(model([helper.make_node("Neg", ["z"], ["y"])]))
