@@ -83,6 +83,13 @@ def test_it_compiles(net, tmp_path):
         assert (compiled(x) - net(x)).abs().max() < 1e-6
 
 
+def test_attention_compiles_closed():
+    layer, x = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(), leafgrad.randn(2, 5, 8)
+    compiled = leafgrad.compile(from_proto(export(layer, x)), closed=True)
+    for _ in range(3):
+        assert (compiled(x) - layer(x)).abs().max() < 1e-5
+
+
 def test_it_leaves_again(net, tmp_path):
     loaded, x = load(tmp_path / "net.onnx"), leafgrad.randn(5, 3)
     again = from_proto(export(loaded, x, input_names=["input"], dynamic_axes={"input": {0: "batch"}}))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import leafgrad
+from leafgrad.ops.abstract import broadcast_shape
 from leafgrad_onnx.errors import OnnxLoadError
 from leafgrad_onnx.operators.registry import ints, operator, room, tensor_of
 
@@ -16,7 +17,7 @@ from leafgrad_onnx.operators.registry import ints, operator, room, tensor_of
 def matmul(x: Any, y: Any) -> Any:
     if x.ndim and y.ndim:
         rows, columns = x.shape[:-1][-1:], y.shape[-1:] if y.ndim > 1 else ()
-        room((*np.broadcast_shapes(tuple(x.shape[:-2]), tuple(y.shape[:-2])), *rows, *columns), 8)
+        room((*broadcast_shape([tuple(x.shape[:-2]), tuple(y.shape[:-2])]), *rows, *columns), 8)
     return x @ y
 
 
