@@ -28,7 +28,7 @@ SHORT = 1 / math.pi  # half waves whose derivatives by coordinates from 0 to 1 a
 TERMS = 0.5, 0.65  # those that size terms; several, for an equation may be satisfied by one wave
 LONG = 1.0, 0.5
 STRAIGHT, SKEW = (1.0,), (1.35, 0.65, 0.9)  # of the waves along each coordinate
-OBLIQUE = 0.3  # of the terms of oblique waves, what terms are at least: straight ones may satisfy an equation
+WAVES = (False, 1.0), (True, 0.3)  # whether crossed, and what their terms count: a single wave may satisfy an equation
 FAR = 1e3  # how much larger one condition's terms may be than another's before it is told
 PART = 0.1  # of the largest response of a condition: a field with less is not its own
 ROUNDING = 1e-10  # of the least term: a source below is none
@@ -41,31 +41,28 @@ SMALL = 3  # rounds in which sizes of which nothing is seen grow
 
 
 class Waves(nn.Module):
-    """In place of a network: `wave` of a number for each output.
+    """In place of a network: `wave` of a number for each output, or `crossed` ones.
 
     Attributes:
         sizes: of each output.
-        turns, skew: how many half waves they are.
+        turns: how many half waves they are.
+        crossed: whether they are crossed.
         first: the number of the first output among those of all networks.
     """
 
     def __init__(self, bounds: Array, count: int, first: int) -> None:
         super().__init__()
         self.bounds, self.sizes, self.first = bounds, [1.0] * count, first
-        self.turns, self.skew = 1.0, STRAIGHT
+        self.turns, self.crossed = 1.0, False
 
     def forward(self, columns: Sequence[Tensor], *functions: Tensor) -> Tensor:
-        return leafgrad.stack(
-            [
-                size * wave(columns, self.bounds, k, self.turns, self.skew)
-                for k, size in enumerate(self.sizes, self.first)
-            ],
-            1,
-        )
+        form = crossed if self.crossed else wave
+        found = [size * form(columns, self.bounds, k, self.turns) for k, size in enumerate(self.sizes, self.first)]
+        return leafgrad.stack(found, 1)
 
 
 def wave(
-    columns: Sequence[Tensor], bounds: Array, number: int, turns: float = 1.0, skew: Sequence[float] = (1.0,)
+    columns: Sequence[Tensor], bounds: Array, number: int, turns: float = 1.0, skew: Sequence[float] = STRAIGHT
 ) -> Tensor:
     """A plane wave of mean square 1 at points (n,) of each coordinate; by number another.
 
@@ -75,6 +72,16 @@ def wave(
     for k, (column, (low, high)) in enumerate(zip(columns, bounds, strict=True)):
         phase = phase + (column - low) * (turns * skew[k % len(skew)] * math.pi / (high - low))
     return math.sqrt(2) * leafgrad.cos(phase)
+
+
+def crossed(columns: Sequence[Tensor], bounds: Array, number: int, turns: float = 1.0) -> Tensor:
+    """Oblique waves in as many directions as there are coordinates, three at most, of mean square 1 together.
+
+    A single one has no determinant of second derivatives, and may be the very wave that an equation describes.
+    """
+    skews = [SKEW[k:] + SKEW[:k] for k in range(min(len(columns), len(SKEW)))]
+    waves = [wave(columns, bounds, number, turns, skew) for skew in skews]
+    return leafgrad.stack(waves).sum(0) / math.sqrt(len(waves))
 
 
 def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str, float]) -> dict[str, float]:
@@ -136,21 +143,30 @@ def terms_alone(system: System, batches: Sequence[Tensors], sizes: Mapping[str, 
 
     An energy is least where what is even in a field is as large as what is odd.
     """
-    nothing = dict.fromkeys(sizes, 0.0)
-    given, one, more, less = (
-        everything(system, batches, nothing | {name: factor * sizes[name]}) for factor in (0, 1, STEP, -1)
-    )
-    found = []
-    for source, here, there in zip(given.equations, one.equations, more.equations, strict=True):
-        size, larger = norm(here - source), norm(there - source)
-        found.append(Term(size, power_of(size, larger), norm(source)))
-    even, odd = (one.energy + less.energy) / 2 - given.energy, (one.energy - less.energy) / 2
-    return [*found, Term(abs(even), 1.0, abs(odd))]
+    nothing, found = dict.fromkeys(sizes, 0.0), []
+    for crosses, share in WAVES:
+        given, one, more, less = (
+            everything(system, batches, nothing | {name: factor * sizes[name]}, crosses) for factor in (0, 1, STEP, -1)
+        )
+        terms = [
+            Term(share * size_of(here - source, there - source), power_of(here - source, there - source), norm(source))
+            for source, here, there in zip(given.equations, one.equations, more.equations, strict=True)
+        ]
+        even, odd = (one.energy + less.energy) / 2 - given.energy, (one.energy - less.energy) / 2
+        found.append([*terms, Term(share * abs(even), 1.0, abs(odd))])
+    return [max(each, key=lambda term: term.size) for each in zip(*found, strict=True)]
 
 
-def power_of(size: float, larger: float) -> float:
-    """The power of a field's size that a term grows with, of the term and of that for a field STEP times as large."""
-    return math.log(larger / size) / math.log(STEP) if 0 < size < math.inf and 0 < larger < math.inf else 0.0
+def size_of(here: Array, there: Array) -> float:
+    """That of terms, beside those of fields STEP times as large: what does not grow with fields is left by rounding."""
+    found = norm(here)
+    return found if GROWS[0] * found < norm(there - here) < GROWS[1] * found else 0.0
+
+
+def power_of(here: Array, there: Array) -> float:
+    """The power of a field's size that terms grow with, of these and of those for a field STEP times as large."""
+    ratio = norm(there) / norm(here) if here.any() else 0.0
+    return math.log(ratio) / math.log(STEP) if 0 < ratio < math.inf else 0.0
 
 
 def waved(system: System) -> None:
@@ -217,25 +233,20 @@ def terms_of(
     """For each equation of a condition what fields of these sizes add to it, as waves of several lengths."""
     source, found = sources(system, index, batch, scales), []
     larger = {name: STEP * scale for name, scale in scales.items()}
-    for skew in (STRAIGHT, SKEW):
+    for crosses, share in WAVES:
         here, there = (
-            np.concatenate([residuals(system, index, batch, sizes, turns, skew) - source for turns in several])
+            np.concatenate([residuals(system, index, batch, sizes, turns, crosses) - source for turns in several])
             for sizes in (scales, larger)
         )
         known = system.conditions[index].minimised  # a quotient of energies is the same for fields of any size
-        found.append([norm(a) if known or grows(a, b) else 0.0 for a, b in zip(here.T, there.T, strict=True)])
-    return [max(straight, OBLIQUE * oblique) for straight, oblique in zip(*found, strict=True)]
+        found.append([share * (norm(a) if known else size_of(a, b)) for a, b in zip(here.T, there.T, strict=True)])
+    return [max(each) for each in zip(*found, strict=True)]
 
 
 def sources(system: System, index: int, batch: Tensors, names: Iterable[str]) -> Array:
     """The residuals of a condition without any field (n, k), for a quotient of energies 0."""
     found = residuals(system, index, batch, dict.fromkeys(names, 0.0))
     return np.nan_to_num(found) if system.conditions[index].minimised else found
-
-
-def grows(here: Array, there: Array) -> bool:
-    """Whether terms of fields and of slightly larger ones are as one to the other: what rounding leaves is not."""
-    return GROWS[0] * norm(here) < norm(there - here) < GROWS[1] * norm(here)
 
 
 def apart(names: Sequence[str], sizes: Sequence[Sequence[float]]) -> str:
@@ -269,16 +280,11 @@ def least(system: System, index: int, scales: Mapping[str, float]) -> float:
 
 
 def residuals(
-    system: System,
-    index: int,
-    batch: Tensors,
-    sizes: Mapping[str, float],
-    turns: float = SHORT,
-    skew: Sequence[float] = STRAIGHT,
+    system: System, index: int, batch: Tensors, sizes: Mapping[str, float], turns: float = SHORT, crosses: bool = False
 ) -> Array:
-    """The residuals of a condition (n, k), of waves of these sizes and so many half waves."""
+    """The residuals of a condition (n, k), of waves of these sizes and so many half waves, or of crossed ones."""
     for surrogate in system.surrogates:
-        surrogate.net.turns, surrogate.net.skew = turns, skew
+        surrogate.net.turns, surrogate.net.crossed = turns, crosses
         surrogate.net.sizes = [sizes[n] / scale for n, scale in zip(surrogate.ansatz, surrogate.scales, strict=True)]
     with np.errstate(all="ignore"):
         return system.residuals(index, batch)[0].detach().numpy()
@@ -291,11 +297,13 @@ class Everything(NamedTuple):
     energy: float
 
 
-def everything(system: System, batches: Sequence[Tensors], sizes: Mapping[str, float]) -> Everything:
+def everything(
+    system: System, batches: Sequence[Tensors], sizes: Mapping[str, float], crosses: bool = False
+) -> Everything:
     """All that conditions say of waves of these sizes."""
     equations, energy = [], 0.0
     for index, batch in enumerate(batches):
-        found = residuals(system, index, batch, sizes)
+        found = residuals(system, index, batch, sizes, crosses=crosses)
         if system.conditions[index].minimised:
             energy += float(np.nan_to_num(found).mean())  # a quotient of no field is none
         else:

@@ -284,3 +284,36 @@ def test_values_that_meet_are_compared_in_their_own_units(size):
     pinn.Problem(pinn.Field("u", rod, pinn.MLP(4, 1)), [heat, start, pinn.Dirichlet(0, n=8)])
     with pytest.raises(ValueError, match="conflicting corner values"):
         pinn.Problem(pinn.Field("u", rod, pinn.MLP(4, 1)), [heat, start, pinn.Dirichlet(size, n=8)])
+
+
+def monge_ampere(length, size):
+    return pinn.Interior(lambda u: u.xx * u.yy - u.xy**2 - size**2 / length**4, n=32)
+
+
+def bent_plate(length, size):
+    """Terms of the third power cancel in waves of one direction."""
+    square = (length / size) ** 2
+
+    def mean_curvature(u):
+        return (1 + square * u.y**2) * u.xx - 2 * square * u.x * u.y * u.xy + (1 + square * u.x**2) * u.yy
+
+    return pinn.Interior(lambda u: mean_curvature(u) - size / length**2, n=32)
+
+
+def drift(length, size):
+    """A plane wave along the box satisfies it."""
+    return pinn.Interior(lambda u: u.x - u.y - size / length, n=32)
+
+
+@pytest.mark.parametrize("stated", [monge_ampere, bent_plate, drift])
+def test_equations_of_which_a_plane_wave_shows_nothing_are_sized_in_any_units(stated):
+    def start(length, size):
+        u = pinn.Field("u", pinn.Box(x=(0, length), y=(0, length)), pinn.MLP(4, 1))
+        problem = pinn.Problem(u, [stated(length, size), pinn.Dirichlet(0, n=16)])
+        system = problem.system()
+        return [system(index, batch).detach().numpy() for index, batch in enumerate(problem.some())]
+
+    usual = start(1, 1)
+    for units in [(1e6, 1), (1e-6, 1), (1, 1e9), (1, 1e-9), (3e-4, 7e5)]:
+        for here, there in zip(usual, start(*units), strict=True):
+            assert np.allclose(there, here, rtol=1e-9, atol=1e-12)
