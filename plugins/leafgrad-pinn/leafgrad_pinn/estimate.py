@@ -2,7 +2,8 @@
 
 What the residuals r leave undone is e with A e = -r, to first order. Polynomials that the network knows nothing of, and
 more points than it was trained at, find e by least squares. Points of their own then show what part of r they explain:
-where that is little, as at a shock, there is no estimate.
+where that is little, as at a shock, there is no estimate. Energies have no residuals: they are least in polynomials
+(`leafgrad_pinn.variation`), and there is an estimate where half as many give the same.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.taylor import Unfit
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.values import Path
+from leafgrad_pinn.variation import least
 
 SIZE = 900  # polynomials, of all fields together
 FEW, LARGE = 225, 0.1  # polynomials at the end of a training, and errors that are told
@@ -66,7 +68,8 @@ def estimated(
         raise Unfit("an error as large as the solution itself")
     if left < SURE:
         return found, ""
-    words = f"residuals of which {size} polynomials explain {max(0.0, 1 - left):.0%}"
+    explained = f"{size} polynomials explain {max(0.0, 1 - left):.0%}"
+    words = f"an energy of whose change {explained}" if fits[0][2].energies else f"residuals of which {explained}"
     if left < ROUGH[1]:
         fewer = errors_of(fitted(trainees, size / 2, [[ratio] for _, ratio, *_ in fits], functions))
         if all(max(found[name], error) <= SAME * min(found[name], error) for name, error in fewer.items()):
@@ -154,6 +157,9 @@ def fit(trainee: Trainee, size: float, ratio: float, before: Before | None, func
     a, r = problem.everything(max(64, int(POINTS * count)), np.random.default_rng(0))
     if not (np.isfinite(a).all() and np.isfinite(r).all()):
         raise Unfit("residuals that are not finite")
+    if problem.energies:
+        c, left = least(problem, (a, r))
+        return max(left, SURE), ratio, problem, c
     scale = np.sqrt(np.square(a).sum(0))
     scale[scale <= ROUNDING * float(np.max(scale))] = 1
     c = -linalg.lstsq(a / scale, r, cond=ROUNDING, lapack_driver="gelsy", check_finite=False)[0] / scale

@@ -135,16 +135,19 @@ class Integral(Condition):
             batch["sides"] = np.repeat(normals[None], n, 0).reshape(n, q, -1)
         return batch
 
-    def total(self, integrand: Any, values: Mapping[str, Any], extra: Mapping[str, Any]) -> Tensor:
-        """An integral for each point: (n,)"""
-        shares: Tensor = extra["shares"]
-        n, q = shares.shape
+    def density(self, integrand: Any, values: Mapping[str, Any], extra: Mapping[str, Any]) -> Tensor:
+        """An integrand at the points of the rule, for each point: (n, q)"""
+        n, q = extra["shares"].shape
         inner = integrand({**extra["inner"], "at": Outside(values, q)})
         if not isinstance(inner, Tensor):
-            return shares.sum(1) * inner
+            return leafgrad.full_like(extra["shares"], inner)
         if tuple(inner.shape) != (n * q,):
             raise ValueError(f"{self.name}: expected one number for each of {n * q} points, got {tuple(inner.shape)}")
-        total: Tensor = (inner.reshape(n, q) * shares).sum(1)
+        return inner.reshape(n, q)
+
+    def total(self, integrand: Any, values: Mapping[str, Any], extra: Mapping[str, Any]) -> Tensor:
+        """An integral for each point: (n,)"""
+        total: Tensor = (self.density(integrand, values, extra) * extra["shares"]).sum(1)
         return total
 
     def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:

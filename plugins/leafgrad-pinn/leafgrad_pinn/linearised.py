@@ -90,6 +90,7 @@ class Linearised:
 
     Attributes:
         inputs: these functions, as the system's fields take them.
+        energies: the indices of conditions that are no rows, for they are least.
 
     Raises:
         Unfit: a residual depends on more than fields and the derivatives that were asked for.
@@ -113,8 +114,9 @@ class Linearised:
             raise Unfit("data of other problems of the family")
         if any(isinstance(condition, Wrap) for condition in trainee.problem.conditions):
             raise Unfit("ends of a coordinate that agree softly")
-        if any(condition.minimised for condition in trainee.problem.conditions):
-            raise Unfit("an energy, which is no equation")
+        self.energies = [k for k, condition in enumerate(trainee.problem.conditions) if condition.minimised]
+        if self.energies and self.system.unknowns:
+            raise Unfit("unknowns of an energy")
         if any(isinstance(c, Interior) and c.own is not None for c in trainee.problem.conditions):
             raise Unfit("an equation at given points, where more cannot be drawn")
         self.taylor = Taylor(trainee)
@@ -262,7 +264,8 @@ class Linearised:
         found = [self.exact(max(8, n // 4), rng)]
         for index, condition in enumerate(self.trainee.problem.conditions):
             count = n if everywhere(condition) else max(8, n // 4)
-            found.append(self.rows(index, condition, count, rng))
+            if index not in self.energies:
+                found.append(self.rows(index, condition, count, rng))
         return np.concatenate([a for a, _ in found]), np.concatenate([r for _, r in found])
 
 

@@ -81,7 +81,7 @@ class Taylor:
         each, reverse_passes = iter(leaves), cheapest((), self.domain.space)
 
         def near(columns: Mapping[str, Tensor]) -> Tensors:
-            return self._near(next(each), columns)
+            return self.near(next(each), columns)
 
         return self.system.residuals(index, tensors, near, reverse_passes)[0]
 
@@ -111,7 +111,7 @@ class Taylor:
             tensor.requires_grad = True
         return found
 
-    def _near(self, leaves: Leaves, columns: Mapping[str, Tensor]) -> Tensors:
+    def near(self, leaves: Leaves, columns: Mapping[str, Tensor]) -> Tensors:
         """Fields near each point, of their derivatives there."""
         away = {name: column - column.detach() for name, column in columns.items()}
         found: Tensors = {}

@@ -201,3 +201,49 @@ def test_errors_of_integral_equations_are_estimated(integral, exact):
     error = np.linalg.norm(sol(x) - exact(x)) / np.linalg.norm(exact(x))
     assert sol.errors.estimated["w"] == pytest.approx(error, rel=0.2)
     assert sol.run.doubts == ""
+
+
+def string(u):
+    return pinn.Energy(lambda u: u.x**2 / 2 - u, least=-1)
+
+
+def bent_by_a_spring(u):
+    """u'' = u^3 - ..., of u = sin(pi x)."""
+
+    def energy(u, x):
+        wave = lg.sin(np.pi * x)
+        return u.x**2 / 2 + u**4 / 4 - (np.pi**2 * wave + wave**3) * u
+
+    return pinn.Energy(energy, least=-5)
+
+
+@pytest.mark.parametrize(
+    ("energy", "steps", "exact"),
+    [(string, 12, lambda x: x * (1 - x) / 2), (bent_by_a_spring, 10, lambda x: np.sin(np.pi * x))],
+)
+def test_errors_of_least_energies_are_estimated(energy, steps, exact):
+    u = pinn.Field("u", X, pinn.MLP(8, 1), boundary=pinn.Hard(0))
+    truth = pinn.references.exact(X, u=exact)
+    sol = pinn.Problem(u, energy(u)).solve(pinn.SSBroyden(steps), reference=truth)
+    assert sol.errors.estimated["u"] == pytest.approx(sol.errors.l2["u"][0], rel=0.05)
+
+
+def test_the_error_of_a_quotient_with_soft_conditions_is_estimated():
+    """The ground state of a box, of a network that ends and norm hold softly."""
+    u = pinn.Field("u", X, pinn.MLP(8, 1), boundary=pinn.Hard(0, on="x_min"), scale=1)
+    conditions = [
+        pinn.Energy(lambda u: u.x**2, per=lambda u: u**2),
+        pinn.Integral(lambda u: u, 8**0.5 / np.pi, weight=100),
+        pinn.Dirichlet(0, on="x_max", n=1, weight=100),
+    ]
+    truth = pinn.references.exact(X, u=lambda x: 2**0.5 * np.sin(np.pi * x))
+    sol = pinn.Problem(u, conditions).solve(pinn.Adam(200, lr=0.02), pinn.SSBroyden(60), reference=truth)
+    assert sol.errors.estimated["u"] == pytest.approx(sol.errors.l2["u"][0], rel=0.2)
+
+
+def test_energies_that_are_nowhere_least_or_flat_have_no_estimate():
+    u = pinn.Field("u", X, pinn.MLP(4, 1))
+    flat = pinn.Problem(u, pinn.Energy(lambda u, x: (u.x - x) ** 2)).solve(pinn.SSBroyden(20))
+    assert "an energy that changes of its fields leave as it is" in str(flat.errors)
+    falls = pinn.Problem(u, pinn.Energy(lambda u: u.x**2 - 3 * lg.tanh(u) ** 2, least=-9)).solve(pinn.SSBroyden(1))
+    assert "no estimate" in str(falls.errors)
