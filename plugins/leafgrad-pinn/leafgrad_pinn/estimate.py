@@ -15,10 +15,11 @@ import numpy as np
 from scipy import linalg
 
 import leafgrad
+from leafgrad_pinn.contradiction import stuck
 from leafgrad_pinn.field import columns_of
 from leafgrad_pinn.linearised import Linearised, numbers
 from leafgrad_pinn.sampling import Array
-from leafgrad_pinn.taylor import Unfit
+from leafgrad_pinn.taylor import Contradiction, Unfit
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.values import Path
 from leafgrad_pinn.variation import least
@@ -31,6 +32,7 @@ SURE = 0.1  # of the residuals, what polynomials may leave
 SAME = 1.5  # up to this factor half as many give the same error, or there is no estimate where they leave more
 ROUGH = 0.5, 0.9  # what they leave where an estimate is rough, and where there is none
 ROUNDING = 1e-11  # of the largest column: a smaller one is none
+SLIGHT = 1e-3  # of their terms: smaller residuals are no contradiction
 LOOKS = 2048  # points at which the error is measured
 RATIOS = 1.0, 4.0, 0.25  # of the numbers of polynomials by the first and the second of two coordinates
 
@@ -94,18 +96,37 @@ def of_some(trainees: Sequence[Trainee]) -> tuple[dict[str, float], str]:
 
 
 @leafgrad.enable_grad()
-def suspected(trainees: Sequence[Trainee]) -> dict[str, float]:
-    """Errors of fields that the residuals imply though these are small, as near a resonance: large ones alone, by name.
+def suspected(trainees: Sequence[Trainee], residuals: float) -> tuple[dict[str, float], str]:
+    """Errors of fields that small residuals stand for, as near a resonance: large ones, by name. And why there is none.
 
-    By few polynomials, which take little time: nothing where there is no estimate by these.
+    By few polynomials, which take little time: nothing where there is no estimate by these, unless no change of the
+    fields lowers the residuals: then that, in words.
+
+    Args:
+        trainees: what was trained, by windows.
+        residuals: how large they are beside their terms.
     """
     if trainees[-1].problem.domain.functions:
-        return {}
+        return {}, ""
     try:
         found, _ = estimated(trainees, size=FEW, ratios=RATIOS[:1])
+    except Contradiction as error:
+        return {}, str(error)
     except Unfit:
-        return {}
-    return {name: error for name, error in found.items() if error > LARGE}
+        return {}, contradiction(trainees) if residuals > SLIGHT else ""
+    return {name: error for name, error in found.items() if error > LARGE}, ""
+
+
+def contradiction(trainees: Sequence[Trainee]) -> str:
+    """That smooth residuals are as small as they can be, in words; "" if they can be lowered, or it cannot be told."""
+    for trainee in trainees[:1]:  # later windows go on from what is wrong before them
+        try:
+            *_, problem, c = fit(trainee, FEW, RATIOS[0], None, {})
+        except Unfit:
+            return ""
+        if not problem.energies and stuck(problem, c, max(64, problem.size // 2)):
+            return "no change of the fields lowers its residuals, which are smooth: conditions contradict each other"
+    return ""
 
 
 def errors_of(fits: Sequence[Fit]) -> dict[str, float]:

@@ -222,6 +222,12 @@ class Linearised:
         after, before = (math.sqrt(sum(each)) for each in zip(*squares, strict=True))
         return after / max(before, 1e-300)
 
+    def residuals(self, index: int, condition: Condition, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """About n new points (n, d) of a condition, and its residuals there (n, k)."""
+        batch = self.drawn(condition, n, rng)
+        (tensors,) = on_device([batch], self.trainee.dtype, self.trainee.device)
+        return batch["points"], numbers(self.trainee.residuals(index, tensors))
+
     def _by_numbers(self, index: int, tensors: Tensors) -> Array:
         """The residuals' derivatives by the unknowns (n, k, unknowns), by differences."""
         found = []

@@ -90,10 +90,11 @@ DETAILS = schema.record(
         "unknowns": NUMBERS, "deviations": NUMBERS, "relative": NUMBERS, "estimated": NUMBERS,
         "suspected": NUMBERS,
         "residuals": schema.mapping(schema.record({"points": schema.array(2), "sizes": schema.array(1)})),
-        "reasons": schema.items(schema.text), "free": schema.text, "rough": schema.text, "seconds": schema.number,
+        "free": schema.text, "contradicted": schema.text, "rough": schema.text,
+        "reasons": schema.items(schema.text), "seconds": schema.number,
         "history": schema.items(schema.mapping(NOTED, stage=schema.text, step=schema.number, loss=schema.number)),
     },
-    optional=("relative", "estimated", "rough", "suspected", "free"),
+    optional=("relative", "estimated", "rough", "suspected", "free", "contradicted"),
 )  # fmt: skip
 REFERENCE = schema.record(
     {

@@ -24,6 +24,7 @@ KEPT = (
     "relative",
     "suspected",
     "free",
+    "contradicted",
     "reasons",
     "seconds",
     "history",
@@ -41,6 +42,7 @@ class Run:
         residuals: for each condition ``points`` (m, d), and ``sizes`` (m,) of its residual there.
         relative: for each condition the norm of its residuals over that of its terms.
         suspected: errors of fields that small residuals stand for, if these are large.
+        contradicted: why the fields are no solution though their residuals are small; "" if nothing says so.
         free: what may be added to the fields without a change of any residual, by the rank of the linearised problem.
         reasons: why each stage stopped.
         seconds: of training.
@@ -64,6 +66,7 @@ class Run:
         self.residuals: dict[str, dict[str, Array]] = details["residuals"]
         self.relative: dict[str, float] = details.get("relative", {})  # which older files do not have
         self.suspected: dict[str, float] = details.get("suspected", {})
+        self.contradicted: str = details.get("contradicted", "")
         self.free: str = details.get("free", "")
         self.reasons: list[str] = details["reasons"]
         self.seconds: float = details["seconds"]
@@ -85,6 +88,7 @@ class Run:
         wrong = [f"the residuals of {name} are {share:.0%} of its terms" for name, share in self.relative.items()
                  if not share < UNSOLVED]  # fmt: skip
         wrong += [f"small residuals stand for an error of {share:.0%} of {n}" for n, share in self.suspected.items()]
+        wrong += [self.contradicted] if self.contradicted else []
         found = [f"not solved: {', '.join(wrong)}"] if wrong else []
         if self.free:
             found.append(f"not determined: {self.free}")

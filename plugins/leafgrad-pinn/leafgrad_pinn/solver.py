@@ -196,6 +196,7 @@ def details_of(training: Training, problem: Problem, reference: Reference | None
     """What a run keeps of a training beside its networks."""
     shares, free = relative(training.trainees), directions(training.trainee)
     solved = not free and all(share < UNSOLVED for share in shares.values())
+    large, contradicted = suspected(training.trainees, max(shares.values(), default=0.0)) if solved else ({}, "")
     return {
         "errors": score(training.modules, problem.domain, reference),
         "unknowns": training.trainee.system.solved(),
@@ -203,7 +204,8 @@ def details_of(training: Training, problem: Problem, reference: Reference | None
         "free": free,
         "residuals": residuals(training.trainees),
         "relative": shares,
-        "suspected": suspected(training.trainees) if solved else {},
+        "suspected": large,
+        "contradicted": contradicted,
         "reasons": training.reasons,
         "seconds": training.seconds,
         "history": training.rows,

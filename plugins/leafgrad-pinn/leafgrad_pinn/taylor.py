@@ -39,6 +39,10 @@ class Unfit(Exception):
     """It cannot be expanded so; says why."""
 
 
+class Contradiction(Unfit):
+    """No small change of the fields makes them a solution; says why."""
+
+
 class Taylor:
     """A trained system's fields near points.
 

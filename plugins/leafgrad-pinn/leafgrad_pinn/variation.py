@@ -16,16 +16,19 @@ from scipy import linalg
 
 from leafgrad import Tensor
 from leafgrad.autograd import grad
+from leafgrad_pinn.field import columns_of
 from leafgrad_pinn.integrals import Energy
 from leafgrad_pinn.linearised import NODES, Linearised, Rows, like, numbers
 from leafgrad_pinn.planner import plan as cheapest
 from leafgrad_pinn.problem import on_device
 from leafgrad_pinn.sampling import Array
-from leafgrad_pinn.taylor import Leaves, Place, Unfit
+from leafgrad_pinn.scales import norm
+from leafgrad_pinn.taylor import Contradiction, Leaves, Place, Unfit
 
-HELD = 1e-9  # of the largest singular value: what conditions hold
-FLAT = 1e-11  # of the largest curvature: an energy that bends less does not bend
-DOWN = 1e-6  # of the same, below zero: it falls
+HELD, ROUNDING = 1e-9, 1e-11  # of the largest singular value: what conditions hold; of the largest column: none
+FLAT = 1e-4  # of the energy's terms: what bends it by less, as large as the fields, does not bend it
+DOWN = 1e-2  # of the same, below zero: it falls
+BEYOND = 0.2  # of a change, what of the fields may be no polynomial
 
 
 class Expansion(NamedTuple):
@@ -38,6 +41,11 @@ class Expansion(NamedTuple):
 
     place: Place
     density: Callable[[Leaves], Tensor]
+
+    @property
+    def size(self) -> float:
+        """That of its terms."""
+        return float(self.density(self.place.leaves).detach().abs().sum())
 
     def value(self, problem: Linearised, c: Array) -> float:
         """The energy with c added to the fields."""
@@ -107,7 +115,8 @@ def least(problem: Linearised, rows: Rows) -> tuple[Array, float]:
     And how far the energies change otherwise than by their variations, relatively.
 
     Raises:
-        Unfit: there are none: the energies fall for ever, or are flat.
+        Unfit: the energies are flat.
+        Contradiction: they are not least anywhere near, for they bend down.
     """
     energies = [expanded(problem, index) for index in problem.energies]
     each = [energy.variations(problem) for energy in energies]
@@ -115,19 +124,42 @@ def least(problem: Linearised, rows: Rows) -> tuple[Array, float]:
     if not (np.isfinite(slope).all() and np.isfinite(curve).all()):
         raise Unfit("an energy that is not finite")
     scale = np.sqrt(np.abs(np.diag(curve)) + np.square(rows[0]).sum(0))
-    scale[scale <= FLAT * scale.max()] = 1
+    scale[scale <= ROUNDING * scale.max()] = 1
     slope, curve, held = slope / scale, curve / np.outer(scale, scale), rows[0] / scale
     left, found, right = np.linalg.svd(held)
     rank = np.count_nonzero(found > HELD * found[0]) if found.size else 0
     c = -right[:rank].T @ ((left.T @ rows[1])[:rank] / found[:rank])
-    free = right[rank:]
-    bends, turned = linalg.eigh(free @ curve @ free.T)
-    falls = turned.T @ (free @ (slope + curve @ c))
-    if bends.size and bends[0] < -DOWN * bends[-1]:
-        raise Unfit("an energy that is not least about what was found")
-    if bends.size and bends[0] < FLAT * bends[-1]:
+    free = right[rank:].T
+    points = problem.domain.interior(4 * problem.size, "sobol", np.random.default_rng(0))
+    fields = at(problem, points)
+    size = (
+        np.concatenate([problem.basis(n, rows) / norm(values) for n, (rows, values) in fields.items()]) / scale @ free
+    )
+    terms = sum(energy.size for energy in energies)
+    bends, turned = linalg.eigh(free.T @ curve @ free, size.T @ size / len(points))
+    if bends.size and bends[0] < -DOWN * terms:
+        raise Contradiction(
+            "the energy is not least about it: some change of the fields lowers it, and its opposite, too"
+        )
+    if bends.size and bends[0] < FLAT * terms:
         raise Unfit("an energy that changes of its fields leave as it is")
-    c = c - free.T @ (turned @ (falls / bends))
+    c = c - free @ (turned @ (turned.T @ (free.T @ (slope + curve @ c)) / bends))
     promised = abs(slope @ c) + abs(c @ curve @ c) / 2
     change = sum(energy.value(problem, c / scale) - energy.value(problem, 0 * c) for energy in energies)
+    if beyond(problem, c / scale, fields) > BEYOND:
+        raise Unfit("fields that polynomials do not follow")
     return c / scale, abs(change - slope @ c - c @ curve @ c / 2) / max(promised, 1e-300)
+
+
+def at(problem: Linearised, points: Array) -> dict[str, Rows]:
+    """For each field that has a network those of the points (n, d) where it is, and its values there (n,)."""
+    columns = columns_of(problem.domain, points, problem.trainee.dtype, problem.trainee.device) | problem.inputs
+    fields = {name: (problem.within(name, points), numbers(t)) for name, t in problem.system.fields(columns).items()}
+    return {name: (points[inside], t[inside]) for name, (inside, t) in fields.items() if name in problem.bases}
+
+
+def beyond(problem: Linearised, c: Array, fields: dict[str, Rows]) -> float:
+    """How much of the fields is no polynomial, beside a change c of them: it is left as it is, right or wrong."""
+    rest = [problem.fit(name, points, values)[1] * norm(values) for name, (points, values) in fields.items()]
+    change = [norm(problem.basis(name, points) @ c) for name, (points, _) in fields.items()]
+    return max(rest) / max(*change, 1e-300)

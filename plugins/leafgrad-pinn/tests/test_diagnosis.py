@@ -168,3 +168,33 @@ def test_an_equation_that_is_small_beside_others_of_its_condition_is_looked_at_b
     sol = pinn.Problem([s, i], [spread, *begin]).solve(pinn.LevenbergMarquardt(45))
     assert sol(60.0)["s"] > 9e5
     assert "not solved: the residuals of interior are 100% of its terms" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("strength", [3.55, 3.7])
+def test_equations_without_a_solution_are_not_solved_though_residuals_are_small(strength, tmp_path):
+    """Bratu's u'' + k exp(u) = 0 has none for k > 3.514; its least residuals are 1 % of their terms and more."""
+    u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(8, 1), boundary=pinn.Hard(0))
+    problem = pinn.Problem(u, pinn.Interior(lambda u: u.xx + strength * lg.exp(u), n=40))
+    sol = problem.solve(pinn.LevenbergMarquardt(40), out=tmp_path)
+    assert sol.run.relative["interior"] < 0.1
+    assert "not solved: no change of the fields lowers its residuals" in sol.run.doubts
+    assert pinn.Solution.load(tmp_path / "solution.safetensors").run.doubts == sol.run.doubts
+
+
+def test_an_energy_that_falls_for_ever_is_not_solved():
+    u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(8, 1), boundary=pinn.Hard(0))
+    sol = pinn.Problem(u, pinn.Energy(lambda u: u.x**2 - 20 * u**2 - u, least=-1e9)).solve(pinn.SSBroyden(20))
+    assert "not solved: the energy is not least about it" in sol.run.doubts
+
+
+@pytest.mark.parametrize("k", [1, 3.4])
+def test_equations_that_noise_or_a_fold_is_near_are_not_called_contradictory(k):
+    """Bratu's below the fold, and a decay whose data scatter."""
+    x, rng = np.linspace(0, 1, 30), np.random.default_rng(0)
+    u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(8, 1), boundary=pinn.Hard(0))
+    bratu = pinn.Problem(u, pinn.Interior(lambda u: u.xx + k * lg.exp(u), n=40))
+    assert bratu.solve(pinn.LevenbergMarquardt(25)).run.doubts == ""
+    v = pinn.Field("v", pinn.Interval("x", 0, 1), pinn.MLP(8, 1))
+    noisy = pinn.Data({"x": x}, {"v": np.exp(-k * x) + 0.03 * rng.standard_normal(30)})
+    decay = pinn.Problem(v, [pinn.Interior(lambda v: v.x + k * v, n=40), noisy])
+    assert decay.solve(pinn.LevenbergMarquardt(25)).run.contradicted == ""
