@@ -28,11 +28,13 @@ def solve(run):
     plate, disk = pinn.Box(x=(-2, 2), y=(-2, 2)), pinn.Disk(1.0, x=0, y=0)
     u = pinn.Field("u", plate, net=pinn.MLP(10, 1), part=disk)
     v = pinn.Field("v", plate, net=pinn.MLP(20, 2), part=plate - disk)
+    edges = 100  # what they count beside the equations inside, which far other fields satisfy, too
+    interface = {"on": "circle", "of": disk, "n": 100, "weight": edges, "name": "interface"}
     conditions = [
         pinn.Interior(lambda u: u.lap, n=150, of=disk, name="disk"),
         pinn.Interior(lambda v: v.lap, n=600, of=plate - disk, name="plate"),
-        pinn.Boundary(lambda u, v: (u - v, RATIO * u.n - v.n), "circle", of=disk, n=100, name="interface"),
-        pinn.Dirichlet(around, field="v", n=160),
+        pinn.Boundary(lambda u, v: (u - v, RATIO * u.n - v.n), **interface),
+        pinn.Dirichlet(around, field="v", n=160, weight=edges),
     ]
 
     def outside(x, y):

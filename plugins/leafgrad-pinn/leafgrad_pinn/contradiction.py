@@ -1,7 +1,7 @@
 """Whether what is left of residuals can be lowered at all: equations may have no solution, or none of their conditions.
 
 Training then ends where residuals are least, and these may be small. They are smooth, as a network is, but no change of
-the fields lowers them, not even to first order; residuals at corners and of noise are not smooth.
+the fields lowers them by much, not even to first order; residuals at corners and of noise are not smooth.
 """
 
 from __future__ import annotations
@@ -12,22 +12,24 @@ from leafgrad_pinn.linearised import Linearised
 from leafgrad_pinn.observations import Data
 from leafgrad_pinn.sampling import Array
 
-STEPS = 1.0, 0.3, 0.1, 0.03, 0.01, 0.003  # parts of the change that the linearised problem asks for
+STEPS = 1.0, 0.5, 0.25, 0.125  # parts of the change that the linearised problem asks for
 LOWERS = 1 / 3  # of what it promises: a step that lowers residuals by less does not
 ROUGHNESS = 0.1  # of residuals, what polynomials may leave of smooth ones
+MANY = 3  # points for each polynomial
 
 
 def stuck(problem: Linearised, c: Array, n: int) -> bool:
-    """Whether residuals are smooth, and no part of the linearised change (k,) lowers them, by n points."""
-    if roughness(problem, n) > ROUGHNESS:
+    """Whether residuals are smooth, and no part of the linearised change (k,) lowers them at n points."""
+    if roughness(problem) > ROUGHNESS:
         return False
     return all(problem.left(step * c, n, np.random.default_rng(1)) > 1 - LOWERS * step for step in STEPS)
 
 
-def roughness(problem: Linearised, n: int) -> float:
+def roughness(problem: Linearised) -> float:
     """What polynomials leave of residuals as functions of their points, relatively; those of data are not smooth."""
     left = total = 0.0
     polynomials = next(basis for _, basis in problem.bases.values())
+    n = MANY * polynomials.size
     for index, condition in enumerate(problem.trainee.problem.conditions):
         here, there = (problem.residuals(index, condition, n, np.random.default_rng(seed)) for seed in (6, 7))
         fitted = [polynomials(problem.columns(points), ()) for points, _ in (here, there)]

@@ -125,7 +125,7 @@ def contradiction(trainees: Sequence[Trainee]) -> str:
         except Unfit:
             return ""
         if not problem.energies and stuck(problem, c, max(64, problem.size // 2)):
-            return "no change of the fields lowers its residuals, which are smooth: conditions contradict each other"
+            return "no change of the fields lowers its residuals by much, which are smooth: there may be no solution"
     return ""
 
 
