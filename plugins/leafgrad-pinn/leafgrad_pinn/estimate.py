@@ -32,6 +32,7 @@ SURE = 0.1  # of the residuals, what polynomials may leave
 SAME = 1.5  # up to this factor half as many give the same error, or there is no estimate where they leave more
 ROUGH = 0.5, 0.9  # what they leave where an estimate is rough, and where there is none
 ROUNDING = 1e-11  # of the largest column: a smaller one is none
+NOTHING = 0.03  # of a field's size: one that is less, and its error, too, is zero
 SLIGHT = 1e-3  # of their terms: smaller residuals are no contradiction
 LOOKS = 2048  # points at which the error is measured
 RATIOS = 1.0, 4.0, 0.25  # of the numbers of polynomials by the first and the second of two coordinates
@@ -65,17 +66,19 @@ def estimated(
         return of_some(trainees)
     size = size or SIZE
     fits = fitted(trainees, size, [ratios] * len(trainees), functions)
-    left, found = max(fit[0] for fit in fits), errors_of(fits)
-    if not max(found.values()) < 1:  # what is left of so much is no small part of what the solution should be
+    left, (found, nothing) = max(fit[0] for fit in fits), errors_of(fits)
+    if not max(found.values(), default=1.0) < 1:  # what is left of so much is no small part of what it should be
         raise Unfit("an error as large as the solution itself")
+    zero = f"none for {', '.join(nothing)}, of which little more than nothing is left" if nothing else ""
     if left < SURE:
-        return found, ""
+        return found, zero
     explained = f"{size} polynomials explain {max(0.0, 1 - left):.0%}"
     words = f"an energy of whose change {explained}" if fits[0][2].energies else f"residuals of which {explained}"
     if left < ROUGH[1]:
-        fewer = errors_of(fitted(trainees, size / 2, [[ratio] for _, ratio, *_ in fits], functions))
-        if all(max(found[name], error) <= SAME * min(found[name], error) for name, error in fewer.items()):
-            return found, "" if left < ROUGH[0] else words
+        fewer, _ = errors_of(fitted(trainees, size / 2, [[ratio] for _, ratio, *_ in fits], functions))
+        same = found.keys() == fewer.keys()
+        if same and all(max(found[name], error) <= SAME * min(found[name], error) for name, error in fewer.items()):
+            return found, zero if left < ROUGH[0] else words
         words += ", and half as many give another error"
     raise Unfit(words)
 
@@ -129,9 +132,9 @@ def contradiction(trainees: Sequence[Trainee]) -> str:
     return ""
 
 
-def errors_of(fits: Sequence[Fit]) -> dict[str, float]:
-    """Those of each field, of all windows."""
-    squares: dict[str, list[tuple[float, float]]] = {}
+def errors_of(fits: Sequence[Fit]) -> tuple[dict[str, float], list[str]]:
+    """Those of each field, of all windows; and the names of others, which are next to nothing beside their size."""
+    squares: dict[str, list[tuple[float, float, float]]] = {}
     for _, _, problem, c in fits:
         trainee, time = problem.trainee, problem.domain.time
         points = problem.domain.interior(LOOKS, "sobol", np.random.default_rng(2))
@@ -139,9 +142,12 @@ def errors_of(fits: Sequence[Fit]) -> dict[str, float]:
         for name, values in problem.system.fields(columns).items():
             inside = problem.within(name, points)
             wrong, known = problem.basis(name, points[inside]) @ c, numbers(values)[inside]
-            length = 1.0 if time is None else time.stop - time.start
-            squares.setdefault(name, []).append((length * wrong @ wrong, length * np.square(known + wrong).sum()))
-    return {name: math.sqrt(sum(e for e, _ in parts) / sum(u for _, u in parts)) for name, parts in squares.items()}
+            length, size = 1.0 if time is None else time.stop - time.start, problem.fields[name].scale or 1.0
+            parts = wrong @ wrong, np.square(known + wrong).sum(), len(known) * size**2
+            squares.setdefault(name, []).append(tuple(length * float(part) for part in parts))
+    sums = {name: [sum(part) for part in zip(*parts, strict=True)] for name, parts in squares.items()}
+    nothing = [name for name, (e, u, size) in sums.items() if e >= u and max(e, u) < NOTHING**2 * size]
+    return {name: math.sqrt(e / u) for name, (e, u, _) in sums.items() if name not in nothing}, nothing
 
 
 def fitted(

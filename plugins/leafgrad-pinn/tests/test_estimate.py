@@ -247,3 +247,15 @@ def test_energies_that_are_nowhere_least_or_flat_have_no_estimate():
     assert "an energy that changes of its fields leave as it is" in str(flat.errors)
     falls = pinn.Problem(u, pinn.Energy(lambda u: u.x**2 - 3 * lg.tanh(u) ** 2, least=-9)).solve(pinn.SSBroyden(1))
     assert "no estimate" in str(falls.errors)
+
+
+def test_a_field_that_is_zero_leaves_the_estimates_of_others():
+    """A flow between plates across which nothing flows."""
+    u, v = pinn.fields("u v", X, pinn.MLP(8, 1))
+    flow = pinn.Interior(lambda u, v: (u.xx + 1 - v, v.xx), n=40)
+    ends = [pinn.Dirichlet(0, field="u", n=2), pinn.Dirichlet(0, field="v", n=2)]
+    truth = pinn.references.exact(X, u=lambda x: x * (1 - x) / 2)
+    sol = pinn.Problem([u, v], [flow, *ends]).solve(pinn.LevenbergMarquardt(12), reference=truth)
+    assert list(sol.errors.estimated) == ["u"]
+    assert sol.errors.estimated["u"] == pytest.approx(sol.errors.l2["u"][0], rel=0.1)
+    assert "none for v" in sol.run.unestimated
