@@ -134,7 +134,7 @@ def contradiction(trainees: Sequence[Trainee]) -> str:
 
 def errors_of(fits: Sequence[Fit]) -> tuple[dict[str, float], list[str]]:
     """Those of each field, of all windows; and the names of others, which are next to nothing beside their size."""
-    squares: dict[str, list[tuple[float, float, float]]] = {}
+    squares: dict[str, list[Array]] = {}
     for _, _, problem, c in fits:
         trainee, time = problem.trainee, problem.domain.time
         points = problem.domain.interior(LOOKS, "sobol", np.random.default_rng(2))
@@ -143,9 +143,9 @@ def errors_of(fits: Sequence[Fit]) -> tuple[dict[str, float], list[str]]:
             inside = problem.within(name, points)
             wrong, known = problem.basis(name, points[inside]) @ c, numbers(values)[inside]
             length, size = 1.0 if time is None else time.stop - time.start, problem.fields[name].scale or 1.0
-            parts = wrong @ wrong, np.square(known + wrong).sum(), len(known) * size**2
-            squares.setdefault(name, []).append(tuple(length * float(part) for part in parts))
-    sums = {name: [sum(part) for part in zip(*parts, strict=True)] for name, parts in squares.items()}
+            parts = squares.setdefault(name, [])
+            parts.append(length * np.array([wrong @ wrong, np.square(known + wrong).sum(), len(known) * size**2]))
+    sums = {name: np.sum(parts, 0) for name, parts in squares.items()}
     nothing = [name for name, (e, u, size) in sums.items() if e >= u and max(e, u) < NOTHING**2 * size]
     return {name: math.sqrt(e / u) for name, (e, u, _) in sums.items() if name not in nothing}, nothing
 
