@@ -47,10 +47,12 @@ slow: $(VENV)/.test ## the tests that take longer than a few seconds
 faults: $(VENV)/.test ## inject faults, some thousand times; writes the table in docs/reliability.md
 	@$(PYTEST) $(FAULTS) -m "not gpu" --faults-report=docs/reliability.md
 
+# Without tests that ask how fast it is, and for crashes, and without the one that forks while other threads start and end:
+# a child of a fork hangs where one of them was in the allocator of GCC 12's address sanitizer, which stays locked there.
 sanitizers: $(VENV)/.test ## the tests of leafgrad-native, with the C that they generate under ASan and UBSan, in an hour
 	@LEAFGRAD_CC=$(abspath $(NATIVE)/sanitized.sh) LEAFGRAD_CACHE=$(abspath $(VENV))/sanitized LEAFGRAD_CC_TIMEOUT=600 \
 		ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$$(cc -print-file-name=libasan.so) $(PYTEST) $(NATIVE) -m "not gpu" \
-		--ignore $(NATIVE)/test_faults.py -k "not vector_code and not broken_compiler"  # which ask how fast it is, and for crashes
+		--ignore $(NATIVE)/test_faults.py -k "not vector_code and not broken_compiler and not other_threads_compile"
 
 mutants: $(VENV)/.test ## plant 200 faults in the source, and count those that the tests find, in some hours
 	@$(QUICKLY) $(BIN)/python tests/mutants.py
