@@ -23,8 +23,8 @@ from leafgrad.ops.node import SymbolBase, TensorBase
 
 # The modules of leafgrad.tensor whose functions compute with tensors.
 SUBJECTS = frozenset(
-    "blas comparison complex_numbers differences einsum gathering joining lapack pointwise rearranging reductions "
-    "shapes statistics".split()
+    "blas comparison complex_numbers differences einsum exponents gathering joining lapack pointwise rearranging "
+    "reductions shapes statistics".split()
 )
 LIKE = frozenset(("full_like", "ones_like", "zeros_like"))
 # Functions of these modules that make no tensor, or one whose shape depends on values.

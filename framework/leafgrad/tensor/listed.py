@@ -37,6 +37,9 @@ FUNCTIONS: Final = {
     "leafgrad.tensor.einsum": """
         einsum tensordot
     """,
+    "leafgrad.tensor.exponents": """
+        ldexp logaddexp2
+    """,
     "leafgrad.tensor.gathering": """
         argwhere gather index_select masked_select nonzero nonzero_static take take_along_dim unravel_index
     """,
@@ -67,11 +70,11 @@ FUNCTIONS: Final = {
         abs absolute acos acosh add addcdiv addcmul arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan
         atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil celu
         clamp clamp_max clamp_min clip copysign cos cosh deg2rad div divide erf erfc erfinv exp exp2 expm1 fix
-        float_power floor floor_divide fmod frac gcd heaviside hypot lcm ldexp lerp log log10 log1p log2 logaddexp
-        logaddexp2 logical_and logical_not logical_or logical_xor logit mul multiply nan_to_num neg negative nextafter
-        positive pow rad2deg reciprocal relu remainder round rsqrt rsub selu sigmoid sign signbit sin sinc sinh
-        special.erf special.erfc special.erfinv special.exp2 special.expit special.expm1 special.log1p special.logit
-        special.round special.sinc special.xlogy sqrt square sub subtract tan tanh true_divide trunc where xlogy
+        float_power floor floor_divide fmod frac gcd heaviside hypot lcm lerp log log10 log1p log2 logaddexp logical_and
+        logical_not logical_or logical_xor logit mul multiply nan_to_num neg negative nextafter positive pow rad2deg
+        reciprocal relu remainder round rsqrt rsub selu sigmoid sign signbit sin sinc sinh special.erf special.erfc
+        special.erfinv special.exp2 special.expit special.expm1 special.log1p special.logit special.round special.sinc
+        special.xlogy sqrt square sub subtract tan tanh true_divide trunc where xlogy
     """,
     "leafgrad.tensor.printing": """
         set_printoptions
@@ -142,6 +145,9 @@ METHODS: Final = {
     "leafgrad.tensor.differences": """
         cummax cummin cumprod cumprod_ cumsum cumsum_ diff logcumsumexp
     """,
+    "leafgrad.tensor.exponents": """
+        ldexp ldexp_ logaddexp2
+    """,
     "leafgrad.tensor.formats": """
         contiguous is_contiguous layout
     """,
@@ -189,13 +195,12 @@ METHODS: Final = {
         bitwise_xor bitwise_xor_ ceil ceil_ clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_ copysign
         copysign_ cos cos_ cosh cosh_ deg2rad deg2rad_ div div_ divide divide_ erf erf_ erfc erfc_ erfinv erfinv_ exp
         exp2 exp2_ exp_ expm1 expm1_ fix fix_ float_power float_power_ floor floor_ floor_divide floor_divide_ fmod
-        fmod_ frac frac_ gcd gcd_ heaviside heaviside_ hypot hypot_ lcm lcm_ ldexp ldexp_ lerp lerp_ log log10 log10_
-        log1p log1p_ log2 log2_ log_ logaddexp logaddexp2 logical_and logical_and_ logical_not logical_not_ logical_or
-        logical_or_ logical_xor logical_xor_ logit logit_ mul mul_ multiply multiply_ nan_to_num nan_to_num_ neg neg_
-        negative negative_ nextafter nextafter_ positive pow pow_ rad2deg rad2deg_ reciprocal reciprocal_ relu relu_
-        remainder remainder_ round round_ rsqrt rsqrt_ sigmoid sigmoid_ sign sign_ signbit sin sin_ sinc sinc_ sinh
-        sinh_ sqrt sqrt_ square square_ sub sub_ subtract subtract_ tan tan_ tanh tanh_ true_divide true_divide_ trunc
-        trunc_ where xlogy xlogy_
+        fmod_ frac frac_ gcd gcd_ heaviside heaviside_ hypot hypot_ lcm lcm_ lerp lerp_ log log10 log10_ log1p log1p_
+        log2 log2_ log_ logaddexp logical_and logical_and_ logical_not logical_not_ logical_or logical_or_ logical_xor
+        logical_xor_ logit logit_ mul mul_ multiply multiply_ nan_to_num nan_to_num_ neg neg_ negative negative_
+        nextafter nextafter_ positive pow pow_ rad2deg rad2deg_ reciprocal reciprocal_ relu relu_ remainder remainder_
+        round round_ rsqrt rsqrt_ sigmoid sigmoid_ sign sign_ signbit sin sin_ sinc sinc_ sinh sinh_ sqrt sqrt_ square
+        square_ sub sub_ subtract subtract_ tan tan_ tanh tanh_ true_divide true_divide_ trunc trunc_ where xlogy xlogy_
     """,
     "leafgrad.tensor.printing": """
         __repr__

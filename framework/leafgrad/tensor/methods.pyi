@@ -748,7 +748,7 @@ class Methods:
     def lcm_(self, other: Any) -> Tensor:
         """``lcm`` in place; returns the tensor."""
     def ldexp(self, other: Tensor) -> Tensor:
-        """``input * 2**other``. (...), (...) -> (...), floating"""
+        """``input * 2**other``, of ``input``'s floating dtype where ``other`` is whole. (...), (...) -> (...)"""
     def ldexp_(self, other: Tensor) -> Tensor:
         """``ldexp`` in place; returns the tensor."""
     def le(self, other: Any) -> Tensor:

@@ -14,7 +14,6 @@ from leafgrad.ops import (
     exponential,
     inverse_erf,
     narrow,
-    promotion,
     rounding,
     select,
     special,
@@ -422,21 +421,6 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid. With ``eps``, x is first clamped to [eps, 1 - eps]. (...) -> (...)"""
     x = expect_tensor(input, "input", "logit")
     return exponential.logit(x, eps=None if eps is None else number(eps, "eps", "logit"))
-
-
-@public(out="cast")
-def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
-    """log2(2^input + 2^other), without overflow. (...), (...) -> (...)"""
-    for name, x in (("input", input), ("other", other)):
-        expect_floating(expect_tensor(x, name, "logaddexp2"), "logaddexp2", NotImplementedError)
-    kind = promotion.result_type((input, other))
-    return exponential.logaddexp(cast(input, kind) * math.log(2), cast(other, kind) * math.log(2)) / math.log(2)
-
-
-@public(out="cast", inplace=True)
-def ldexp(input: Tensor, other: Tensor) -> Tensor:
-    """``input * 2**other``. (...), (...) -> (...), floating"""
-    return expect_tensor(input, "input", "ldexp") * 2.0 ** expect_tensor(other, "other", "ldexp")
 
 
 # ---- in-place operators of Python ----------------------------------------------------------------------------------

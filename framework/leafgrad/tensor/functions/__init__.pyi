@@ -101,6 +101,7 @@ from leafgrad.tensor.differences import (
     trapz as trapz,
 )
 from leafgrad.tensor.einsum import einsum as einsum, tensordot as tensordot
+from leafgrad.tensor.exponents import ldexp as ldexp, logaddexp2 as logaddexp2
 from leafgrad.tensor.gathering import (
     argwhere as argwhere,
     gather as gather,
@@ -205,14 +206,12 @@ from leafgrad.tensor.pointwise import (
     heaviside as heaviside,
     hypot as hypot,
     lcm as lcm,
-    ldexp as ldexp,
     lerp as lerp,
     log as log,
     log1p as log1p,
     log2 as log2,
     log10 as log10,
     logaddexp as logaddexp,
-    logaddexp2 as logaddexp2,
     logical_and as logical_and,
     logical_not as logical_not,
     logical_or as logical_or,
