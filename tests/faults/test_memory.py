@@ -183,5 +183,28 @@ def test_a_compiled_step_without_memory_is_not_done(executor, kind, tried):
     tried("a compiled step for which there is no memory", int(done.stdout), "MemoryError, and all is as before")
 
 
+ON_THREADS = """
+    import re, resource
+    import leafgrad as lg
+
+    x, w = lg.rand(30_000, 64), lg.rand(64, 64) / 64
+    step = lg.compile(lambda x: ((x @ w).tanh() @ w).sum(), executor="numpy")
+    lg.set_num_threads(1)
+    expected = [step(x) for _ in range(3)][-1]
+    used = 1024 * int(re.search(r"VmSize:\\s+(\\d+)", open("/proc/self/status").read())[1])
+    resource.setrlimit(resource.RLIMIT_AS, (used + 30_000_000,) * 2)
+    lg.set_num_threads(2)
+    assert all(lg.equal(step(x), expected) for _ in range(12))
+"""
+
+
+def test_threads_for_which_there_is_no_memory_are_not_asked():
+    """BLAS has 32 MiB for each, and ends the process where it gets none."""
+    command = [sys.executable, "-c", textwrap.dedent(ON_THREADS)]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+
+
 if __name__ == "__main__":
     attempts()

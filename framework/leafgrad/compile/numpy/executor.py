@@ -20,7 +20,7 @@ from typing import Any
 from leafgrad import backends
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.numpy.emit import emit
-from leafgrad.compile.numpy.parallel import Groups, group_count
+from leafgrad.compile.numpy.parallel import Groups, group_count, has_room
 from leafgrad.compile.numpy.scratch import ScratchProgram
 from leafgrad.compile.numpy.writer import stored
 from leafgrad.compile.schedule.schedule import Loop, Schedule, schedule
@@ -128,10 +128,12 @@ class NumpyProgram:
         """The scratch of each stage: for a loop, its chunks in groups; for a whole stage, its arrays."""
         self.threads = get_num_threads()
         self.rivals, self.race = (), None
-        one, several = (self.program.allocate(self.xp, self.chunk, self.works, n) for n in (1, self.threads))
-        if any(isinstance(s, Groups) and s.threads > 1 for s in several):
-            self.rivals = Rival(one), Rival(several)
-            self.race = [rival for rival in self.rivals for _ in range(CALLS)]
+        one = self.program.allocate(self.xp, self.chunk, self.works, 1)
+        if self.threads > 1 and has_room(self.xp, self.threads):
+            several = self.program.allocate(self.xp, self.chunk, self.works, self.threads)
+            if any(isinstance(s, Groups) and s.threads > 1 for s in several):
+                self.rivals = Rival(one), Rival(several)
+                self.race = [rival for rival in self.rivals for _ in range(CALLS)]
         return one
 
     def explain(self) -> list[str]:

@@ -17,6 +17,7 @@ from leafgrad.compile.ir.locks import Lock
 
 GROUPS = 16  # at most, and so the number of threads that one loop uses
 WORK = 1 << 21  # elements that a group computes at least: about a millisecond, many times what handing it over takes
+ROOM = 1 << 26  # bytes of addresses that a thread takes for itself: its stack, and BLAS's 32 MiB
 
 Chunk = tuple[int, int, tuple[Any, ...]]
 Sums = tuple[Any, ...]
@@ -31,6 +32,15 @@ def group_count(chunks: int, work: int) -> int:
         work: elements that all of its chunks compute.
     """
     return max(1, min(chunks, GROUPS, work // WORK))
+
+
+def has_room(xp: Any, threads: int) -> bool:
+    """Whether there is memory for so many threads. A BLAS that gets none ends the process; NumPy crashes in a loop."""
+    try:
+        xp.empty(threads * ROOM, dtype="uint8")
+    except MemoryError:
+        return False
+    return True
 
 
 class Crew:
