@@ -27,6 +27,14 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 END, EVERY = 60, 4
 
 
+@pytest.fixture(autouse=True)
+def hangups():
+    """Come, in what tests start, also where they run under ``nohup``: a signal that is ignored stays so in children."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 def parts(device="cpu"):
     lg.manual_seed(0)
     net = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Dropout(0.3), nn.Linear(8, 1)).to(device)
