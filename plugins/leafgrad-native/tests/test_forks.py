@@ -67,7 +67,7 @@ def fork(*_):
     signal.setitimer(signal.ITIMER_REAL, 0)  # where a fork takes long, as under sanitizers, none begins in it
     child = os.fork()
     if not child:
-        faulthandler.dump_traceback_later(90, exit=True)
+        faulthandler.dump_traceback_later(300, exit=True)
     children.append(child)
 
 signal.signal(signal.SIGALRM, fork)
@@ -85,7 +85,7 @@ os._exit(not right or any([os.waitpid(child, 0)[1] for child in children]))
 def test_a_child_goes_on_with_the_call_that_a_handler_forked_in(count, tried):
     for _ in range(count):
         done = subprocess.run(
-            [sys.executable, "-c", IN_A_CALL], capture_output=True, text=True, timeout=120, check=False
+            [sys.executable, "-c", IN_A_CALL], capture_output=True, text=True, timeout=600, check=False
         )
         assert done.returncode == 0, done.stderr
     tried("a fork by a handler of a signal in the middle of a call of C", count, "both go on; right numbers")
