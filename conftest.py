@@ -182,8 +182,9 @@ def write_faults_report(path, terminalreporter):
     rows = "".join(f"| {fault} | {times[fault]:,} | {outcomes[fault]} |\n" for fault in times)
     begin, end = "<!-- tried -->\n", "<!-- end -->\n"
     head, _, rest = path.read_text(encoding="utf-8").partition(begin)
-    versions = f"Python {platform.python_version()}, NumPy {version('numpy')}, {platform.system()}, commit {commit()}"
-    table = f"\n| fault | times tried | each time |\n| --- | --- | --- |\n{rows}\n{versions}.\n\n"
+    machine = f"{os.cpu_count()} cores of {platform.machine()}, {platform.system()}"
+    versions = f"`make faults` on {machine}; Python {platform.python_version()}, NumPy {version('numpy')}"
+    table = f"\n| fault | times tried | each time |\n| --- | --- | --- |\n{rows}\n{versions}; commit {commit()}.\n\n"
     path.write_text(head + begin + table + end + rest.partition(end)[2], encoding="utf-8")
 
 
