@@ -40,11 +40,11 @@ def test_examples_give_what_they_say(page, capsys):
     assert not runner.failures, capsys.readouterr().out
 
 
-# What PyTorch lacks, or gives as complex numbers.
+# What PyTorch lacks, or gives as complex numbers, or gives where leafgrad has an error, which the example shows.
 OURS = """
     leafgrad.autograd.GradcheckError leafgrad.func.BatchedCall leafgrad.func.jet leafgrad.imag leafgrad.explain
     leafgrad.linalg.LinAlgError leafgrad.linalg.eig leafgrad.linalg.eigvals leafgrad.op leafgrad.Tensor.imag
-    leafgrad.Tensor.to_device leafgrad.Tensor.share_memory_
+    leafgrad.Tensor.chalf leafgrad.Tensor.to_device leafgrad.Tensor.share_memory_
     leafgrad.distributed leafgrad.profiler leafgrad.plugins leafgrad.testing
 """.split()
 

@@ -19,6 +19,10 @@ from leafgrad.nn import functional as F
 from leafgrad.utils.data import default_collate
 
 BEFORE = leafgrad.Tensor.__add__, leafgrad.exp
+KNOWN = {
+    leafgrad.Tensor.add: "add", leafgrad.Tensor.__pow__: "__pow__", leafgrad.Tensor.exp: "exp", leafgrad.exp: "F.exp",
+    leafgrad.Tensor.shape.__get__: "shape", leafgrad.Tensor.not_equal: "not_equal", leafgrad.Tensor.trace: "trace",
+}  # fmt: skip
 
 
 class Quiet(leafgrad.Tensor):
@@ -75,6 +79,9 @@ CALLS = {
     "Tensor.add": lambda x, p: x + p, "Tensor.sub": lambda x, p: p - x, "Tensor.mul": lambda x, p: 2 * x,
     "Tensor.add_": lambda x, p: x.__iadd__(p), "Tensor.neg": lambda x, p: -x, "Tensor.matmul": lambda x, p: x @ p,
     "Tensor.lt": lambda x, p: x < p, "Tensor.__rsub__": lambda x, p: 1 - x, "Tensor.__getitem__": lambda x, p: x[0],
+    "Tensor.__pow__": lambda x, p: x**p, "Tensor.__rpow__": lambda x, p: 2**x, "Tensor.ne": lambda x, p: x != p,
+    "Tensor.__floordiv__": lambda x, p: p // x, "Tensor.floor_divide_": lambda x, p: x.__ifloordiv__(p),
+    "Tensor.__ipow__": lambda x, p: x.__ipow__(p), "Tensor.positive": lambda x, p: +x,
     "Tensor.exp": lambda x, p: x.exp(), "exp": lambda x, p: leafgrad.exp(x),
     "where": lambda x, p: leafgrad.where(p > 0, x, p),
     "nn.functional.linear": lambda x, p: F.linear(p, x), "stack": lambda x, p: leafgrad.stack([p, x]),
@@ -222,6 +229,18 @@ def test_what_can_be_overridden():
     out = repeat(labelled([1.0], "x"), 2)
     assert (out.label, out.shape) == ("x", (2,))
     assert repeat(leafgrad.ones(1), 2).shape == (2,)
+
+
+def test_tables_made_before_there_was_such_a_class_know_what_is_asked():
+    class Looked(leafgrad.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return KNOWN.get(func)
+
+    x = leafgrad.ones(2, 2).as_subclass(Looked)
+    found = [x + 1, x.add(1), x**2, x.exp(), leafgrad.exp(x), x.shape, x.not_equal(1), x.trace(), x.pow(2), x.sub(1)]
+    assert found == ["add", "add", "__pow__", "exp", "F.exp", "shape", "not_equal", "trace", None, None]
+    assert leafgrad.Tensor.add != leafgrad.Tensor.sub
 
 
 def test_nothing_changed_before_there_was_such_a_class():

@@ -97,6 +97,8 @@ def test_arrays_on_the_right_of_operators_make_tensors_as_numpy_promotes(t):
         (x + np.array(2.0), t.float64, [3, 6]),
         (x * np.bool_(True), t.float32, [1, 4]),
         (x @ np.ones((2, 2)), t.float64, [5, 5]),
+        (a / x, t.float64, [2, 1]),
+        (k / n, t.float64, [2, 1]),
     ]:
         assert isinstance(found, t.Tensor)
         assert (found.dtype, found.tolist()) == (dtype, expected)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 import leafgrad
@@ -93,3 +96,32 @@ def test_functions_of_others_can_ask_too():
     assert overrides.has_torch_function_variadic(1, Scaled(1))
     assert not overrides.has_torch_function_unary(leafgrad.ones(1))
     assert overrides.is_tensor_like(Scaled(1))
+
+
+OPERATORS = {
+    "x = x ** d": "__pow__",
+    "x = d + x": "add",
+    "x = d - x": "__rsub__",
+    "x = x == d": "__eq__",
+    "x += d": "add_",
+}
+
+
+def test_operators_ask_the_first_class_that_there_is():
+    script = """if True:
+        import leafgrad, os
+        class Any:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return func.__name__
+        for text, name in OPERATORS.items():
+            if not os.fork():
+                scope = {"x": leafgrad.tensor([1, 2]), "d": Any()}
+                exec(text, scope)
+                print(text, name, scope["x"], flush=True)
+                os._exit(scope["x"] != name)
+            assert os.wait()[1] == 0
+    """
+    script = script.replace("OPERATORS", repr(OPERATORS))
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from types import FunctionType
+from collections.abc import Callable
+from types import FunctionType, MethodType
 from typing import Any, Final
 
 from leafgrad.tensor import overrides
@@ -12,6 +13,11 @@ from leafgrad.tensor.methods import Later, Listed
 
 SKIPPED: Final = frozenset({"__iter__", "as_subclass"})
 """Methods that PyTorch does not ask about either: what the first one calls is asked, the second makes what asks."""
+ASKED_AS: Final = {"__ne__": "ne", "__pos__": "positive"} | {
+    f"__{name}__": f"__{name}__"
+    for name in "and or xor lshift rshift iand ior ixor ilshift irshift floordiv pow ipow invert".split()
+}
+"""The methods as which operators are asked where that is not the function of their op: those are PyTorch's own."""
 
 
 class Overridable:
@@ -49,6 +55,26 @@ def let_subclasses_override(kind: Any) -> None:
     overrides.when_begun(functools.partial(exchange, kind))
 
 
+class Asking:
+    """A method that asks first. It is equal to the one whose place it takes, so tables made before it have it."""
+
+    def __init__(self, method: FunctionType, name: str, call: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, method)
+        self.__name__, self.method, self.call = name, method, call
+
+    def __get__(self, tensor: Any, kind: Any = None) -> Any:
+        return self if tensor is None else MethodType(self, tensor)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self.call(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or other is self.method
+
+    def __hash__(self) -> int:
+        return hash(self.method)
+
+
 class Coming:
     """Stands in Tensor for a method that asks, until the one that it asks for is imported."""
 
@@ -81,29 +107,29 @@ def asking_names(kind: type) -> set[str]:
 def exchanged(kind: type, name: str, value: Any) -> Any:
     """A method or property of Tensor as one that asks; anything else as it is."""
     if isinstance(value, property):
-        return asking_property(kind, name, value)
+        return asking_property(value)
     if not isinstance(value, FunctionType):
         return value
     shown = method_of(kind, name, value)
-    front = functools.partial(getattr, kind, shown) if shown != name else None
-    asks = functools.update_wrapper(overrides.asking(value, front), value)
-    asks.__name__ = shown
-    return asks
+    return Asking(value, shown, overrides.asking(value, functools.partial(getattr, kind, shown)))
 
 
 def method_of(kind: type, name: str, function: FunctionType) -> str:
     """The method that a handler sees for one of Tensor: ``x + y`` is ``add``, ``x += y`` is ``add_``."""
+    if name in ASKED_AS:
+        return ASKED_AS[name]
     op = inspect.unwrap(function)
     found = op.__name__ + "_" * (op is not function)
     return found if name[:2] == "__" and hasattr(kind, found) else name
 
 
-def asking_property(kind: type, name: str, value: property) -> property:
-    """A property whose getter, setter and deleter ask, as ``Tensor.shape.__get__``."""
+def asking_property(value: property) -> property:
+    """A property, from now on one whose getter, setter and deleter ask, as ``Tensor.shape.__get__``."""
 
     def part(function: Any, method: str) -> Any:
-        return function and overrides.asking(function, lambda: getattr(vars(kind)[name], method))
+        return function and overrides.asking(function, lambda: getattr(value, method))
 
-    return property(
-        part(value.fget, "__get__"), part(value.fset, "__set__"), part(value.fdel, "__delete__"), value.__doc__
+    property.__init__(  # of the same object, by which tables know it
+        value, part(value.fget, "__get__"), part(value.fset, "__set__"), part(value.fdel, "__delete__"), value.__doc__
     )
+    return value

@@ -23,8 +23,9 @@ from leafgrad.tensor.door import asks, explained
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.listed import FUNCTIONS as LISTED
 from leafgrad.tensor.methods import attach
-from leafgrad.tensor.operators import defers
+from leafgrad.tensor.operators import ask, defers
 from leafgrad.tensor.out import Out, with_out
+from leafgrad.tensor.overrides import overriding
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -126,8 +127,11 @@ def in_place(function: Any, name: str) -> Callable[..., Any]:
     function = getattr(function, "function", function)
 
     def write(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if name[0] == "_" and any(defers(a, "") for a in args):
-            return NotImplemented  # Python binds the name to the operator's result
+        if name[0] == "_" and not isinstance(args[0], (TensorBase, float, int)):
+            if overriding(args):
+                return ask(name, self, *args)
+            if defers(args[0], ""):
+                return NotImplemented  # Python binds the name to the operator's result
         return update(self, function, *args, **kwargs)
 
     if inspect.isfunction(function):

@@ -8,7 +8,7 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any
 
-from leafgrad.tensor.asking import SKIPPED, as_they_are, asking_names
+from leafgrad.tensor.asking import SKIPPED, Asking, as_they_are, asking_names
 from leafgrad.tensor.door import asks_first
 from leafgrad.tensor.overrides import STATE, TorchFunctionMode, ask, begin, overriding
 from leafgrad.tensor.tensor import Tensor
@@ -138,7 +138,7 @@ def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
         func: any function.
     """
     name = getattr(func, "__name__", "")
-    return name == "__get__" or getattr(Tensor, name, None) is func
+    return name == "__get__" or getattr(Tensor, name, None) == func
 
 
 @functools.cache
@@ -161,6 +161,6 @@ def _overridable() -> dict[Callable[..., Any], tuple[Any, str]]:
             for part, given in (("__get__", value.fget), ("__set__", value.fset), ("__delete__", value.fdel)):
                 if given:
                     found[getattr(value, part)] = Tensor, f"{shown}.{part}"
-        elif isinstance(value, FunctionType):
+        elif isinstance(value, Asking):
             found[value] = Tensor, shown
     return found
