@@ -82,6 +82,7 @@ def test_graphs_are_changed():
         halved = graph.call_function(operator.truediv, (mul, 2))
         doubled = graph.call_function(operator.mul, (halved, 2))
     assert [n.name for n in graph.nodes][5:8] == ["mul", "truediv", "mul_1"]
+    assert mul.replace_all_uses_with(doubled, delete_user_cb=lambda user: user.op == "placeholder") == []
     mul.replace_all_uses_with(doubled)
     halved.args = (mul, 2)
     assert set(mul.users) == {halved}

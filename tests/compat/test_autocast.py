@@ -290,3 +290,41 @@ def test_compiled_steps_with_a_scaler(torch, executor):
     assert min(scales) < 2.0**18  # there was inf
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-2, atol=1e-3)
+
+
+def test_functions_of_ones_own(torch):
+    seen = []
+
+    def product(cast_inputs):
+        class Product(torch.autograd.Function):
+            @staticmethod
+            @torch.amp.custom_fwd(device_type="cpu", cast_inputs=cast_inputs)
+            def forward(ctx, a, others):
+                ctx.save_for_backward(a)
+                seen.append((a.dtype, others[0].dtype, (a @ others[0]).dtype))
+                return a @ others[0]
+
+            @staticmethod
+            @torch.amp.custom_bwd(device_type="cpu")
+            def backward(ctx, g):
+                seen.append((g.dtype, (g @ ctx.saved_tensors[0]).dtype, torch.is_autocast_enabled("cpu")))
+                return g, None
+
+        return Product.apply
+
+    low, full = torch.bfloat16, torch.float32
+    for cast_inputs, expected in [
+        (None, [(low, low, low), (low, low, True)]),
+        (full, [(full, full, full), (full, full, False)]),
+    ]:
+        seen.clear()
+        x = torch.ones(2, 2, dtype=low, requires_grad=True)
+        with torch.autocast("cpu"):
+            out = product(cast_inputs)(x, [torch.ones(2, 2, dtype=low)])
+        out.sum().backward()
+        assert seen == expected
+        assert x.grad.dtype is low
+    seen.clear()
+    product(full)(x, [x])  # without autocast nothing is cast
+    assert seen == [(low, low, low)]
+    assert torch.cuda.amp.custom_fwd(len).__name__ == torch.cuda.amp.custom_bwd(len).__name__ == "len"

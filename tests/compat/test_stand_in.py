@@ -86,7 +86,7 @@ def test_what_is_so(torch):
 UNCHANGED = """
 torch.jit.ignore torch.jit.unused torch.jit.export torch.jit.interface torch.jit.script_if_tracing
 torch._dynamo.disable torch._dynamo.allow_in_graph torch._dynamo.disallow_in_graph torch.compiler.disable
-torch.compiler.allow_in_graph torch.cuda.amp.custom_bwd torch.cuda.amp.custom_fwd
+torch.compiler.allow_in_graph
 """.split()
 
 
@@ -98,8 +98,6 @@ def test_decorators_that_change_nothing(torch, name):
 def test_decorators_with_arguments(torch):
     assert torch.jit.ignore(drop=True)(len) is len
     assert torch._dynamo.disable(recursive=False)(len) is len
-    assert torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.float32)(len) is len
-    assert torch.amp.custom_bwd(device_type="cuda")(len) is len
     assert torch._dynamo.optimize("eager")(len) is len
 
 

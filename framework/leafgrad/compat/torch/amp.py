@@ -5,6 +5,7 @@ For CUDA where there is none it switches itself off, with PyTorch's warning.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ from leafgrad import dtypes, modes
 from leafgrad.compat.torch.grad_scaler import GradScaler as GradScaler
 from leafgrad.ops.messages import warn
 from leafgrad.tensor.storage import pinning
+from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
     "GradScaler",
@@ -110,10 +112,55 @@ def get_autocast_gpu_dtype() -> dtypes.dtype:
 
 
 def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
-    """The ``forward`` of an autograd Function, as it is; ``custom_bwd`` is the same for ``backward``."""
-    return (lambda given: given) if fwd is None else fwd
+    """A decorator for the ``forward`` of an autograd Function, whose ``backward`` has ``custom_bwd``.
+
+    Args:
+        fwd: the function.
+        device_type: the type of device whose autocast it is about.
+        cast_inputs: the dtype to which its floating tensors of that device, but float64, are cast under autocast, which
+            is off within it then; None: it runs as it is called.
+    """
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @functools.wraps(fwd)
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        on, ctx = is_autocast_enabled(device_type), args[0]
+        ctx._dtype, ctx._fwd_used_autocast = get_autocast_dtype(device_type), on and cast_inputs is None
+        if not on or cast_inputs is None:
+            return fwd(*args, **kwargs)
+        with autocast(device_type, enabled=False):
+            return fwd(*_cast(args, device_type, cast_inputs), **_cast(kwargs, device_type, cast_inputs))
+
+    return forward
 
 
 def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
-    """The ``backward`` of an autograd Function, as it is."""
-    return (lambda given: given) if bwd is None else bwd
+    """A decorator for the ``backward`` of an autograd Function: it runs under the autocast of its ``forward``.
+
+    Args:
+        bwd: the function.
+        device_type: the type of device whose autocast it is about.
+    """
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+
+    @functools.wraps(bwd)
+    def backward(ctx: Any, *grads: Any, **kwargs: Any) -> Any:
+        with autocast(device_type, ctx._dtype, ctx._fwd_used_autocast):
+            return bwd(ctx, *grads, **kwargs)
+
+    return backward
+
+
+def _cast(value: Any, device_type: str, dtype: dtypes.dtype) -> Any:
+    """Arguments with their tensors cast, those in containers too."""
+    if isinstance(value, Tensor):
+        casts = value.device.type == device_type and value.is_floating_point() and value.dtype is not dtypes.float64
+        return value.to(dtype) if casts else value
+    if isinstance(value, dict):
+        return {name: _cast(item, device_type, dtype) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        cast = [_cast(item, device_type, dtype) for item in value]
+        return value._make(cast) if hasattr(value, "_make") else type(value)(cast)
+    return value

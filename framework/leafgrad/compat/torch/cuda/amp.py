@@ -28,6 +28,6 @@ def custom_fwd(fwd: Any = None, *, cast_inputs: Any = None) -> Any:
     return amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
 
 
-def custom_bwd(bwd: Any) -> Any:
+def custom_bwd(bwd: Any = None) -> Any:
     """See ``torch.amp.custom_bwd``."""
     return amp.custom_bwd(bwd, device_type="cuda")

@@ -79,16 +79,19 @@ class Node:
         """Move ``x`` behind this one."""
         self.next.prepend(x)
 
-    def replace_all_uses_with(self, replace_with: Node) -> list[Node]:
+    def replace_all_uses_with(
+        self, replace_with: Node, delete_user_cb: Callable[[Node], bool] = lambda user: True
+    ) -> list[Node]:
         """Give the users of this Node another one in its place.
 
         Args:
             replace_with: that one.
+            delete_user_cb: whether a user gets it; by default all do.
 
         Returns:
-            The users.
+            Those that do.
         """
-        users = [*self.users]
+        users = [user for user in self.users if delete_user_cb(user)]
         for user in users:
             user.replace_input_with(self, replace_with)
         return users
