@@ -66,7 +66,8 @@ class Optimizer:
             )
         if callable(params) and not hasattr(params, "__iter__"):
             name = getattr(params, "__name__", "params")
-            got = f"{getattr(params, '__qualname__', params)} itself; call it: {name}()"
+            of = getattr(params, "__self__", None)
+            got = f"{'' if of is None else type(of).__name__ + '.'}{name} itself; call it: {name}()"
             if hasattr(params, "parameters"):
                 got = f"a {type(params).__name__}; pass its .parameters()"
             raise TypeError(
