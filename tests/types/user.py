@@ -127,3 +127,4 @@ for parameter in net.parameters():
 reveal_type(leafgrad.where(leafgrad.ones(2) > 0, 1.0, 0.0))  # Tensor
 reveal_type(leafgrad.where(leafgrad.ones(2) > 0))  # tuple[Tensor, ...]
 reveal_type(random_split(Pairs(), [2, 1]))  # list[Subset[tuple[Tensor, int]]]
+reveal_type(random_split(Pairs(), [2, 1])[0][0])  # tuple[Tensor, int]

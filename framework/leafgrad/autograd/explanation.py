@@ -130,6 +130,8 @@ class Explain:
             lines = self._constant(t)
         elif (grad := None if t._leaf is None else dispatch.grad_of(t._leaf)) is not None:
             lines = holding(t, grad)
+            if loss is not None and (loss._node is None or node not in engine.reachable([loss._node])):
+                lines = [lines[0], self._path(node, t, loss)]
         elif isinstance(node, Leaf):
             lines = self._leaf(t, node, loss)
         else:

@@ -162,5 +162,5 @@ def _cast(value: Any, device_type: str, dtype: dtypes.dtype) -> Any:
         return {name: _cast(item, device_type, dtype) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         cast = [_cast(item, device_type, dtype) for item in value]
-        return value._make(cast) if hasattr(value, "_make") else type(value)(cast)
+        return type(value)(*cast) if hasattr(value, "_fields") else type(value)(cast)
     return value

@@ -135,7 +135,7 @@ class ConcatDataset(Dataset[T]):
     datasets: list[Any]
     cumulative_sizes: list[int]
 
-    def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
+    def __init__(self, datasets: Iterable[Dataset[T]]) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
             raise AssertionError("ConcatDataset: datasets should not be an empty iterable")
@@ -146,7 +146,7 @@ class ConcatDataset(Dataset[T]):
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> T:
         if not -len(self) <= index < len(self):
             kind = ValueError if index < 0 else IndexError  # as PyTorch has it
             raise kind(
@@ -154,7 +154,8 @@ class ConcatDataset(Dataset[T]):
             )
         index %= len(self)
         which = bisect.bisect_right(self.cumulative_sizes, index)
-        return self.datasets[which][index - (self.cumulative_sizes[which - 1] if which else 0)]
+        sample: T = self.datasets[which][index - (self.cumulative_sizes[which - 1] if which else 0)]
+        return sample
 
 
 class ChainDataset(IterableDataset[Any]):
@@ -200,7 +201,7 @@ class Subset(Dataset[T]):
         self.dataset = dataset
         self.indices = indices
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> T:
         if isinstance(index, list):
             return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]
