@@ -94,7 +94,9 @@ def init_process_group(backend: str | None = None, *, world_size: int = -1, rank
     if WORLD:
         raise RuntimeError("trying to initialize the default process group twice!")
     if backend not in (None, "mpi"):
-        raise ValueError(f"init_process_group: backend: expected 'mpi', got {backend!r}")
+        raise ValueError(
+            f"init_process_group: backend: expected 'mpi', got {backend!r}; processes meet over MPI alone: leave it out"
+        )
     group = Group(connect())
     for name, wanted, got in (("world_size", world_size, group.size), ("rank", rank, group.rank)):
         if wanted not in (-1, got):
