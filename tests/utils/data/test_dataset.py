@@ -125,3 +125,29 @@ def test_data_is_there_after_importing_leafgrad():
         assert leafgrad.utils.data.DataLoader is data.DataLoader
     with pytest.raises(AttributeError, match=r"leafgrad\.utils.*no attribute 'dataa'"):
         _ = leafgrad.utils.dataa
+
+
+@pytest.mark.parametrize(
+    ("lengths", "expected"), [([7, 3], [7, 3]), ([0.35, 0.65], [4, 6]), ([0.25] * 4, [3, 3, 2, 2])]
+)
+def test_random_split(t, d, lengths, expected):
+    parts = d.random_split(range(10), lengths, generator=t.Generator().manual_seed(0))
+    assert [len(part) for part in parts] == expected
+    assert sorted(i for part in parts for i in part) == list(range(10))
+    again = d.random_split(range(10), lengths, generator=t.Generator().manual_seed(0))
+    assert [part.indices for part in parts] == [part.indices for part in again]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "message"),
+    [([3, 3], "Sum of input lengths"), ([0.5, 0.6], "Sum of input lengths"), ([-0.5, 1.5], "Fraction at index 0")],
+)
+def test_random_split_refuses(d, lengths, message):
+    with pytest.raises(ValueError, match=message):
+        d.random_split(range(10), lengths)
+
+
+def test_modules_have_what_pytorch_has_there(d):
+    module = importlib.import_module(f"{d.__name__}.dataset")
+    assert module.Subset is d.Subset
+    assert len(module.random_split(range(3), [2, 1])) == 2

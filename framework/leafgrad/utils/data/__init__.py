@@ -8,7 +8,6 @@ from leafgrad.utils.data.collate import *
 from leafgrad.utils.data.dataset import *
 from leafgrad.utils.data.loader import *
 from leafgrad.utils.data.sampler import *
-from leafgrad.utils.data.split import *
 from leafgrad.utils.data.worker import get_worker_info as get_worker_info
 
 _publish(globals())
