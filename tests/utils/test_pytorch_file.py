@@ -209,6 +209,24 @@ def test_arrays_are_read(array, protocol):
     assert first.shape == array.shape
 
 
+@pytest.mark.parametrize("lost", [np.array(["text"]), np.array([None]), np.datetime64("2020-01-01"), np.array(b"a")])
+def test_what_has_a_dtype_that_leafgrad_has_not_says_so_where_it_is_used(lost):
+    found = load(archive(pickle.dumps({"a": [lost, lost], "b": 1}, protocol=2)))
+    assert found["b"] == 1
+    assert repr(found["a"][1]).startswith("<numpy.dtype(")
+    with pytest.raises(TypeError, match="which was not loaded>, since leafgrad has no such dtype, or making it would"):
+        len(found["a"][0])
+
+
+def test_tensors_of_dtypes_that_leafgrad_has_not():
+    storage = b"(X\x07\x00\x00\x00storagectorch\nOddStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x02tQ"
+    tensor = b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\x00K\x02\x85K\x01\x85\x89}tR"
+    parameter = b"ctorch._utils\n_rebuild_parameter\n" + tensor + b"\x88}\x87R"
+    for data in tensor, parameter:
+        found = load(archive(b"\x80\x02]" + data + b"aK\x01a."))
+        assert repr(found) == "[<torch.OddStorage, which was not loaded>, 1]"
+
+
 def nested(times):
     """A pickle of a tuple whose hash takes 2**times steps."""
     return b"\x80\x02)q\x00" + b"h\x00h\x00\x86q\x00" * times
@@ -223,7 +241,6 @@ def nested(times):
         b"\x80\x02ccollections\nCounter\n" + nested(60)[2:] + b"\x85\x85R.",
         b"\x80\x02ccollections\nOrderedDict\n" + nested(60)[2:] + b"K\x01\x86\x85\x85R.",
         pickle.dumps({2**61 - 1: 1}, protocol=2),
-        pickle.dumps({1: np.array(["text"])}, protocol=2),
         pickle.dumps(np.arange(3, dtype=">f4"), protocol=2),
         b"\x80\x02cnumpy._core.multiarray\n_reconstruct\n)R\x85.",
     ],

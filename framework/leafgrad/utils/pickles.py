@@ -182,6 +182,10 @@ class Machine:
         if function not in CALLS:
             self._stack.append(self._foreign(function, self._values(list(arguments)), new))
             return
+        lost = [a for a in arguments if isinstance(a, Unloaded)]
+        if lost:  # what is made of it, such as a tensor of an unknown dtype, is as unknown
+            self._stack.append(lost[0])
+            return
         self._copied(*arguments)
         self._stack.append(CALLS[function](*arguments, *([self._bounds] if function in HASHING and arguments else [])))
 
@@ -223,8 +227,11 @@ class Machine:
         key, _, count, *view = rest
         if view not in ([], [None]):
             raise ValueError(f"it has a storage that is a part of another; {REMEDY}")
-        if kind != "storage" or name.name not in STORAGES:
-            raise ValueError(f"it has {name} in it, and leafgrad has no such dtype; {REMEDY}")
+        if kind != "storage":
+            raise ValueError(f"it has {name} in it; {REMEDY}")
+        if name.name not in STORAGES:
+            self._stack.append(Unloaded(str(name)))
+            return
         if key not in self._storages:
             self._storages[key] = self._elements(STORAGES[name.name], key, count)
         self._stack.append(self._storages[key])
@@ -283,11 +290,7 @@ def encoded(text: str, encoding: str) -> bytes:
 
 def number_kind(name: str, *_: Any) -> Any:
     """A dtype of NumPy's."""
-    if name in UNSIGNED:
-        return Unsigned(name)
-    if name not in NUMBERS:
-        raise ValueError(f"it has numbers of NumPy's dtype {name!r:.40}, which leafgrad has not; {REMEDY}")
-    return NUMBERS[name]
+    return Unsigned(name) if name in UNSIGNED else NUMBERS.get(name) or Unloaded(f"numpy.dtype({name!r:.40})")
 
 
 def in_order(kind: Any, state: Any) -> Any:
@@ -332,7 +335,9 @@ STATES: dict[type, Callable[[Any, Any], Any]] = {
     SimpleNamespace: with_attributes,
     dtypes.dtype: in_order,
     Unsigned: in_order,
-    Unbuilt: lambda _, state: array(state[2], state[4], state[1], state[3]),
+    Unbuilt: lambda _, state: (
+        state[2] if isinstance(state[2], Unloaded) else array(state[2], state[4], state[1], state[3])
+    ),
 }
 CALLS: dict[Any, Callable[..., Any]] = {
     Name("collections", "Counter"): lambda *counts: Counter(mapping(*counts) if counts else ()),

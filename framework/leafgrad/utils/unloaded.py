@@ -30,8 +30,8 @@ class Unloaded:
 
 def _refused(self: Unloaded, *_: Any, **__: Any) -> NoReturn:
     raise TypeError(
-        f"expected an object, got {self!r}, since making it would run code that a file names: allow it before by "
-        "leafgrad.serialization.add_safe_globals([...]), or save its state_dict() in PyTorch"
+        f"expected an object, got {self!r}, since leafgrad has no such dtype, or making it would run code that a file "
+        "names: allow it before by leafgrad.serialization.add_safe_globals([...]), or save its state_dict() in PyTorch"
     )
 
 
