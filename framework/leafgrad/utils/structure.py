@@ -99,6 +99,12 @@ KINDS = {
     "deque": Kind(deque, None, lambda items, _: deque(items)),
     "set": Kind(set, None, lambda items, bounds: set(_hashable(items, bounds))),
     "frozenset": Kind(frozenset, None, lambda items, bounds: frozenset(_hashable(items, bounds))),
+    "complex": Kind(complex, lambda z: [("real", z.real), ("imag", z.imag)], lambda pairs, _: complex(**dict(pairs))),
+    "bytes": Kind(
+        bytes,
+        lambda b: [("latin1", b.decode("latin1"))],
+        lambda pairs, _: "".join(dict(pairs).values()).encode("latin1"),
+    ),
     "object": Kind(object, reduced, lambda pairs, _: made(dict(pairs))),
 }
 TREE = ("_buffers", "_modules", "_parameters")  # attributes of Modules which names in a state_dict() are without
