@@ -116,6 +116,7 @@ def test_layers():
     ("call", "error", "pattern"),
     [
         (lambda x: F.max_pool2d(x, 7), RuntimeError, r"Given input size: \(4x6x6\). Calculated output size: \(4x0x0\)"),
+        (lambda x: F.max_pool2d(x[..., :1], 2, 1, 1, 2), RuntimeError, "dilation=2 one has nothing but padding, for a"),
         (lambda x: F.max_pool2d(x, 2, padding=2), RuntimeError, "padding: expected at most half of kernel_size"),
         (lambda x: F.max_pool2d(x, 0), RuntimeError, r"kernel_size: expected at least 1, got \[0, 0\]"),
         (lambda x: F.max_pool2d(x, 2.0), TypeError, "argument 'kernel_size'.* must be .*int.*, not float"),

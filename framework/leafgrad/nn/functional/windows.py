@@ -81,7 +81,8 @@ def pooled(
     """The windows of a pooling function over the last n dimensions of ``input``.
 
     Raises:
-        RuntimeError: sizes out of range, a padding of more than half a kernel, or no window that fits.
+        RuntimeError: sizes out of range, a padding of more than half a kernel, no window that fits, or one in which
+            there is nothing but padding.
     """
     given = kernel_size, kernel_size if stride is None else stride, padding, dilation
     make = _pooled_by_ints if set(map(type, given)) == {int} else _pooled  # other numbers are equal to ints
@@ -109,7 +110,14 @@ def _pooled(
             f"{function}: Given input size: ({_by((channels, *length))}). Calculated output size: "
             f"({_by((channels, *size))}). Output size is too small"
         )
-    return Windows(length, kernel, step, before, apart, size)
+    windows = Windows(length, kernel, step, before, apart, size)
+    for n, k, s, p, d, count in zip(*windows, strict=True):
+        if d > 1 and any(all(not 0 <= i * s - p + j * d < n for j in range(k)) for i in range(count)):
+            raise RuntimeError(
+                f"{function}: expected windows with elements, but with kernel_size={k}, padding={p} and dilation={d} "
+                f"one has nothing but padding, for a size of {n}; choose a smaller dilation or padding"
+            )
+    return windows
 
 
 _pooled_by_ints = functools.lru_cache(maxsize=256)(_pooled)
