@@ -188,7 +188,38 @@ def test_workers_of_a_script_that_runs_as_torch(script, method):
     assert done.stdout == "tensor([0, 1])\ntensor([4, 9])\n", done.stderr
 
 
-def test_what_run_refuses(capsys):
+@pytest.mark.parametrize("name", ["app", "app.train"])
+def test_modules(tmp_path, name):
+    package = tmp_path / "app"
+    package.mkdir()
+    package.joinpath("__init__.py").write_text("import torch\n")
+    package.joinpath("squares.py").write_text(
+        "import torch\n"
+        "class Squares(torch.utils.data.Dataset):\n"
+        "    __len__ = lambda self: 2\n"
+        "    __getitem__ = lambda self, i: torch.tensor(i * i)\n"
+    )
+    code = """if True:
+        import sys
+        import torch
+        from .squares import Squares
+
+        if __name__ == "__main__":
+            data = torch.utils.data.DataLoader(Squares(), 2, num_workers=1, multiprocessing_context="spawn")
+            print(__package__, *sys.argv[1:], *data)
+            sys.exit(3)
+    """
+    for module in "__main__", "train":
+        package.joinpath(f"{module}.py").write_text(code)
+    done = leafgrad("run", "--as-torch", "-m", name, "-m", "x", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (3, "app -m x tensor([0, 1])\n"), done.stderr
+
+
+def test_what_run_refuses(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name in "nothing", "leafgrad.nothing", "leafgrad.cli":
+        assert cli.main(["run", "-m", name]) == 2
+        assert capsys.readouterr().err == f"leafgrad run: no module named {name!r}, or none that runs\n"
     assert cli.main(["run", "nothing.py"]) == 2
     assert capsys.readouterr().err == "leafgrad run: can't open 'nothing.py': No such file or directory\n"
     assert cli.main(["run"]) == 2

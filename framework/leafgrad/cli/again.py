@@ -6,10 +6,11 @@ The start methods "spawn" and "forkserver" of multiprocessing run the main modul
 
 import os
 
-from leafgrad.cli.run import SCRIPT, read
+from leafgrad.cli.run import PACKAGE, SCRIPT, Again, read
 from leafgrad.compat import install_as_torch
 
 if __name__ == "__mp_main__":
     install_as_torch()
-    __file__ = os.environ[SCRIPT]
+    __file__, __package__ = os.environ[SCRIPT], os.environ[PACKAGE]
+    __spec__ = Again(__package__)
     exec(compile(read(__file__), __file__, "exec", dont_inherit=True), globals())

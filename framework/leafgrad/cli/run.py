@@ -8,26 +8,44 @@ import os
 import sys
 import types
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 
 from leafgrad.compat import install_as_torch
 
 SCRIPT = "LEAFGRAD_SCRIPT"  # where worker processes that start from nothing find its path
+PACKAGE = "LEAFGRAD_PACKAGE"  # and the package that it is in, if it runs as a module
 RANKS = "LEAFGRAD_RANKS"  # which a rank has from its launcher
 
 PARSER = argparse.ArgumentParser(
-    prog="leafgrad run", description="Run a Python script as `python SCRIPT ARGS...` does.", allow_abbrev=False
+    prog="leafgrad run",
+    description="Run a Python script as `python SCRIPT ARGS...` does, or a module as `python -m`.",
+    allow_abbrev=False,
 )
 PARSER.add_argument("--as-torch", action="store_true", help="let `import torch` give leafgrad")
 PARSER.add_argument("--ranks", type=int, metavar="N", help="run N processes, which leafgrad.distributed joins")
+PARSER.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module or package")
 PARSER.add_argument("script", metavar="SCRIPT", help="a Python file")
 PARSER.add_argument("args", metavar="ARGS", nargs=argparse.REMAINDER, help="what the script finds in sys.argv[1:]")
+
+
+class Again(ModuleSpec):
+    """The spec of a main module in whose place worker processes that start from nothing run ``leafgrad.cli.again``."""
+
+    def __init__(self, package: str) -> None:
+        super().__init__("leafgrad.cli.again", None)
+        self.package = package
+
+    @property
+    def parent(self) -> str:
+        """The package in which its relative imports are."""
+        return self.package
 
 
 def main(argv: list[str]) -> int:
     """Run a script; returns the exit status."""
     options = PARSER.parse_args(argv)
     try:
-        source = read(options.script)
+        source = b"" if options.module else read(options.script)
     except OSError as error:
         print(f"leafgrad run: can't open {options.script!r}: {error.strerror}", file=sys.stderr)
         return 2
@@ -37,15 +55,40 @@ def main(argv: list[str]) -> int:
         from leafgrad.distributed import launcher
 
         launcher.enter()
-    sys.argv = [options.script, *options.args]
-    path = os.path.abspath(options.script)
-    sys.path[0] = os.path.dirname(os.path.realpath(path))
-    main = types.ModuleType("__main__")
-    vars(main).update(__file__=path, __builtins__=__builtins__)
     if options.as_torch:
         install_as_torch()
-        main.__spec__ = ModuleSpec("leafgrad.cli.again", None)
-        os.environ[SCRIPT] = path
+    path, main = os.path.abspath(options.script), types.ModuleType("__main__")
+    sys.path[0] = os.getcwd() if options.module else os.path.dirname(os.path.realpath(path))
+    if options.module:
+        spec = spec_of(options.script)
+        if spec is None or spec.origin is None:
+            print(f"leafgrad run: no module named {options.script!r}, or none that runs", file=sys.stderr)
+            return 2
+        main.__spec__, main.__package__, path = spec, spec.parent, spec.origin
+        source = read(path)
+    sys.argv = [path if options.module else options.script, *options.args]
+    vars(main).update(__file__=path, __builtins__=__builtins__)
+    if options.as_torch:
+        package = main.__package__ or ""
+        main.__spec__ = Again(package)
+        os.environ.update({SCRIPT: path, PACKAGE: package})
+    return status_of(source, main)
+
+
+def spec_of(module: str) -> ModuleSpec | None:
+    """The spec of a module, or of a package's ``__main__``; None if there is none."""
+    try:
+        spec = find_spec(module)
+        inner = spec is not None and spec.submodule_search_locations is not None
+        return find_spec(f"{module}.__main__") if inner else spec
+    except ModuleNotFoundError as error:
+        if error.name and f"{module}.".startswith(f"{error.name}."):
+            return None
+        raise
+
+
+def status_of(source: bytes, main: types.ModuleType) -> int:
+    """Run source code as the module ``__main__``; returns the exit status, of which other ranks hear."""
     status = 1
     try:
         status = execute(source, main)
@@ -72,7 +115,8 @@ def launch(options: argparse.Namespace) -> int:
     """Run a script in several processes; returns the exit status."""
     from leafgrad.distributed import launcher
 
-    again = ["run", *(["--as-torch"] if options.as_torch else []), options.script, *options.args]
+    given = [*["--as-torch"] * options.as_torch, *["-m"] * options.module]
+    again = ["run", *given, options.script, *options.args]
     try:
         return launcher.run_ranks([sys.executable, "-m", "leafgrad", *again], options.ranks)
     except (ImportError, ValueError, OSError) as error:
