@@ -6,6 +6,7 @@ Subclasses of Tensor, and modes, say by ``__torch_function__`` what functions of
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 from typing import ClassVar
 
@@ -241,6 +242,10 @@ def test_tables_made_before_there_was_such_a_class_know_what_is_asked():
     found = [x + 1, x.add(1), x**2, x.exp(), leafgrad.exp(x), x.shape, x.not_equal(1), x.trace(), x.pow(2), x.sub(1)]
     assert found == ["add", "add", "__pow__", "exp", "F.exp", "shape", "not_equal", "trace", None, None]
     assert leafgrad.Tensor.add != leafgrad.Tensor.sub
+    for made in copy.deepcopy(leafgrad.Tensor.add), pickle.loads(pickle.dumps(leafgrad.Tensor.add)):
+        assert made is leafgrad.Tensor.add
+    assert repr(leafgrad.Tensor.add) == "<method 'add' of 'Tensor' objects>"
+    assert list(inspect.signature(leafgrad.Tensor.add).parameters)[1:] == ["other", "alpha"]
 
 
 def test_nothing_changed_before_there_was_such_a_class():

@@ -58,15 +58,21 @@ def let_subclasses_override(kind: Any) -> None:
 class Asking:
     """A method that asks first. It is equal to the one whose place it takes, so tables made before it have it."""
 
-    def __init__(self, method: FunctionType, name: str, call: Callable[..., Any]) -> None:
+    def __init__(self, place: tuple[type, str], method: FunctionType, name: str, call: Callable[..., Any]) -> None:
         functools.update_wrapper(self, method)
-        self.__name__, self.method, self.call = name, method, call
+        self.__name__, self.place, self.method, self.call = name, place, method, call
 
     def __get__(self, tensor: Any, kind: Any = None) -> Any:
         return self if tensor is None else MethodType(self, tensor)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.call(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<method {self.__name__!r} of {self.place[0].__name__!r} objects>"
+
+    def __reduce__(self) -> Any:
+        return getattr, self.place
 
     def __eq__(self, other: object) -> bool:
         return other is self or other is self.method
@@ -111,7 +117,7 @@ def exchanged(kind: type, name: str, value: Any) -> Any:
     if not isinstance(value, FunctionType):
         return value
     shown = method_of(kind, name, value)
-    return Asking(value, shown, overrides.asking(value, functools.partial(getattr, kind, shown)))
+    return Asking((kind, name), value, shown, overrides.asking(value, functools.partial(getattr, kind, shown)))
 
 
 def method_of(kind: type, name: str, function: FunctionType) -> str:
