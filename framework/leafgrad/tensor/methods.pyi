@@ -135,7 +135,8 @@ class Methods:
         """x to the power y, broadcast. (...), (...) -> (...)"""
     def __radd__(self, other: Any) -> Tensor:
         """Sum of x and y, broadcast. (...), (...) -> (...)"""
-    def __rand__(self, other: Any) -> Tensor: ...
+    def __rand__(self, other: Any) -> Tensor:
+        """x and y, bit by bit. Integers and bools. (...), (...) -> (...)"""
     def __reduce__(self) -> builtins.tuple[Any, ...]:
         """For pickle and copy: class, elements as a NumPy array, device, requires_grad; then the attributes."""
     def __repr__(self) -> builtins.str:
@@ -148,14 +149,16 @@ class Methods:
     def __rmod__(self, other: Any) -> Tensor: ...
     def __rmul__(self, other: Any) -> Tensor:
         """Product of x and y, broadcast. (...), (...) -> (...)"""
-    def __ror__(self, other: Any) -> Tensor: ...
+    def __ror__(self, other: Any) -> Tensor:
+        """x or y, bit by bit. Integers and bools. (...), (...) -> (...)"""
     def __rpow__(self, other: Any) -> Tensor: ...
     def __rrshift__(self, other: Any) -> Tensor: ...
     def __rshift__(self, other: Any) -> Tensor:
         """The bits of x moved down by y, the sign kept. Integers. (...), (...) -> (...)"""
     def __rsub__(self, other: Any) -> Tensor: ...
     def __rtruediv__(self, other: Any) -> Tensor: ...
-    def __rxor__(self, other: Any) -> Tensor: ...
+    def __rxor__(self, other: Any) -> Tensor:
+        """Bits in which x and y differ. Integers and bools. (...), (...) -> (...)"""
     def __setitem__(self, key: Any, value: Any) -> None:
         """Write ``value`` (a number, a tensor or data for one, which broadcasts) to what ``self[key]`` gives."""
     def __sub__(self, other: Any) -> Tensor:
