@@ -369,7 +369,7 @@ def test_backward_into_a_graph_from_outside():
         hidden = w * 3
         f()
         assert w.grad.tolist() == [6 * i, 6 * i]
-    assert "open, since" in f.explain()
+    assert "closed; 1 program" in f.explain()
 
 
 def test_results_pass_gradients_on_to_a_graph_from_outside():
