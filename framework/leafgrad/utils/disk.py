@@ -137,13 +137,10 @@ def _clear(folder: str, name: str) -> None:
     left_over = re.compile(rf"\.{re.escape(_stem(name))}\.[0-9a-f]{{16}}")
     with suppress(PermissionError):  # one may write into a folder that one may not read
         for found in filter(left_over.fullmatch, os.listdir(folder)):
-            with suppress(OSError):  # locked, or somebody else's
-                descriptor = os.open(os.path.join(folder, found), os.O_RDONLY)
-                try:
-                    _lock(descriptor, wait=False)
-                    os.unlink(os.path.join(folder, found))
-                finally:
-                    os.close(descriptor)
+            path = os.path.join(folder, found)
+            with suppress(OSError), io.FileIO(path) as file:  # locked, or somebody else's
+                _lock(file.fileno(), wait=False)
+                os.unlink(path)
 
 
 def _lock(descriptor: int, wait: bool) -> None:
