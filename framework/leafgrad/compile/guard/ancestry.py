@@ -72,11 +72,11 @@ class AncestryWriter:
         tests = [f"type({at}) is {self.name(type(node))}"]
         if type(node) is Leaf:
             owner = node.owner()
-            expected = self.owners.get(id(owner))
-            if owner is None or expected is None or owner._node is not node:
-                tests.append(f"{at} is {self.name(node)}")
+            if owner is not None and owner._node is node:
+                tests.append(f"{at} is {self.owners[id(owner)]}._node")
             else:
-                tests.append(f"{at} is {expected}._node")
+                tests += [f"{at} is {self.name(node)}"]
+                tests += [] if owner is None else [f"{self.name(owner)}._node is not {at}"]  # frozen since
         else:
             tests += [f"{at}.hooks is None", f"{at}.shape == {self.name(node.shape)}"]
         if type(node) is Output:
@@ -85,6 +85,7 @@ class AncestryWriter:
             params = self.name(node.params)
             tests += [f"{at}.op is {self.name(node.op)}", f"{at}.shapes == {self.name(node.shapes)}"]
             tests += [f"({at}.params is {params} or {self.name(same)}({at}.params, {params}))"]
+            tests += [f"getattr({at}, 'dtypes', None) == {self.name(getattr(node, 'dtypes', None))}"]
             tests += [f"({at}.version is None or {at}.version.seq <= {at}.seq)"]
         yield f"if not ({' and '.join(tests)}): return None"
         edges = [f"e{i}" for i in range(len(node.edges))]

@@ -50,6 +50,11 @@ def is_array(kept: Any) -> bool:
     return type(kept) in backends.BACKENDS
 
 
+def arrays_of(node: Any) -> list[Any]:
+    """The arrays among what a node keeps."""
+    return [kept for kept, _ in kept_by(node) if is_array(kept)] if type(node) is Node else []
+
+
 def is_intact(node: Any) -> bool:
     """Whether nothing was written since a node kept it."""
     if type(node) is not Node:
@@ -96,7 +101,7 @@ class Ancestors:
         for node in new:
             if type(node) is Node:
                 self.before.append((node, node.saved, node.out))
-                for kept in [kept for kept, _ in kept_by(node) if is_array(kept)]:
+                for kept in arrays_of(node):
                     self.arrays.setdefault(id(kept), KeptArray(self.count))
                     self.count += 1
         return all(map(is_intact, nodes))

@@ -22,6 +22,7 @@ from leafgrad.compile.ir.effects import complete
 from leafgrad.compile.ir.graph import Argument, Captured, Equation, KeptArray, Raw, Value
 from leafgrad.compile.ir.lines import Line, Position, position_in, user_line
 from leafgrad.compile.ir.replay import run_equation
+from leafgrad.compile.record.ancestors import arrays_of
 from leafgrad.compile.record.forwards import keeps_state
 from leafgrad.compile.record.guide import KEPT, Guide, Programs
 from leafgrad.compile.record.outside import Outside
@@ -133,7 +134,9 @@ class LazyRecorder(Settler):
             for o in self.outside.values()
             if isinstance(o.source, Argument | Captured) and o.node is not None and type(o.node) is not Leaf
         ]
-        if not self.goes_through or self.wary or not self.ancestors.know(nodes, given):
+        if not self.goes_through or not self.ancestors.know(nodes, given):
+            return False
+        if self.wary and any(is_exposed(array) for node in nodes for array in arrays_of(node)):
             return False
         held = [self.outside.get(id(t)) for t in self.ancestors.leaves]
         if any(o is not None and o.written for o in held):
