@@ -286,8 +286,10 @@ class Declarations:
         if not callable(rule):
             raise messages.definition(self.name, f"{what}: expected a function, got {rule!r}")
         origin = self.origins.get(what, "trait ")
+        if origin.startswith(("trait ", "transpose of ")):
+            return
         again = origin == declaring_line() and self.places.get(what) == place_of(rule) is not None
-        if not again and not origin.startswith(("trait ", "transpose of ")):  # an import that was cut is made anew
+        if not again:  # an import that was cut is made anew
             raise messages.definition(self.name, f"already has {spoken(what)}, from {origin}")
 
     def declare(self, what: str, rule: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from leafgrad import backends, dtypes, modes
 from leafgrad.ops import messages
 from leafgrad.ops.geometry import inverse, memory_order
-from leafgrad.ops.node import Epoch, Node, Output, SymbolBase, TensorBase, Version, transparent
+from leafgrad.ops.node import EMPTY, Epoch, Node, Output, SymbolBase, TensorBase, Version, transparent
 
 R = TypeVar("R")
 BACKENDS = backends.BACKENDS
@@ -255,11 +255,13 @@ def connect(saved: Any, edge: Any) -> Any:
 
 def reconnect_output(node: Node) -> Any:
     """The output of a node as a Tensor of its graph, or several."""
-    ends: dict[int | None, Any] = getattr(node, "results", {})
+    if node.out is None:
+        return None
+    ends: dict[Any, Any] = getattr(node, "results", EMPTY)
     if type(node.out) is tuple:
         outs = [raw_of(o) for o in node.out]
         return tuple([alias(o, ends.get(i) or Output.of(node, i, o.shape)) for i, o in enumerate(outs)])
-    return None if node.out is None else alias(raw_of(node.out), ends.get(None, node))
+    return alias(raw_of(node.out), ends.get(None, node))
 
 
 def raw_of(kept: Any) -> Any:

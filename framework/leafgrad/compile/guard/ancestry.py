@@ -33,6 +33,13 @@ def walk_of(ancestors: Ancestors, guards: Any, tensors: Sequence[int], leaves: S
     return walk
 
 
+def collected(walk: Walk, leaves: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """What a `Walk` gives where the guards hold."""
+    found = walk(leaves)
+    assert found is not None
+    return found
+
+
 class AncestryWriter:
     """Writes the code for one graph.
 
@@ -111,9 +118,8 @@ class AncestryWriter:
             if tensor is not None:
                 yield f"x, t = {s}" if type(form) is tuple else f"x, t = {s}._data, {s}"
                 yield f"if not (t._writes is None or t._writes.seq <= {at}.seq): return None"
-                if self.ancestors.leads_to(tensor) and tensor._data is kept:
-                    owner = self.owners.get(id(tensor)) or self.name(tensor)
-                    yield f"if not (t is {owner} and x is t._data): return None"
+                if self.ancestors.is_leaf(kept, tensor):
+                    yield f"if not (t is {self.owners[id(tensor)]} and x is t._data): return None"
             elif type(form) is tuple:
                 yield f"x, t = {s}"
                 yield "if t is not None: return None"

@@ -120,11 +120,12 @@ class Ancestors:
         """What stands for what a node keeps, of a tensor perhaps."""
         if not is_array(kept):
             return kept
-        leaf = tensor if tensor is not None and tensor._data is kept and self.leads_to(tensor) else None
-        return symbol(kept, self.arrays[id(kept)], leaf)
+        return symbol(kept, self.arrays[id(kept)], tensor if self.is_leaf(kept, tensor) else None)
 
-    def leads_to(self, tensor: Any) -> bool:
-        """Whether a tensor is a leaf to which the graph leads."""
+    def is_leaf(self, kept: Any, tensor: Any) -> bool:
+        """Whether what a node keeps is the data of a leaf to which the graph leads."""
+        if tensor is None or tensor._data is not kept:
+            return False
         node = tensor._node
         return type(node) is Leaf and node in self.numbers and node.owner() is tensor
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.batching.pytree import unflatten
+from leafgrad.compile.guard.ancestry import collected
 from leafgrad.compile.guard.conditions import Miss
 from leafgrad.compile.guard.guards import Guards
 from leafgrad.compile.ir.draws import States, restore
@@ -109,15 +110,16 @@ class Call:
         parts = [[p for p in rest if isinstance(p[0], SetData) is new] for new in (False, True)]  # memory that is left
         self.acts = [self.acting(part) for part in parts if part]  # is written first
         self.roots, self.freed = traced.ancestors.roots, traced.ancestors.places_of_freed
-        self.frees = guards.behind if self.freed else None
-        self.pure = not (self.effects or self.replaced or written or self.backward or self.frees)
+        self.pure = not (self.effects or self.replaced or written or self.backward or self.freed)
         self.edges = [self.nodes_of([t for t in p.targets if not isinstance(t, int)]) for p in self.pullbacks]
         self.nodes = self.nodes_of(traced.leaves)
 
     def gathering(
         self, sources: Sequence[Source], values: Sequence[Value]
-    ) -> Callable[[Leaves, Sequence[Any]], list[Any]]:
-        """The function of leaves, and of numbers that expressions give, that returns the arrays of the inputs."""
+    ) -> Callable[[Leaves, Sequence[Any], Sequence[Any]], list[Any]]:
+        """The function of leaves, of numbers that expressions give and of what the graph behind the leaves keeps, that
+        returns the arrays of the inputs.
+        """
         parts: list[str] = []
         computed: list[Any] = []
         for source, variable in zip(sources, values, strict=True):
@@ -133,9 +135,7 @@ class Call:
                     parts.append(f"n[{len(computed)}]")
                     computed.append(kind)
         numbers = [f"n = {self.guards.name(NumberInputs(computed))}(given)"] * bool(computed)
-        behind = self.guards.behind
-        kept = [] if behind is None else [f"kept, _ = {self.guards.name(behind)}(leaves)"]
-        return self.guards.function("leaves, given", [*kept, *numbers, f"return [{', '.join(parts)}]"])
+        return self.guards.function("leaves, given, kept", [*numbers, f"return [{', '.join(parts)}]"])
 
     def nodes_of(self, sources: Sequence[Source]) -> Callable[[Leaves], tuple[Any, ...]]:
         """The function of leaves that gives the nodes of sources' tensors."""
@@ -220,7 +220,9 @@ class Call:
         known = len(drawn)
         try:
             given = () if symbolic is None else symbolic.compute_early(leaves)
-            inputs = self.gather(leaves, given)
+            behind = self.guards.behind
+            kept, freed = ([], []) if behind is None else collected(behind, leaves)
+            inputs = self.gather(leaves, given, kept)
             arrays = self.runner(inputs, checks, drawn)
         except (CompileError, MemoryError):
             raise
@@ -253,8 +255,7 @@ class Call:
                 result, tensors = result
                 late[:] = [w.step(t) for w, t in zip(self.replaced, tensors, strict=True)]
 
-        behind = None if self.frees is None else self.frees(leaves)
-        frees = [] if behind is None else [node.release for node in behind[1]]
+        frees = [node.release for node in freed]
         marks = [self.tensor(e.source, leaves).requires_grad_ for e in self.new_leaves]
         steps = [*[drawn.clear] * bool(drawn), *frees, *marks]
         if self.backward:

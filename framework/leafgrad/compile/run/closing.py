@@ -11,7 +11,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.batching.pytree import containers, flatten
-from leafgrad.compile.guard.ancestry import Walk
+from leafgrad.compile.guard.ancestry import Walk, collected
 from leafgrad.compile.guard.conditions import brief, facts
 from leafgrad.compile.guard.environment import Environment, GivenPlaces, Place
 from leafgrad.compile.guard.guards import Guards, Symbolic
@@ -285,9 +285,8 @@ def apart_of(graph: Graph, tensors: Sequence[int]) -> Apart | None:
 
 def picked(walk: Walk, read: Sequence[int], leaves: Sequence[Any]) -> list[Any]:
     """Some of the arrays that nodes keep."""
-    found = walk(leaves)
-    assert found is not None
-    return [found[0][i] for i in read]
+    kept, _ = collected(walk, leaves)
+    return [kept[i] for i in read]
 
 
 def gradient(of: Argument | Captured, tensors: Sequence[int]) -> Callable[[Sequence[Any]], Any]:

@@ -154,7 +154,7 @@ def operands(node: Any) -> list[At]:
             return [("left", None), ("right", None)]
         case ast.UnaryOp():
             return [("operand", None)]
-        case ast.Attribute() | ast.FormattedValue(format_spec=None):
+        case ast.Attribute():
             return [("value", None)]
         case ast.Subscript():
             return [("value", None), ("slice", None)]
