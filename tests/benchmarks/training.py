@@ -24,7 +24,7 @@ def classifier(library):
     return step, (library.randn(128, 64), library.randint(0, 10, (128,)))
 
 
-def transformer(library):
+def transformer(library, device="cpu", adam=None):
     """A block of width 64 with 4 heads and GELU, before it LayerNorms; batch 32, 32 tokens."""
     nn = library.nn
     batch, tokens, width, heads = 32, 32, 64, 4
@@ -43,8 +43,9 @@ def transformer(library):
             x = x + self.outward((weights @ v).transpose(1, 2).reshape(batch, tokens, width))
             return x + self.feed(self.between(x))
 
-    model = Block()
-    optimizer = library.optim.Adam(model.parameters())
+    model = Block().to(device)
+    optimizer = adam(library, model) if adam else library.optim.Adam(model.parameters())
+    x, y = (library.randn(batch, tokens, width, device=device) for _ in range(2))
 
     def step(x, y):
         optimizer.zero_grad()
@@ -53,7 +54,7 @@ def transformer(library):
         optimizer.step()
         return loss
 
-    return step, (library.randn(batch, tokens, width), library.randn(batch, tokens, width))
+    return step, (x, y)
 
 
 def lstm(library):

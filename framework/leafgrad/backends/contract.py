@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -213,6 +213,10 @@ class Backend(ABC):
         if index.size and self.item(wrong.any()):
             first = self.item(index[wrong][:1])
             raise IndexError(f"index {first} is out of bounds for dimension {dim} with size {size}")
+
+    def linalg_errors(self) -> AbstractContextManager[Any]:
+        """Within it the array library's linear algebra raises its LinAlgError, for libraries that do so when asked."""
+        return nullcontext()
 
     @abstractmethod
     def strided(self, array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:

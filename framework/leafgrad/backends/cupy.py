@@ -188,6 +188,13 @@ class CupyBackend(Backend):
             here = value if value.device.id == index else value.copy()  # to the current device
             return here if dtype is None else here.astype(dtype, copy=False)
 
+    def linalg_errors(self) -> AbstractContextManager[Any]:
+        """The host waits for each; without it what has no answer is some numbers."""
+        import cupyx
+
+        scope: AbstractContextManager[Any] = cupyx.errstate(linalg="raise")
+        return scope
+
     def strided(self, array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
         view = array.view()  # as_strided of CuPy would forget whose memory it is
         view._set_shape_and_strides(tuple(shape), tuple(strides), True, True)

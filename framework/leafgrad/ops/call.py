@@ -8,6 +8,7 @@ nothing else going on. Whatever else there is goes to ``Op.general``, which also
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import operator
 from collections.abc import Callable, Iterable
@@ -43,7 +44,7 @@ WORDS: Final = frozenset(
 )  # of the text
 CODES: Final[dict[str, CodeType]] = {}  # ops that are alike share their code
 SCOPE: Final[dict[str, Any]] = {
-    "__name__": __name__, "ABSTRACT": (SymbolBase, TensorBase), "ALL": ALL, "EMPTY": EMPTY, "GRAD": modes.GRAD,
+    "__name__": __name__, "__builtins__": builtins, "ABSTRACT": (SymbolBase, TensorBase), "ALL": ALL, "EMPTY": EMPTY, "GRAD": modes.GRAD,
     "INFERENCE": dispatch.INFERENCE_VERSION, "MISSING": MISSING, "Epoch": Epoch, "Node": Node, "TensorBase": TensorBase,
     "Version": Version, "_dispatch": dispatch, "_cause": messages.cause,
     "_failed": messages.failed, "_mode": modes.get, "_new": object.__new__,

@@ -35,6 +35,8 @@ def expect_in_range(index: Any, size: int, dim: int, inside: bool = False) -> No
 
 def _chosen(shape: Shape, at: Sequence[Any], dims: tuple[int, ...], inside: bool) -> tuple[Any, ...]:
     """The key of ``index``: arrays at ``dims``, everything elsewhere."""
+    if not inside:
+        index_shape(shape, [a.shape for a in at], dims)  # an IndexError if they do not broadcast
     key: list[Any] = [slice(None)] * len(shape)
     for d, indices in zip(dims, at, strict=True):
         expect_in_range(indices, shape[d], d, inside)
@@ -305,6 +307,24 @@ def scatter_best(xp: Any, x: Any, at: Any, v: Any, *, dim: int, largest: bool) -
     out = x.copy()
     with _bounds():
         (xp.maximum if largest else xp.minimum).at(out, _along(xp, x.shape, at, dim), v)
+    return out
+
+
+@scatter_best.kernel("cupy")
+def _scatter_best(xp: Any, x: Any, at: Any, v: Any, *, dim: int, largest: bool) -> Any:
+    """As above, by sorting: CuPy's maximum.at rounds float64 to float32, and leaves nan out."""
+    with _bounds():
+        flat = xp.broadcast_to(_flat_index(xp, x.shape, _along(xp, x.shape, at, dim)), v.shape).reshape(-1)
+    values = v.reshape(-1)
+    ranks = values if largest else -values if v.dtype.kind == "f" else ~values  # nan comes last either way
+    order = xp.argsort(ranks, kind="stable")
+    order = order[xp.argsort(flat[order], kind="stable")]
+    target = flat[order]
+    last = xp.ones(len(target), "bool")
+    last[:-1] = target[1:] != target[:-1]
+    out = x.copy()
+    to, best = target[last], values[order][last]
+    out.reshape(-1)[to] = (xp.maximum if largest else xp.minimum)(x.reshape(-1)[to], best)
     return out
 
 

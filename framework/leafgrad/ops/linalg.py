@@ -34,7 +34,8 @@ from leafgrad.ops.shifted import shifted
 def checked(function: Callable[..., Any], why: str, *args: Any) -> Any:
     """``function(*args)``; where the array library finds no answer, a LinAlgError that says why."""
     try:
-        return function(*args)
+        with backends.backend_of(args[0]).linalg_errors():
+            return function(*args)
     except ValueError as error:
         if type(error).__name__ != "LinAlgError":
             raise

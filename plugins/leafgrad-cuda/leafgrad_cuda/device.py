@@ -53,6 +53,9 @@ class Device(Protocol):
     def registers(self, plan: CudaPlan) -> dict[str, int]:
         """How many registers a thread of each kernel takes, as far as that is known."""
 
+    def times(self, plan: CudaPlan) -> dict[str, float]:
+        """Seconds that each kernel takes, measured; of what is emulated, nothing."""
+
 
 class Captured(NamedTuple):
     """What a CUDA graph keeps: which kernels, and what they are given."""
@@ -117,6 +120,9 @@ class Emulated:
             return {}
         code = cubin(plan.code(), PAPER, partial(nvrtc.compiled, cubin=True), nvrtc.version())
         return registers(code)
+
+    def times(self, plan: CudaPlan) -> dict[str, float]:
+        return {}
 
     def raised(self, flag: Any) -> int:
         found = int(revealed(flag).view("uint64")[0])

@@ -172,7 +172,9 @@ class CudaProgram:
 
     def explain(self) -> list[str]:
         """Launches, what each does and takes, and what ops run by themselves, with why."""
-        return report(self.plan, self.device.registers(self.plan) if self.plan.launches else {})
+        if not self.plan.launches:
+            return report(self.plan, {}, {})
+        return report(self.plan, self.device.registers(self.plan), self.device.times(self.plan))
 
 
 def alike(backend: Any, index: int, a: Any, values: Any) -> bool:

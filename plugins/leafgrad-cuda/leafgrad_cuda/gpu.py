@@ -11,6 +11,7 @@ from leafgrad_cuda.cubins import cubin, registers
 from leafgrad_cuda.launches import Capture, Launch
 from leafgrad_cuda.plan import CudaPlan
 
+REPEATS = 20  # of a kernel that is timed
 AHEAD = 16  # calls that the host may be ahead of the GPU before it waits
 
 
@@ -161,6 +162,25 @@ class Gpu:
 
     def registers(self, plan: CudaPlan) -> dict[str, int]:
         return self.taken
+
+    def times(self, plan: CudaPlan) -> dict[str, float]:
+        """Seconds of each kernel, started again and again, with arrays of zeros in the place of those of a call."""
+        cupy, found = self.cupy, {}
+        with cupy.cuda.Device(self.index):
+            arrays = [cupy.zeros(max(8, plan.size(root)), "uint8") for root in plan.slots]
+            table = cupy.zeros(1 + len(arrays) + 2 * len(plan.draws), "uint64")
+            flag, arena = cupy.zeros(8, "uint8"), cupy.zeros(max(1, plan.arena), "uint8")
+            table[: 1 + len(arrays)] = cupy.array([a.data.ptr for a in (flag, *arrays)], "uint64")
+            start, end = cupy.cuda.Event(), cupy.cuda.Event()
+            for launch in plan.kernels:
+                again = Kernels(self.kernels, [launch] * REPEATS, table, arena)
+                again.launch()
+                start.record()
+                again.launch()
+                end.record()
+                end.synchronize()
+                found[launch.name] = cupy.cuda.get_elapsed_time(start, end) / 1e3 / REPEATS
+        return found
 
     def raised(self, flag: Any) -> int:
         with self.stream:  # on which the kernels ran

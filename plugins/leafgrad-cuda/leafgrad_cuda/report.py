@@ -8,12 +8,13 @@ from leafgrad_cuda.launches import Launch, OpRun
 from leafgrad_cuda.plan import CudaPlan
 
 
-def report(plan: CudaPlan, registers: dict[str, int]) -> list[str]:
+def report(plan: CudaPlan, registers: dict[str, int], times: dict[str, float]) -> list[str]:
     """A line for each graph, each kernel of it and each op that runs by itself, and one on memory."""
 
     def kernel(launch: Launch) -> str:
-        taken = registers.get(launch.name)
-        return described(plan, launch) + (f", {taken} registers a thread" if taken else "")
+        taken, seconds = registers.get(launch.name), times.get(launch.name)
+        more = f", {taken} registers a thread" if taken else ""
+        return described(plan, launch) + more + (f"; measured {1e6 * seconds:.2f} us" if seconds else "")
 
     graphs = sum(not isinstance(part, OpRun) for part in plan.course) + bool(plan.delivery)
     return [*course(plan, kernel), f"{graphs} graphs a call; memory between kernels: {plan.arena / 1024:.0f} kB"]
