@@ -35,7 +35,7 @@ from leafgrad_cuda.products import product
 from leafgrad_cuda.scans import scan
 from leafgrad_cuda.sliding import ranged, slide
 from leafgrad_cuda.tables import look_up, select
-from leafgrad_cuda.writer import Failure, Functions, Item, Refused, Task
+from leafgrad_cuda.writer import QUAD, Failure, Functions, Item, Refused, Task, quad_type
 
 
 def tasks(kernel: Kernel, functions: Functions, chunk: int) -> list[Task]:
@@ -100,16 +100,28 @@ def nest(w: Item, nest: Nest) -> Task:
     dims, strides = collapsed(nest.shape, nest.axis, [*reads.values(), *writes.values()])
     step = dict(zip([*reads, *writes], strides, strict=True))
     variables = [f"i{k}" for k in range(len(dims))]
-    count = w.decode(variables, dims, nest.axis is not None)
+    quads = nest.axis is not None
+    count = w.decode_quads(variables, dims) if quads else w.decode(variables, dims)
     local: dict[str, str] = {}
+    stores: list[str] = []
     registers: dict[object, str] = {}
     failures: list[Failure] = []
     for key, form in nest.reads.items():
         place = w.at(form, step[key], variables)
         if place not in local:
-            local[place] = f"r{len(local)}"
-            w.add(f"const {HELD[form.root.dtype]} {local[place]} = {place};")
+            name = f"r{len(local)}"
+            local[place] = name
+            if quads and form.root.axis is not None:
+                w.add(f"const {quad_type(form.root.dtype)} {name}_ = {w.quad_at(form, place)};")
+                local[place] = f"(({HELD[form.root.dtype]}){name}_.at[q])"
+            else:
+                w.add(f"const {HELD[form.root.dtype]} {name} = {place};")
         registers[key] = local[place]
+    for k, v in enumerate(writes if quads else ()):
+        w.add(f"{quad_type(nest.writes[v].root.dtype)} w{k};")
+        stores.append(f"{w.quad_at(nest.writes[v], w.at(nest.writes[v], step[v], variables))} = w{k};")
+    if quads:
+        w.open(f"LG_UNROLL for (int q = 0; q < {QUAD}; q++) {{")
     for k, equation in enumerate(nest.equations):
         given = [
             (registers.get((equation, i)) or registers.get(v)) if isinstance(v, Value) else None
@@ -121,9 +133,15 @@ def nest(w: Item, nest: Nest) -> Task:
             w.lines += ["#undef lg_which", f"#define lg_which (what + {len(failures)})"]
             failures.append(refusal(equation))
         w.add(f"const {HELD[equation.out.dtype]} v{k} = {text};")
-        if equation.out in writes:
+        if equation.out in writes and quads:
+            w.add(f"w{[*writes].index(equation.out)}.at[q] = v{k};")
+        elif equation.out in writes:
             w.add(f"{w.at(nest.writes[equation.out], step[equation.out], variables)} = v{k};")
-    work = sum(operations(body.text) for body in nest.bodies.values())
+    if quads:
+        w.close()
+    for store in stores:
+        w.add(store)
+    work = sum(operations(body.text) for body in nest.bodies.values()) * (QUAD if quads else 1)
     seen = [(f, step[k]) for k, f in nest.reads.items()] + [(nest.writes[v], step[v]) for v in writes]
     return w.task(count, nest.inputs, nest.outputs, failures=failures, operations=work, flat=even(seen, len(dims)))
 

@@ -28,7 +28,7 @@ from leafgrad_cuda.launches import (
 )
 from leafgrad_cuda.patterns import pattern
 from leafgrad_cuda.text import Text
-from leafgrad_cuda.writer import Failure, Functions, Item, Refused, Task
+from leafgrad_cuda.writer import Failure, Functions, Item, Refused, Task, pitch
 
 PARTS = 256  # blocks of a loop at most: each has sums of its own, which are added in order
 CHUNKS = (128, 64, 32)
@@ -257,7 +257,7 @@ class CudaPlan(Stages):
 
     @staticmethod
     def bytes(root: Root, chunk: int) -> int:
-        return root.lanes * (chunk + 1) * memory_size(root.dtype)
+        return root.lanes * pitch(chunk) * memory_size(root.dtype)
 
     def place_chunk(self, launch: Launch, last: bool) -> bool:
         """Where a chunk's arrays lie. False: they do not fit, and this is not the last chunk to be tried."""

@@ -1,7 +1,8 @@
 """Kernels as tasks: so many items that threads take in any order, and a function that computes one.
 
-In a loop over chunks, point p of a lane lies at ``lane * pitch + p``; an odd pitch lets neighbouring threads reach
-neighbouring lanes at once. ``n`` points of a chunk are valid, and those beyond repeat the last one.
+In a loop over chunks, point p of a lane lies at ``lane * pitch + p``. Threads take quads, four neighbouring points at
+once; a pitch of one quad more than a chunk lets neighbouring threads reach quads of neighbouring lanes at once. ``n``
+points of a chunk are valid, and those beyond repeat the last one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from leafgrad.lowering.expressions import STORED
 from leafgrad.lowering.forms import Form, Root
 from leafgrad.lowering.strides import linear
 
+QUAD = 4  # points that an item of a chunk may take, in one access to memory
 ITEMS = 1 << 16  # at which a GPU is busy; where there are fewer, long sums are cut
 
 
@@ -69,6 +71,16 @@ class Task:
     guarded: bool = False
 
 
+def pitch(chunk: int) -> int:
+    """From a point of a lane to the same of the next."""
+    return chunk + QUAD
+
+
+def quad_type(dtype: str) -> str:
+    """Of four neighbouring points."""
+    return f"lg_quad_{dtype}"
+
+
 class Functions:
     """The functions of a program, each once however many kernels are alike.
 
@@ -113,7 +125,7 @@ class Item:
 
     @property
     def pitch(self) -> int:
-        return self.chunk + 1
+        return pitch(self.chunk)
 
     def add(self, line: str) -> None:
         self.lines.append("    " * self.depth + line)
@@ -144,6 +156,20 @@ class Item:
         self.split("i", [*variables, *(["p"] if points else [])], [*lengths, *([self.chunk] if points else [])])
         return math.prod(lengths) * (self.chunk if points else 1)
 
+    def decode_quads(self, variables: Sequence[str], lengths: Sequence[int]) -> int:
+        """Loop variables of item ``i``, and the first point p of four; how many items there are."""
+        count = self.chunk // QUAD
+        self.split("i", [*variables, "quad"], [*lengths, count])
+        self.add(f"const INDEX p = quad * {QUAD};")
+        return math.prod(lengths) * count
+
+    def each_of_quad(self, statements: Sequence[str]) -> None:
+        """Statements for each point q of four."""
+        self.open(f"LG_UNROLL for (int q = 0; q < {QUAD}; q++) {{")
+        for s in statements:
+            self.add(s)
+        self.close()
+
     def split(self, number: str, variables: Sequence[str], lengths: Sequence[int]) -> None:
         """The variables that ``number`` counts, the last fastest."""
         step = 1
@@ -161,6 +187,10 @@ class Item:
         if form.root.axis is None:
             return f"{self.name(form.root)}[{lane}]"
         return f"{self.name(form.root)}[({lane}) * {self.pitch} + p]"
+
+    def quad_at(self, form: Form, place: str) -> str:
+        """The four points from ``place``, which is of ``form``, on."""
+        return f"*({quad_type(form.root.dtype)} *)&{place}"
 
     # ---- the task ---------------------------------------------------------------------------------------------
 

@@ -33,6 +33,8 @@ typedef LG_INDEX INDEX;
 #define SHARED extern __shared__ __align__(16) char shared[];
 #define EACH if (const int t = threadIdx.x; true)
 #define BARRIER __syncthreads();
+#define LG_UNROLL _Pragma("unroll")
+#define LG_ALIGNED(bytes) __align__(bytes)
 #define LG_UPPER(x, y) __umul64hi(x, y)
 #define LG_LARGEST(place, x) atomicMax((unsigned long long *)(place), (unsigned long long)(x))
 /* float16, which is stored so, and computed with as float. The constructors are explicit: no number becomes one unasked. */
@@ -81,9 +83,24 @@ typedef struct {
 #define SHARED int phase_ = 0; (void)shared; (void)phase_; (void)BLOCK;
 #define EACH for (int i_ = 0, t; i_ < THREADS && ((t = launch->threads[phase_ % launch->orders * THREADS + i_]), 1); i_++)
 #define BARRIER phase_++;
+#define LG_UNROLL
+#define LG_ALIGNED(bytes) __attribute__((aligned(bytes)))
 #define LG_UPPER(x, y) ((uint64_t)((unsigned __int128)(x) * (y) >> 64))
 #define LG_LARGEST(place, x) (*(place) = *(place) < (x) ? (x) : *(place))
 #endif
+
+/* Four neighbouring points of a lane, which memory gives and takes at once. */
+#define LG_QUAD(dtype, type, bytes) typedef struct LG_ALIGNED(bytes) { type at[4]; } lg_quad_##dtype;
+LG_QUAD(float32, float, 16)
+LG_QUAD(float64, double, 16)
+LG_QUAD(bool, uint8_t, 4)
+LG_QUAD(uint8, uint8_t, 4)
+LG_QUAD(int8, int8_t, 4)
+LG_QUAD(int16, int16_t, 8)
+LG_QUAD(int32, int32_t, 16)
+LG_QUAD(int64, int64_t, 16)
+LG_QUAD(float16, lg_f16, 8)
+LG_QUAD(bfloat16, uint16_t, 8)
 
 /* ---- functions of C expressions: nan goes through all of them, as it does in NumPy -------------------------------- */
 
