@@ -44,7 +44,8 @@ WORDS: Final = frozenset(
 )  # of the text
 CODES: Final[dict[str, CodeType]] = {}  # ops that are alike share their code
 SCOPE: Final[dict[str, Any]] = {
-    "__name__": __name__, "__builtins__": builtins, "ABSTRACT": (SymbolBase, TensorBase), "ALL": ALL, "EMPTY": EMPTY, "GRAD": modes.GRAD,
+    "__name__": __name__, "__builtins__": builtins, "ABSTRACT": (SymbolBase, TensorBase), "ALL": ALL, "EMPTY": EMPTY,
+    "GRAD": modes.GRAD,
     "INFERENCE": dispatch.INFERENCE_VERSION, "MISSING": MISSING, "Epoch": Epoch, "Node": Node, "TensorBase": TensorBase,
     "Version": Version, "_dispatch": dispatch, "_cause": messages.cause,
     "_failed": messages.failed, "_mode": modes.get, "_new": object.__new__,

@@ -32,6 +32,9 @@ class Device(Protocol):
     def zeros(self, backend: Any, size: int) -> Any:
         """So many bytes on the current device."""
 
+    def empty(self, backend: Any, kinds: list[tuple[tuple[int, ...], str]], made: list[Any]) -> None:
+        """Appends arrays of these shapes and dtypes, of which each is nobody's view, on the current device."""
+
     def address(self, array: Any) -> int:
         """Where kernels find an array."""
 
@@ -79,6 +82,10 @@ class Emulated:
 
     def zeros(self, backend: Any, size: int) -> Any:
         return backend.xp.zeros(size, "uint8")
+
+    def empty(self, backend: Any, kinds: list[tuple[tuple[int, ...], str]], made: list[Any]) -> None:
+        for shape, dtype in kinds:
+            made.append(backend.wrap(backend.xp.empty(shape, dtype)))
 
     def begin(self, arena: Any) -> None:
         """It is nan."""

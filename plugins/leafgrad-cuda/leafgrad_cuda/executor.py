@@ -48,13 +48,17 @@ class CudaProgram:
         self.launched = 0
         self.device.load(plan)
         self.inputs = [(plan.names[v], v.shape, v.dtype) for v in graph.inputs]
+        self.kinds: list[Any] = [None] * len(graph.inputs)  # shapes and dtypes that were right
         self.read = [plan.slots[plan.whole[v].root] for v in graph.inputs]
         self.constants = [(plan.slots[plan.whole[e.out].root], run_equation(e, {})) for e in plan.constants]
         copied = [r for p in plan.parts if isinstance(p, OpRun) for r in p.inputs.values()]
         given = {*self.read, *(k for k, _ in self.constants)}
         made = {plan.slots[plan.whole[v].root] for p in plan.parts if isinstance(p, OpRun) for v in p.equation.outputs}
         fresh = [r for r in dict.fromkeys([*plan.results, *copied]) if plan.slots[r] not in given | made]
-        self.fresh = [(plan.slots[r], r.shape, r.dtype) for r in fresh if r not in plan.foreign]
+        fresh = [r for r in fresh if r not in plan.foreign]
+        written = {r for r, _ in plan.targets}
+        together = [[r for r in fresh if r not in written], [r for r in fresh if r in written]]
+        self.fresh = [([plan.slots[r] for r in some], [(r.shape, r.dtype) for r in some]) for some in together]
         self.random = [e for e in graph.equations if "random" in e.op.traits]
         self.words = [0] * (2 * len(plan.draws))
         self.stops = bool(plan.failures)
@@ -77,16 +81,21 @@ class CudaProgram:
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         plan, xp = self.plan, self.backend.xp
         slots: list[Any] = [None] * len(plan.slots)
-        for k, array, (name, shape, dtype) in zip(self.read, inputs, self.inputs, strict=True):
-            expect(array, name, shape, dtype, "the caller of the program")
+        for i, (k, array) in enumerate(zip(self.read, inputs, strict=True)):
+            if (kind := (array.shape, array.dtype)) != self.kinds[i]:
+                expect(array, *self.inputs[i], "the caller of the program")
+                self.kinds[i] = kind
             slots[k] = array if array.flags.c_contiguous else self.backend.wrap(xp.ascontiguousarray(array))
         for k, array in self.constants:
             slots[k] = array
-        for k, shape, dtype in self.fresh:
+        for numbers, kinds in self.fresh:
+            made: list[Any] = []
             try:
-                slots[k] = self.backend.wrap(xp.empty(shape, dtype))
+                self.device.empty(self.backend, kinds, made)
             except MemoryError as error:
-                raise self.no_memory(k, slots, error) from error
+                raise self.no_memory(numbers[len(made)], slots, error) from error
+            for k, array in zip(numbers, made, strict=True):
+                slots[k] = array
         self.device.begin(self.arena)
         self.draw(0)
         for part in self.course:
@@ -135,8 +144,8 @@ class CudaProgram:
 
     def start(self, graph: Any, slots: list[Any]) -> None:
         """A graph, after a copy of what it has to know."""
-        arrays = [self.flag, *slots]
-        self.device.write(self.table, [*(0 if a is None else self.device.address(a) for a in arrays), *self.words])
+        arrays, address = [self.flag, *slots], self.device.address
+        self.device.write(self.table, [*[0 if a is None else address(a) for a in arrays], *self.words])
         self.device.start(graph, arrays)
         self.launched += 1
 

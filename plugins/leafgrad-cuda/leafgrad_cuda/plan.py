@@ -34,6 +34,7 @@ PARTS = 256  # blocks of a loop at most: each has sums of its own, which are add
 CHUNKS = (128, 64, 32)
 WANTED = 128  # chunks, if a batch has as many points that they are not shorter than the shortest
 MOST = 64  # tasks of one phase
+LOOP = 256  # threads of a block of a loop
 BLOCKS = 1024  # of a launch over whole arrays at most
 
 
@@ -226,7 +227,7 @@ class CudaPlan(Stages):
         number = len(self.parts)
         longest = max(CHUNKS[-1], segment.loop.length // WANTED)
         for chunk in [c for c in CHUNKS if c <= longest]:
-            launch = Launch(number, self.chunk_phases(segment, chunk), segment, chunk)
+            launch = Launch(number, self.chunk_phases(segment, chunk), segment, chunk, threads=LOOP)
             if self.place_chunk(launch, chunk == CHUNKS[-1]):
                 break
         launch.blocks = min(PARTS, launch.chunks)

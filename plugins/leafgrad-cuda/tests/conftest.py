@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from leafgrad_cuda.device import Emulated, revealed
@@ -23,6 +22,9 @@ class Hosted(Gpu):
 
     def zeros(self, backend: Any, size: int) -> Any:
         return self.cupy.zeros(size, "uint8")
+
+    def empty(self, backend: Any, kinds: Any, made: list[Any]) -> None:
+        made += [backend.wrap(backend.xp.empty(shape, dtype)) for shape, dtype in kinds]
 
     def address(self, array: Any) -> int:
         if isinstance(array, self.cupy.ndarray):
@@ -56,7 +58,7 @@ def kernels_on(request: Any, monkeypatch: Any) -> None:
     """The processor, or a GPU: then what is asked of the first is done by the second."""
     if request.param == "processor":
         return
-    names = ("load", "zeros", "address", "write", "capture", "start", "begin", "raised", "registers")
+    names = ("load", "zeros", "empty", "address", "write", "capture", "start", "begin", "raised", "registers")
     for name in names:
         monkeypatch.setattr(Emulated, name, lambda self, *given, _name=name: getattr(gpu_of(self), _name)(*given))
 

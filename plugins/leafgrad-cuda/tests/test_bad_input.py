@@ -22,7 +22,9 @@ def cupy(monkeypatch, count):
 
 
 def wheels(monkeypatch, *names):
-    monkeypatch.setattr(gpu.metadata, "distributions", lambda: [SimpleNamespace(name=n) for n in names])
+    monkeypatch.setattr(
+        gpu, "metadata", SimpleNamespace(distributions=lambda: [SimpleNamespace(name=n) for n in names])
+    )
 
 
 def test_no_cupy(monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from compiled_steps import burgers, classifier, trained
@@ -18,6 +20,9 @@ class Place(gpu.Gpu):
     def zeros(self, backend, size):
         return Array(np.zeros(size, "u1"), self.fake)
 
+    def empty(self, backend, kinds, made):
+        made += [np.empty(shape, dtype) for shape, dtype in kinds]
+
     def address(self, array):
         return array.data.ptr if isinstance(array, Array) else array.ctypes.data
 
@@ -25,7 +30,7 @@ class Place(gpu.Gpu):
 @pytest.fixture
 def cuda(monkeypatch, tmp_path):
     monkeypatch.setenv("LEAFGRAD_CACHE", str(tmp_path))
-    monkeypatch.setattr(gpu.metadata, "distributions", list)
+    monkeypatch.setattr(gpu, "metadata", SimpleNamespace(distributions=list))
     monkeypatch.setattr(gpu, "registers", lambda code: {})
     return Cuda().install(monkeypatch)
 

@@ -113,7 +113,8 @@ def bessel_j() -> Any:
     """J_n by CUDA's own jn, for n >= 0, which at 0 gives nan."""
     import cupy
 
-    return cupy.ElementwiseKernel("int32 n, T x", "T y", "y = x == T(0) ? T(n == 0) : (T)jn(n, (double)x)", "leafgrad_special_jn")
+    body = "y = x == T(0) ? T(n == 0) : (T)jn(n, (double)x)"
+    return cupy.ElementwiseKernel("int32 n, T x", "T y", body, "leafgrad_special_jn")
 
 
 @iv_op.kernel("cupy")

@@ -184,10 +184,9 @@ class Guards:
         ]
         if data.ndim:
             parts.append(f"d.strides == {tuple(data.strides)!r}")
-        place = devices.of(data)
-        if place.type != "cpu":
-            self.scope["of"] = devices.of
-            parts.append(f"of(d) == {self.name(place)}")
+        if (where := devices.place(data))[0] != "cpu":
+            self.scope["place_of"] = devices.place
+            parts.append(f"place_of(d) == {where!r}")
         return " and ".join(parts)
 
     def node(self, at: str, t: Tensor) -> str:
