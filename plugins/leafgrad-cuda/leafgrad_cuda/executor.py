@@ -19,6 +19,7 @@ from leafgrad_cuda.patterns import pattern
 from leafgrad_cuda.plan import CudaPlan
 from leafgrad_cuda.report import report
 
+ALIGNED = 16  # bytes from which what is read in quads begins
 SHORTEST = 4  # equations from which on a compiler's time is well spent
 MOST_FOREIGN = 4  # at most one in so many elements may be made by ops without kernels
 
@@ -50,7 +51,9 @@ class CudaProgram:
         self.inputs = [(plan.names[v], v.shape, v.dtype) for v in graph.inputs]
         self.kinds: list[Any] = [None] * len(graph.inputs)  # shapes and dtypes that were right
         self.read = [plan.slots[plan.whole[v].root] for v in graph.inputs]
-        self.constants = [(plan.slots[plan.whole[e.out].root], run_equation(e, {})) for e in plan.constants]
+        self.quads = {k for root, k in plan.slots.items() if root in plan.functions.aligned}
+        constants = [(plan.slots[plan.whole[e.out].root], run_equation(e, {})) for e in plan.constants]
+        self.constants = [(k, self.ready(k, array)) for k, array in constants]
         copied = [r for p in plan.parts if isinstance(p, OpRun) for r in p.inputs.values()]
         given = {*self.read, *(k for k, _ in self.constants)}
         made = {plan.slots[plan.whole[v].root] for p in plan.parts if isinstance(p, OpRun) for v in p.equation.outputs}
@@ -79,13 +82,13 @@ class CudaProgram:
             return self.run(inputs)
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
-        plan, xp = self.plan, self.backend.xp
+        plan = self.plan
         slots: list[Any] = [None] * len(plan.slots)
         for i, (k, array) in enumerate(zip(self.read, inputs, strict=True)):
             if (kind := (array.shape, array.dtype)) != self.kinds[i]:
                 expect(array, *self.inputs[i], "the caller of the program")
                 self.kinds[i] = kind
-            slots[k] = array if array.flags.c_contiguous else self.backend.wrap(xp.ascontiguousarray(array))
+            slots[k] = self.ready(k, array)
         for k, array in self.constants:
             slots[k] = array
         for numbers, kinds in self.fresh:
@@ -113,6 +116,14 @@ class CudaProgram:
             if root in plan.foreign:
                 slots[plan.slots[root]] = slots[plan.slots[plan.whole[v].root]].reshape(v.shape).copy()
         return [slots[plan.slots[r]] for r in plan.results]
+
+    def ready(self, k: int, array: Any) -> Any:
+        """An array as kernels read it in a slot."""
+        if not array.flags.c_contiguous:
+            return self.backend.wrap(self.backend.xp.ascontiguousarray(array))
+        if k in self.quads and self.device.address(array) % ALIGNED:
+            return self.backend.wrap(array.copy())
+        return array
 
     def no_memory(self, k: int, slots: list[Any], error: MemoryError) -> MemoryError:
         """The error of a call that has no room for the array of a slot."""
@@ -171,9 +182,7 @@ class CudaProgram:
         for v, array in zip(part.equation.outputs, made if part.equation.several else (made,), strict=True):
             expect(array, self.plan.names[v], v.shape, v.dtype, f"the op {part.equation.name!r}")
             k = self.plan.slots[self.plan.whole[v].root]
-            slots[k] = (
-                array if array.flags.c_contiguous else self.backend.wrap(self.backend.xp.ascontiguousarray(array))
-            )
+            slots[k] = self.ready(k, array)
 
     def source(self) -> str:
         """The kernels."""
@@ -187,9 +196,10 @@ class CudaProgram:
 
 
 def alike(backend: Any, index: int, a: Any, values: Any) -> bool:
-    """Whether a kernel may write ``values`` into ``a`` as they lie."""
-    whole = a.flags.c_contiguous and values.flags.c_contiguous
-    return whole and (a.shape, a.dtype) == (values.shape, values.dtype) and backend.device_index(a) == index
+    """Whether a kernel may write ``values``, which a program returned, into ``a`` as they lie."""
+    if a.shape != values.shape or a.dtype != values.dtype or not a.flags.c_contiguous:
+        return False
+    return backend.device_count() == 1 or bool(backend.device_index(a) == index)
 
 
 def expect(array: Any, name: str, shape: tuple[int, ...], dtype: str, giver: str) -> None:

@@ -34,7 +34,7 @@ PARTS = 256  # blocks of a loop at most: each has sums of its own, which are add
 CHUNKS = (128, 64, 32)
 WANTED = 128  # chunks, if a batch has as many points that they are not shorter than the shortest
 MOST = 64  # tasks of one phase
-LOOP = 256  # threads of a block of a loop
+LOOP = 384  # threads of a block of a loop
 BLOCKS = 1024  # of a launch over whole arrays at most
 
 

@@ -45,6 +45,7 @@ class Peaks:
 # table of technical specifications by compute capability (9.0, 8.0, 8.9, 7.5).
 DEVICES: Final = {
     "h200": Peaks("H200 SXM", 4.8e12, 67e12, 34e12, 132, 227 << 10),
+    "h100": Peaks("H100 SXM", 3.35e12, 67e12, 34e12, 132, 227 << 10),
     "a100": Peaks("A100 SXM 80 GB", 2.039e12, 19.5e12, 9.7e12, 108, 163 << 10),
     "rtx4090": Peaks("RTX 4090", 1.008e12, 82.6e12, 1.29e12, 128, 99 << 10),
     "t4": Peaks("T4", 0.32e12, 8.1e12, 0.253e12, 40, 64 << 10),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from leafgrad.lowering.expressions import HELD, held
 from leafgrad.lowering.forms import Form, Root, full
@@ -85,6 +86,44 @@ def multiplied(item: Callable[[], Item], product: Product) -> list[Task]:
     elements are cut into parts, which are added in order.
     """
     w = item()
+    a, b, out = as_matrices(product)
+    inner, shape, t = a.shape[-1], out.shape, HELD[out.root.dtype]
+    most = 1 if w.chunk else min(inner // SHORTEST, ITEMS // math.prod(shape))
+    size = -(-inner // max(1, most))
+    parts = -(-inner // size)
+    target = full(Root((parts, *shape), held(out.root.dtype))) if parts > 1 else out
+    so = target.strides[1:] if parts > 1 else out.strides
+    quads, last = out.axis is not None, len(shape) - 1
+    kept = [k for k in range(len(shape)) if so[k] is not None and shape[k] != 1]
+    tile = tiles(w, shape, kept, parts, quads)
+    cut, variables = ["part"] if parts > 1 else [], [f"l{k}" for k in kept]
+    lengths = [*([parts] if cut else []), *(shape[k] // tile[k] for k in kept)]
+    count = (w.decode_quads if quads else w.decode)([*cut, *variables], lengths)
+    if cut:
+        w.add(f"const INDEX begin = part * {size}, end = begin + {size} < {inner} ? begin + {size} : {inner};")
+    totals = [(i, j) for i in range(tile[last - 1]) for j in range(tile[last])]
+    zero = f"[{QUAD}] = {{0, 0, 0, 0}}" if quads else " = 0"
+    w.add(f"{t} {', '.join(f's{i}_{j}{zero}' for i, j in totals)};")
+    left = Operand(w, "left", a, spread(a, (*shape[:-2], *a.shape[-2:])), last - 1, last, kept, tile, t)
+    right = Operand(w, "right", b, spread(b, (*shape[:-2], *b.shape[-2:])), last, last - 1, kept, tile, t)
+    even = inner % QUAD == size % QUAD == 0
+    along(w, [left, right], totals, quads, even, ("begin", "end") if cut else ("0", str(inner)))
+    for i, j in totals:
+        extra = int(so[-2] or 0) * i + int(so[-1] or 0) * j
+        steps = [*target.strides[: len(cut)], *(int(so[k] or 0) * tile[k] for k in kept)]
+        place = w.at(target, steps, [*cut, *variables], str(extra) if extra else "")
+        if quads:
+            w.add(f"{quad_type(target.root.dtype)} w{i}_{j};")
+            w.each_of_quad([f"w{i}_{j}.at[q] = s{i}_{j}[q];"])
+            w.add(f"{w.quad_at(target, place)} = w{i}_{j};")
+        else:
+            w.add(f"{place} = s{i}_{j};")
+    made = w.task(count, [a, b], [target], operations=2 * size * len(totals) * (QUAD if quads else 1))
+    return [made, *added(item, target, out)] if cut else [made]
+
+
+def as_matrices(product: Product) -> tuple[Form, Form, Form]:
+    """Both operands and the result with two dimensions at least."""
     a, b = product.sources
     out = product.target
     if len(a.shape) == 1:
@@ -94,72 +133,112 @@ def multiplied(item: Callable[[], Item], product: Product) -> list[Task]:
     if len(b.shape) == 1:
         b = Form(b.root, (*b.shape, 1), (*b.strides, 0), b.offset)
         out = Form(out.root, (*out.shape, 1), (*out.strides, 0), out.offset)
-    lead, inner = out.shape[:-2], a.shape[-1]
-    sa, sb = spread(a, (*lead, *a.shape[-2:])), spread(b, (*lead, *b.shape[-2:]))
-    most = 1 if w.chunk else min(inner // SHORTEST, ITEMS // math.prod(out.shape))
-    size = -(-inner // max(1, most))
-    parts = -(-inner // size)
-    target = full(Root((parts, *out.shape), held(out.root.dtype))) if parts > 1 else out
-    so = target.strides[1:] if parts > 1 else out.strides
-    quads = out.axis is not None
-    kept = [k for k in range(len(out.shape)) if so[k] is not None and out.shape[k] != 1]
-    lengths = {k: out.shape[k] for k in kept}
-    tile = dict.fromkeys(range(len(out.shape)), 1)
-    fewest = FEWEST if quads else FEWEST_WHOLE
-    total = parts * math.prod(lengths.values()) * (w.chunk // QUAD if quads else 1)
-    for k in (len(out.shape) - 1, *([] if quads else [len(out.shape) - 2])):
-        if k in lengths:
-            tile[k] = side(lengths[k], total // lengths[k], fewest)
-            total //= tile[k]
-            lengths[k] //= tile[k]
-    high, wide = tile[len(out.shape) - 2], tile[len(out.shape) - 1]
-    cut, names = ["part"] if parts > 1 else [], {k: f"l{k}" for k in kept}
-    every = [*([parts] if cut else []), *lengths.values()]
-    decode: Callable[[Sequence[str], Sequence[int]], int] = w.decode_quads if quads else w.decode
-    count = decode([*cut, *names.values()], every)
-    if cut:
-        w.add(f"const INDEX begin = part * {size}, end = begin + {size} < {inner} ? begin + {size} : {inner};")
-    t = HELD[out.root.dtype]
-    totals = [(i, j) for i in range(high) for j in range(wide)]
-    zero = f"[{QUAD}] = {{0, 0, 0, 0}}" if quads else " = 0"
-    w.add(f"{t} {', '.join(f's{i}_{j}{zero}' for i, j in totals)};")
-    w.loop("k", *(("end", "begin") if cut else (inner,)))
-    last = len(out.shape) - 1
+    return a, b, out
 
-    def operand(name: str, form: Form, strides: Sequence[int | None], own: int, along: int, n: int) -> list[str]:
-        """Reads what a term of the sum needs of one operand: n neighbours in dimension ``own``. -> their names"""
-        ours = [k for k in kept if k < len(lead) or k == own]
-        step = int(strides[own] or 0)
-        steps = [step * tile[k] if k == own else strides[k] for k in ours]
-        found = []
-        for i in range(n):
-            place = w.at(form, [*steps, strides[along]], [*(names[k] for k in ours), "k"], str(step * i) if i else "")
-            if quads and form.root.axis is not None:
-                w.add(f"const {quad_type(form.root.dtype)} {name}{i} = {w.quad_at(form, place)};")
-                found.append(f"({t}){name}{i}.at[q]")
-            else:
-                w.add(f"const {t} {name}{i} = {place};")
-                found.append(f"{name}{i}")
-        return found
 
-    left = operand("left", a, sa, last - 1, last, high)
-    right = operand("right", b, sb, last, last - 1, wide)
-    terms = [f"s{i}_{j}{'[q]' if quads else ''} += {left[i]} * {right[j]};" for i, j in totals]
+def tiles(w: Item, shape: Sequence[int], kept: Sequence[int], parts: int, quads: bool) -> list[int]:
+    """How many neighbours a tile has in each dimension of the result."""
+    tile, last = [1] * len(shape), len(shape) - 1
+    items = parts * math.prod(shape[k] for k in kept) * (w.chunk // QUAD if quads else 1)
+    for k in [last] if quads else [last, last - 1]:
+        if k in kept:
+            tile[k] = side(shape[k], items // shape[k], FEWEST if quads else FEWEST_WHOLE)
+            items //= tile[k]
+    return tile
+
+
+def along(
+    w: Item, operands: list[Operand], totals: list[tuple[int, int]], quads: bool, even: bool, ends: tuple[str, str]
+) -> None:
+    """The loop over a sum's terms, from which each operand takes four at once where they lie together."""
+    begin, end = ends
+    early = [o for o in operands if even and o.along_sum]
+    w.open(f"for (INDEX k = {begin}; k < {end}; k += {QUAD if early else 1}) {{")
+    for o in early:
+        o.read_quads()
+    if early:
+        w.open(f"LG_UNROLL for (int r = 0; r < {QUAD}; r++) {{")
+    for o in operands:
+        if o not in early:
+            o.read("(k + r)" if early else "k")
+    left, right = operands
+    terms = [f"s{i}_{j}{'[q]' if quads else ''} += {left.names[i]} * {right.names[j]};" for i, j in totals]
     if quads:
         w.each_of_quad(terms)
     else:
         for term in terms:
             w.add(term)
-    w.close()
-    for i, j in totals:
-        extra = int(so[-2] or 0) * i + int(so[-1] or 0) * j
-        along = [*target.strides[: len(cut)], *(int(so[k] or 0) * tile[k] for k in kept)]
-        place = w.at(target, along, [*cut, *names.values()], str(extra) if extra else "")
-        if quads:
-            w.add(f"{quad_type(target.root.dtype)} w{i}_{j};")
-            w.each_of_quad([f"w{i}_{j}.at[q] = s{i}_{j}[q];"])
-            w.add(f"{w.quad_at(target, place)} = w{i}_{j};")
+    w.close(2 if early else 1)
+
+
+@dataclass(eq=False)
+class Operand:
+    """One side of a product, as a tile reads it.
+
+    Attributes:
+        strides: of all its dimensions, those of stacked matrices first.
+        own, summed: the dimension that is the result's as well, and the one that is summed over.
+        kept: dimensions of the result that items differ in.
+        tile: how many neighbours a tile has in each dimension.
+        type: of the sum.
+        names: what a term calls what was read.
+    """
+
+    w: Item
+    name: str
+    form: Form
+    strides: Sequence[int | None]
+    own: int
+    summed: int
+    kept: Sequence[int]
+    tile: list[int]
+    type: str
+
+    def __post_init__(self) -> None:
+        self.names: list[str] = []
+        self.points = self.form.root.axis is not None
+        self.every = range(self.tile[self.own])
+        self.ours = [k for k in self.kept if k != self.summed]
+        self.step = int(self.strides[self.own] or 0)
+        self.steps = [int(self.strides[k] or 0) * self.tile[k] for k in self.ours]
+
+    def even(self, *strides: int) -> bool:
+        """Whether quads begin at quads."""
+        return not self.points and all(s % QUAD == 0 for s in (self.form.offset, *strides))
+
+    @property
+    def along_sum(self) -> bool:
+        """Whether neighbours in memory are neighbours in the sum."""
+        return self.strides[self.summed] == 1 and self.even(*self.steps, self.step if len(self.every) > 1 else 0)
+
+    def place(self, i: int, k: str) -> str:
+        variables = [*(f"l{d}" for d in self.ours), k]
+        return self.w.at(
+            self.form, [*self.steps, self.strides[self.summed]], variables, str(self.step * i) if i else ""
+        )
+
+    def quad(self, i: int, k: str) -> None:
+        self.w.functions.aligned.add(self.form.root)
+        place = self.w.quad_at(self.form, self.place(i, k))
+        self.w.add(f"const {quad_type(self.form.root.dtype)} {self.name}{i} = {place};")
+
+    def read_quads(self) -> None:
+        """Four terms of the sum at once."""
+        for i in self.every:
+            self.quad(i, "k")
+        self.names = [f"({self.type}){self.name}{i}.at[r]" for i in self.every]
+
+    def read(self, k: str) -> None:
+        """One term of the sum: of four points, of neighbours that lie together, or of each by itself."""
+        together = self.step == 1 and self.even(int(self.strides[self.summed] or 0), *self.steps)
+        if self.points:
+            for i in self.every:
+                self.quad(i, k)
+            self.names = [f"({self.type}){self.name}{i}.at[q]" for i in self.every]
+        elif together and len(self.every) == QUAD:
+            self.quad(0, k)
+            self.names = [f"({self.type}){self.name}0.at[{i}]" for i in self.every]
         else:
-            w.add(f"{place} = s{i}_{j};")
-    made = w.task(count, [a, b], [target], operations=2 * size * len(totals) * (QUAD if quads else 1))
-    return [made, *added(item, target, out)] if cut else [made]
+            for i in self.every:
+                self.w.add(f"const {self.type} {self.name}{i} = {self.place(i, k)};")
+            self.names = [f"{self.name}{i}" for i in self.every]

@@ -87,11 +87,13 @@ class Functions:
     Attributes:
         draws: the equations for which kernels draw random numbers.
         words: memory with two words for each, from which these follow.
+        aligned: roots that are read in quads, which must begin at one.
     """
 
     def __init__(self, draws: Sequence[Equation] = ()) -> None:
         self.draws = draws
         self.words = Root((2 * len(draws),), "int64")
+        self.aligned: set[Root] = set()
         self.known: dict[tuple[str, ...], str] = {}
         self.texts: list[str] = []
 

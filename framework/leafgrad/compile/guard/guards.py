@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from leafgrad import devices, dtypes
+from leafgrad import backends, dtypes
 from leafgrad.compile.guard import conditions
 from leafgrad.compile.guard.ancestry import walk_of
 from leafgrad.compile.guard.conditions import Condition, Miss, brief, facts, gradient_of, mode_name, now_of, written
@@ -184,9 +184,10 @@ class Guards:
         ]
         if data.ndim:
             parts.append(f"d.strides == {tuple(data.strides)!r}")
-        if (where := devices.place(data))[0] != "cpu":
-            self.scope["place_of"] = devices.place
-            parts.append(f"place_of(d) == {where!r}")
+        backend = backends.backend_of(data)
+        if backend.device_count() > 1:
+            self.scope[f"{backend.name}_index"] = backend.device_index
+            parts.append(f"{backend.name}_index(d) == {backend.device_index(data)}")
         return " and ".join(parts)
 
     def node(self, at: str, t: Tensor) -> str:
