@@ -202,7 +202,7 @@ def write_gpu_report(path, terminalreporter):
         **gpu(),
         "Python": platform.python_version(),
         "NumPy": version("numpy"),
-        "leafgrad": version("leafgrad"),
+        "leafgrad": f"{version('leafgrad')}, commit {commit()}",
         "tests": ", ".join(f"{count} {kind}" for kind, count in results.items()),
     }
     table = "".join(f"| {name} | {value} |\n" for name, value in rows.items())

@@ -305,10 +305,8 @@ def main() -> None:
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     print("\n## Training steps\n")
-    print(
-        "Microseconds a step, in a loop that reads no value. The last columns are leafgrad's kernels alone: at the GPU's"
-    )
-    print("GPU's peaks, and measured one by one.\n")
+    print("Microseconds a step, in a loop that reads no value. The last two columns are leafgrad's kernels alone: at")
+    print("the GPU's peaks, and measured one by one.\n")
     print(f"| us a step | {' | '.join(COLUMNS)} | ratio | aim |", f"| {'--- | ' * (len(COLUMNS) + 3)}", sep="\n")
     for name in CASES:
         if given.only in name:

@@ -91,7 +91,7 @@ def main(argv: Sequence[str]) -> int:
     if not graphs:
         print(f"{given.script} compiled no step: decorate one with leafgrad.compile, and call it twice at least")
         return 1
-    print(f"On paper, for {peaks.name}; nothing of this has run on a GPU.")
+    print(f"On paper, for {peaks.name}: bounds from below.")
     for k, graph in enumerate(graphs, 1):
         print(f"\nprogram {k}: {len(graph)} equations", *prediction(graph, peaks), sep="\n  ")
     return 0

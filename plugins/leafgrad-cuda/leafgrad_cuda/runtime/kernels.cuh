@@ -33,9 +33,7 @@ typedef LG_INDEX INDEX;
 #define SHARED extern __shared__ __align__(16) char shared[];
 #define EACH if (const int t = threadIdx.x; true)
 #define BARRIER __syncthreads();
-#define LG_TABLE static LG_SPACE const
 #define LG_UNROLL _Pragma("unroll")
-#define LG_ROLLED _Pragma("unroll 1")
 #define LG_ALIGNED(bytes) __align__(bytes)
 #define LG_UPPER(x, y) __umul64hi(x, y)
 #define LG_LARGEST(place, x) atomicMax((unsigned long long *)(place), (unsigned long long)(x))
@@ -85,9 +83,7 @@ typedef struct {
 #define SHARED int phase_ = 0; (void)shared; (void)phase_; (void)BLOCK;
 #define EACH for (int i_ = 0, t; i_ < THREADS && ((t = launch->threads[phase_ % launch->orders * THREADS + i_]), 1); i_++)
 #define BARRIER phase_++;
-#define LG_TABLE static const
 #define LG_UNROLL
-#define LG_ROLLED
 #define LG_ALIGNED(bytes) __attribute__((aligned(bytes)))
 #define LG_UPPER(x, y) ((uint64_t)((unsigned __int128)(x) * (y) >> 64))
 #define LG_LARGEST(place, x) (*(place) = *(place) < (x) ? (x) : *(place))
