@@ -69,7 +69,9 @@ def jax_burgers(width: int, depth: int, rows: int) -> Callable[[], Any]:
         return (h @ w + b)[0]
 
     def residual(weights, x, t):
-        along = lambda f: lambda x: jax.jvp(f, (x,), (1.0,))[1]  # noqa: E731
+        def along(f):
+            return lambda x: jax.jvp(f, (x,), (1.0,))[1]
+
         u_x = along(lambda x: u(weights, x, t))
         u_t = along(lambda t: u(weights, x, t))(t)
         return u_t + u(weights, x, t) * u_x(x) - NU * along(u_x)(x)
