@@ -17,6 +17,8 @@ torch.utils.data.dataloader _BaseDataLoaderIter _MultiProcessingDataLoaderIter D
 torch.utils.data._utils.collate np_str_obj_array_pattern default_collate
 torch.utils.flop_counter FlopCounterMode
 torch._dynamo OptimizedModule
+torch._dynamo.eval_frame OptimizedModule
+torch.backends __allow_nonbracketed_mutation
 torch._subclasses.fake_tensor is_fake FakeTensor
 torch.fx.experimental.proxy_tensor get_proxy_mode
 torch.fx.node Node
@@ -51,6 +53,44 @@ def test_modules_show_their_names_in_their_dict(torch):
     assert vars(torch.distributions)["Normal"] is torch.distributions.Normal
     assert torch.torch is torch
     assert torch._utils._element_size(torch.float16) == 2
+
+
+def test_layers_are_in_the_dict_of_pytorchs_module_for_them(torch):
+    assert vars(torch.nn.modules.activation)["ReLU"] is torch.nn.ReLU
+    assert "Linear" not in vars(torch.nn.modules.activation)
+
+
+def test_distributions_that_libraries_derive_from(torch):
+    distributions = torch.distributions
+
+    class LogNormal(distributions.LogNormal):
+        def __init__(self, loc, scale):
+            normal = distributions.Normal(loc, scale)
+            super(distributions.LogNormal, self).__init__(normal, distributions.ExpTransform())
+
+        def log_prob(self, value):
+            self._validate_sample(value)
+            return super().log_prob(value)
+
+    assert LogNormal(0.5, 2.0).expand((3,)).log_prob(torch.ones(3)).shape == (3,)
+    with pytest.raises(ValueError, match="within the support"):
+        LogNormal(0.5, 2.0).log_prob(torch.tensor(-1.0))
+
+    class Scale(distributions.Transform, torch.nn.Module):
+        __hash__ = object.__hash__  # a Transform has none, in PyTorch too
+
+        def __init__(self):
+            super().__init__(cache_size=1)
+            self.factor = torch.nn.Parameter(torch.tensor(2.0))
+
+        def _call(self, x):
+            return x * self.factor
+
+    scale, x = Scale(), torch.ones(2)
+    assert [name for name, _ in scale.named_parameters()] == ["factor"]
+    assert scale(x).tolist() == [2, 2]
+    assert scale._cached_x_y[0] is x
+    assert [name for name, _ in scale.with_cache(0).named_parameters()] == ["factor"]
 
 
 def test_functions_in_place(torch):

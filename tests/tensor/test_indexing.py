@@ -539,3 +539,25 @@ def test_index_fill_counts_a_repeated_index_once():
     out = leafgrad.zeros(2, 3).index_fill(1, leafgrad.tensor([0, 0, -1]), value)
     assert out.tolist() == [[2, 0, 2], [2, 0, 2]]
     assert leafgrad.autograd.grad(out.sum(), value)[0].item() == 4
+
+
+@pytest.mark.filterwarnings("ignore:Using a non-tuple sequence")
+def test_short_lists_with_more_than_numbers_are_tuples():
+    x = leafgrad.tensor(X)
+    one, two = leafgrad.tensor([0, 1]), leafgrad.tensor([1, 2])
+    keys = [
+        [[0, 1], [1, 2]], [slice(0, 2), 1], [..., 0], [None, 0], [one, two], [one, 1], [[0, 1]], [[[0, 1], [1, 2]]],
+        [np.array([0, 1]), [1, 2]], [range(2), range(2)], [[True, False, True]], [one[0], one[1]],
+    ]  # fmt: skip
+    for key in keys:
+        assert (x[key] == x[tuple(key)]).all()
+        written = x.clone()
+        written[key] = 7.0
+        assert (written[tuple(key)] == 7).all()
+    for key in ([0, 1], [True, False, True], [[0]] * 33, np.array([[0, 1], [1, 2]])):
+        assert (x[key] == x[leafgrad.tensor(key)]).all()
+
+
+def test_a_list_that_is_a_tuple_says_so():
+    with pytest.warns(UserWarning, match=r"use x\[tuple\(seq\)\] instead of x\[seq\]"):
+        assert leafgrad.tensor(X)[[[0, 1], [1, 2]]].shape == (2, 5)

@@ -56,6 +56,11 @@ def test_functions_and_methods_ask_the_class():
     assert nn.functional.relu(Scaled(-1)).factor == 0
 
 
+def test_nobody_is_asked_whether_it_is_a_tensor():
+    assert not leafgrad.is_tensor(Scaled(1))
+    assert leafgrad.is_tensor(leafgrad.ones(1))
+
+
 def test_what_no_class_knows_is_an_error_that_names_them():
     with pytest.raises(TypeError, match="exp: expected a Tensor, got Scaled, whose __torch_function__"):
         leafgrad.exp(Scaled(1))

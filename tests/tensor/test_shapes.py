@@ -363,6 +363,18 @@ def test_what_cannot_be_cut_is_refused():
         leafgrad.broadcast_shapes((2,), -1)
 
 
+def test_sizes_and_dimensions_by_keyword():
+    x = leafgrad.arange(6.0).reshape(2, 3)
+    assert x.flip(dims=(0, 1)).tolist() == [[5, 4, 3], [2, 1, 0]]
+    assert x.permute(dims=(1, 0)).shape == x.view(size=(3, 2)).shape == x.reshape(shape=(3, 2)).shape == (3, 2)
+    assert x.repeat(repeats=(2, 1)).shape == x.tile(dims=(2, 1)).shape == (4, 3)
+    assert x.expand(size=(4, 2, 3)).shape == x.broadcast_to(size=(4, 2, 3)).shape == (4, 2, 3)
+    assert [part.shape for part in x.split_with_sizes(split_sizes=[1, 2], dim=1)] == [(2, 1), (2, 2)]
+    assert leafgrad.randint(high=3, size=(2,)).shape == (2,)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'dims'; it takes size, dtype"):
+        x.view(dims=(3, 2))
+
+
 def test_sums_to_sizes_that_broadcast():
     x = leafgrad.arange(24.0).reshape(2, 3, 4)
     for size in ((2, 3, 4), (3, 4), (4,), (1,), (3, 1), (1, 3, 1), (2, 1, 1)):

@@ -10,6 +10,7 @@ name: PyTorch has many a class in a module of its own, as ``distributions.half_n
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
@@ -38,6 +39,7 @@ _LAYERS = (
     "linear loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling"
 )
 ELSEWHERE = {
+    "_dynamo.eval_frame": "compat.torch._dynamo",
     "amp.autocast_mode": "compat.torch.amp",
     "amp.grad_scaler": "compat.torch.amp",
     "autograd.anomaly_mode": "autograd",
@@ -53,7 +55,7 @@ ELSEWHERE = {
     "distributions.relaxed_categorical": "distributions",
     "functional": "",
     "nn.modules": "nn",
-    **{f"nn.modules.{name}": "nn" for name in _LAYERS.split()},
+    **{f"nn.modules.{name}": f"nn.modules.{name} nn" for name in _LAYERS.split()},
     "nn.utils.clip_grad": "nn.utils",
     "nn.utils.convert_parameters": "nn.utils",
     "multiprocessing.spawn": "compat.torch.multiprocessing",
@@ -144,7 +146,11 @@ def files(name: str) -> list[ModuleType]:
     top, _, rest = name.partition(".")
     top = "torch" if top == "leafgrad" else top
     rooms = {".".join(rest.split(".")[: i + 1]) for i in range(rest.count(".") + 1)}
-    ours = [] if top != "torch" or rooms & HIDDEN_MODULES else ["leafgrad." + ELSEWHERE.get(rest, rest)]
+    ours = (
+        []
+        if top != "torch" or rooms & HIDDEN_MODULES
+        else [f"leafgrad.{n}" for n in ELSEWHERE.get(rest, rest).split(" ")]
+    )
     mirror = f"leafgrad.compat.{top}.{rest}"
     found = [import_module(n.rstrip(".")) for n in (mirror, *ours) if exists(n.rstrip("."))]
     return found or of_class(rest)
@@ -168,7 +174,8 @@ def exists(name: str) -> bool:
     parent, _, _ = name.rpartition(".")
     if not parent:
         return True
-    return exists(parent) and PathFinder.find_spec(name, getattr(import_module(parent), "__path__", [])) is not None
+    inside = getattr(import_module(parent), "__path__", []) if exists(parent) else []
+    return name in sys.modules or PathFinder.find_spec(name, inside) is not None
 
 
 def modules(name: str) -> set[str]:

@@ -13,6 +13,7 @@ from leafgrad.distributions.derived import (
     InverseGamma,
     Kumaraswamy,
     LogisticNormal,
+    LogNormal,
     OneHotCategoricalStraightThrough,
     RelaxedBernoulli,
     RelaxedOneHotCategorical,
@@ -26,7 +27,7 @@ from leafgrad.distributions.kl import kl_divergence, register_kl
 from leafgrad.distributions.lkj_cholesky import LKJCholesky
 from leafgrad.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal
 from leafgrad.distributions.multivariate_normal import MultivariateNormal
-from leafgrad.distributions.normal import LogNormal, Normal
+from leafgrad.distributions.normal import Normal
 from leafgrad.distributions.ratios import FisherSnedecor, GeneralizedPareto
 from leafgrad.distributions.tails import Cauchy, Gumbel, HalfCauchy, HalfNormal, Pareto, Weibull
 from leafgrad.distributions.transforms import (

@@ -103,7 +103,7 @@ class Bernoulli(Trials, ExponentialFamily):
             return bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         return value * self.logits - softplus(self.logits)
 
     def entropy(self) -> Tensor:
@@ -155,7 +155,7 @@ class Geometric(Trials):
             return ((-drawn).log1p() / (-self.probs).log1p()).floor()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         probs = where((self.probs == 1) & (value == 0), 0.0, self.probs)  # 0 times minus infinity is nan
         return value * (-probs).log1p() + self.probs.log()
 

@@ -99,7 +99,7 @@ class Categorical(Distribution):
             return drawn.t().reshape(shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         index, logits = broadcast_tensors(value.to(int64).unsqueeze(-1), self.logits)
         return logits.gather(-1, index[..., :1]).squeeze(-1)
 
@@ -168,7 +168,7 @@ class OneHotCategorical(Distribution):
         return (index.unsqueeze(-1) == classes).to(self.probs.dtype)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         return self._categorical.log_prob(value.argmax(-1))
 
     def entropy(self) -> Tensor:

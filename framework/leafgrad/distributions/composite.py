@@ -75,7 +75,7 @@ class TransformedDistribution(Distribution):
         return x
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         slopes: Any = 0.0
         y, dims = value, len(self._event_shape)
         for transform in reversed(self.transforms):
@@ -167,7 +167,7 @@ class MixtureSameFamily(Distribution):
         return (self.component_distribution.cdf(value.unsqueeze(-1)) * self.mixture_distribution.probs).sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         each = self.component_distribution.log_prob(value.unsqueeze(-1 - len(self._event_shape)))
         return logsumexp(each + self.mixture_distribution.logits.log_softmax(-1), -1)
 

@@ -88,11 +88,11 @@ class ContinuousBernoulli(Odds, Univariate, ExponentialFamily):
         return self.icdf(rand(self._extended_shape(sample_shape), dtype=like.dtype, device=like.device))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         return value * self.logits - softplus(self.logits) + self._log_norm()
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         near, _, p = self._near()
         inside = (p**value * (1 - p) ** (1 - value) + p - 1) / (2 * p - 1)
         return where(value <= 0, 0.0, where(value >= 1, 1.0, where(near, value, inside)))

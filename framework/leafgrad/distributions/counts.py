@@ -50,7 +50,7 @@ class Poisson(Univariate, ExponentialFamily):
             return poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         return xlogy(value.to(self.rate.dtype), self.rate) - self.rate - log_gamma(value.to(self.rate.dtype) + 1)
 
     @property
@@ -109,7 +109,7 @@ class NegativeBinomial(Odds, Univariate):
             return poisson(where(count > 0, rate, 0.0))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         n = self.total_count
         chance = -n * softplus(self.logits) - value * softplus(-self.logits)
         ways = log_gamma(n + value) - log_gamma(value.to(n.dtype) + 1) - log_gamma(n)

@@ -30,8 +30,8 @@ from leafgrad.tensor.random import rand
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
-    "InverseGamma", "Kumaraswamy", "LogisticNormal", "OneHotCategoricalStraightThrough", "RelaxedBernoulli",
-    "RelaxedOneHotCategorical",
+    "InverseGamma", "Kumaraswamy", "LogNormal", "LogisticNormal", "OneHotCategoricalStraightThrough",
+    "RelaxedBernoulli", "RelaxedOneHotCategorical",
 ]  # fmt: skip
 
 
@@ -137,6 +137,50 @@ class Kumaraswamy(TransformedDistribution):
         return 1 - 1 / b + (1 - 1 / a) * harmonic - a.log() - b.log()
 
 
+class LogNormal(TransformedDistribution):
+    """Positive numbers whose logarithm is normal.
+
+    Args:
+        loc: mean of the logarithm.
+        scale: standard deviation of the logarithm, positive.
+    """
+
+    arg_constraints: ClassVar[Any] = {"loc": real, "scale": positive}
+    support = positive
+
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
+        super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
+
+    @property
+    def loc(self) -> Tensor:
+        """Mean of the logarithm."""
+        value: Tensor = self.base_dist.loc
+        return value
+
+    @property
+    def scale(self) -> Tensor:
+        """Standard deviation of the logarithm."""
+        value: Tensor = self.base_dist.scale
+        return value
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.loc + self.scale**2 / 2).exp()
+
+    @property
+    def mode(self) -> Tensor:
+        return (self.loc - self.scale**2).exp()
+
+    @property
+    def variance(self) -> Tensor:
+        square = self.scale**2
+        return square.expm1() * (self.loc * 2 + square).exp()
+
+    def entropy(self) -> Tensor:
+        entropy: Tensor = self.base_dist.entropy()
+        return entropy + self.loc
+
+
 class LogisticNormal(TransformedDistribution):
     """Shares that stick breaking makes of normal numbers.
 
@@ -195,7 +239,7 @@ class LogitRelaxedBernoulli(Trials):
         return drawn
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         off = self.logits - value * self.temperature
         size = value.new_full((), self.temperature) if not isinstance(self.temperature, Tensor) else self.temperature
         return size.log() + off - 2 * off.exp().log1p()
@@ -280,7 +324,7 @@ class ExpRelaxedCategorical(Distribution):
         return scores - scores.logsumexp(-1, keepdim=True)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         n = self._event_shape[0]
         size = value.new_full((), self.temperature) if not isinstance(self.temperature, Tensor) else self.temperature
         scores = self.logits - value * size

@@ -80,7 +80,7 @@ class Distribution:
             ),
         )
 
-    def _check_value(self, value: Any) -> None:
+    def _validate_sample(self, value: Any) -> None:
         """A ValueError if ``value`` cannot be a sample."""
         if not self._validate_args:
             return

@@ -55,11 +55,11 @@ class Exponential(ExponentialFamily):
         return -(-drawn).log1p() / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         return self.rate.log() - self.rate * value
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         return -(-self.rate * value).expm1()
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -119,11 +119,11 @@ class Laplace(Distribution):
         return self.icdf(drawn.clamp(min=finfo(drawn.dtype).eps / 2))  # at 0 it is infinite
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         return -(self.scale * 2).log() - (value - self.loc).abs() / self.scale
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         z = (value - self.loc) / self.scale
         return 0.5 - 0.5 * z.sign() * (-z.abs()).expm1()
 

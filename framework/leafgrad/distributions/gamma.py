@@ -57,7 +57,7 @@ class Gamma(Univariate, ExponentialFamily):
         return (drawn / self.rate).clamp(min=finfo(drawn.dtype).tiny)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         a, rate = self.concentration, self.rate
         return xlogy(a, rate) + xlogy(a - 1, value) - rate * value - log_gamma(a)
 
@@ -137,7 +137,7 @@ class Beta(Univariate, ExponentialFamily):
         return self._pair.rsample(sample_shape).select(-1, 0)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         a, b = self.concentration1, self.concentration0
         return xlogy(a - 1, value) + xlog1py(b - 1, -value) - log_beta(a, b)
 
@@ -206,7 +206,7 @@ class Dirichlet(ExponentialFamily):
         return drawn / drawn.sum(-1, keepdim=True)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         a = self.concentration
         return (xlogy(a - 1, value) - log_gamma(a)).sum(-1) + log_gamma(a.sum(-1))
 
@@ -276,7 +276,7 @@ class StudentT(Univariate):
         return self.loc + self.scale * normal * (squares / self.df).rsqrt()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         y = (value - self.loc) / self.scale
         spread = self.scale.log() + 0.5 * self.df.log() + log_beta(self.df / 2, self.df * 0 + 0.5)
         return -0.5 * (self.df + 1) * (y**2 / self.df).log1p() - spread

@@ -18,7 +18,7 @@ from leafgrad.distributions.gamma import Beta, Dirichlet, Gamma, log_beta
 from leafgrad.distributions.independent import Independent, sum_last
 from leafgrad.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal, low_rank_mahalanobis
 from leafgrad.distributions.multivariate_normal import MultivariateNormal, mahalanobis
-from leafgrad.distributions.normal import LogNormal, Normal
+from leafgrad.distributions.normal import Normal
 from leafgrad.distributions.tails import EULER, Cauchy, Gumbel, HalfCauchy, HalfNormal, Pareto
 from leafgrad.distributions.trials import Binomial
 from leafgrad.distributions.uniform import Uniform
@@ -82,11 +82,6 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
 def _normal_normal(p: Normal, q: Normal) -> Tensor:
     ratio, shift = (p.scale / q.scale) ** 2, ((p.loc - q.loc) / q.scale) ** 2
     return (ratio + shift - 1 - ratio.log()) * 0.5
-
-
-@register_kl(LogNormal, LogNormal)
-def _log_normal_log_normal(p: LogNormal, q: LogNormal) -> Tensor:
-    return _normal_normal(p.base_dist, q.base_dist)
 
 
 @register_kl(Uniform, Uniform)

@@ -61,7 +61,7 @@ class LKJCholesky(Distribution):
             return out + left.sqrt().diag_embed()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         n, eta = self.dim, self.concentration
         diagonal = value.diagonal(dim1=-2, dim2=-1)[..., 1:]
         order = arange(2, n + 1, dtype=value.dtype, device=value.device)

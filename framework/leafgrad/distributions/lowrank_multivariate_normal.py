@@ -105,7 +105,7 @@ class LowRankMultivariateNormal(Distribution):
         return self.loc + drawn + self.cov_diag.sqrt() * randn(shape, **options)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         distance = low_rank_mahalanobis(self.cov_factor, self.cov_diag, value - self.loc, self._capacitance_tril)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - self._half_log_det()
 

@@ -104,7 +104,7 @@ class MultivariateNormal(Distribution):
         return self.loc + (self.scale_tril @ drawn.unsqueeze(-1)).squeeze(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         distance = mahalanobis(self.scale_tril, value - self.loc)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - self._half_log_det()
 

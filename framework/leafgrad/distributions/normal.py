@@ -1,4 +1,4 @@
-"""Normal and log-normal distributions."""
+"""Normal distributions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from leafgrad.distributions.constraints import positive, real
-from leafgrad.distributions.distribution import Distribution, parameters
+from leafgrad.distributions.distribution import parameters
 from leafgrad.distributions.exp_family import ExponentialFamily
 from leafgrad.ops.inverse_erf import inverse_erf
 from leafgrad.ops.special import erf
 from leafgrad.tensor.random import randn
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["LogNormal", "Normal"]
+__all__ = ["Normal"]
 
 
 class Normal(ExponentialFamily):
@@ -59,12 +59,12 @@ class Normal(ExponentialFamily):
         return self.loc + drawn * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         z = (value - self.loc) / self.scale
         return z * z * -0.5 - self.scale.log() - 0.5 * math.log(2 * math.pi)
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         return (erf((value - self.loc) / (self.scale * math.sqrt(2))) + 1) * 0.5
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -80,61 +80,3 @@ class Normal(ExponentialFamily):
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
         first, second = natural_params
         return -0.25 * first**2 / second + 0.5 * (-math.pi / second).log()
-
-
-class LogNormal(Distribution):
-    """Positive numbers whose logarithm is normal.
-
-    Args:
-        loc: mean of the logarithm.
-        scale: standard deviation of the logarithm, positive.
-    """
-
-    arg_constraints: ClassVar[Any] = {"loc": real, "scale": positive}
-    support = positive
-    has_rsample = True
-
-    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = parameters(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
-
-    @property
-    def base_dist(self) -> Normal:
-        """The distribution of the logarithm."""
-        return Normal(self.loc, self.scale, validate_args=False)
-
-    @property
-    def mean(self) -> Tensor:
-        return (self.loc + self.scale**2 / 2).exp()
-
-    @property
-    def mode(self) -> Tensor:
-        return (self.loc - self.scale**2).exp()
-
-    @property
-    def variance(self) -> Tensor:
-        square = self.scale**2
-        return square.expm1() * (self.loc * 2 + square).exp()
-
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
-        return self._expanded(
-            batch_shape, _instance, loc=self.loc.expand(batch_shape), scale=self.scale.expand(batch_shape)
-        )
-
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self.base_dist.rsample(sample_shape).exp()
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
-        logarithm = value.log()
-        return self.base_dist.log_prob(logarithm) - logarithm
-
-    def cdf(self, value: Tensor) -> Tensor:
-        self._check_value(value)
-        return self.base_dist.cdf(value.log())
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return self.base_dist.icdf(value).exp()
-
-    def entropy(self) -> Tensor:
-        return self.base_dist.entropy() + self.loc

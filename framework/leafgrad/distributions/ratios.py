@@ -58,7 +58,7 @@ class FisherSnedecor(Univariate):
         return (above / below.clamp(min=tiny)).clamp(min=tiny)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         a, b, ratio = self.df1 * 0.5, self.df2 * 0.5, self.df1 / self.df2
         norm = log_gamma(a + b) - log_gamma(a) - log_gamma(b)
         return norm + a * ratio.log() + (a - 1) * value.log() - (a + b) * (ratio * value).log1p()
@@ -122,11 +122,11 @@ class GeneralizedPareto(Inverted):
         return where(none, -z, -(k * where(none, 0.0, z)).log1p() / k)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         return self._log_left(value) * (1 + self.concentration) - self.scale.log()
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         return -self._log_left(value).expm1()
 
     def icdf(self, value: Tensor) -> Tensor:

@@ -61,11 +61,11 @@ class Cauchy(Inverted):
         return where(self.loc.isnan(), math.nan, self.loc * 0 + math.inf)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         return -math.log(math.pi) - self.scale.log() - (((value - self.loc) / self.scale) ** 2).log1p()
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         return ((value - self.loc) / self.scale).atan() / math.pi + 0.5
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -99,12 +99,12 @@ class Folded(Inverted):
         return self.scale * 0
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         density: Tensor = self.base_dist.log_prob(value) + math.log(2)
         return where(value >= 0, density, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         below: Tensor = self.base_dist.cdf(value) * 2 - 1
         return below
 
@@ -193,12 +193,12 @@ class Gumbel(Inverted):
         return self.stddev**2
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         y = (self.loc - value) / self.scale
         return y - y.exp() - self.scale.log()
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         return (-((self.loc - value) / self.scale).exp()).exp()
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -243,12 +243,12 @@ class Weibull(Inverted):
         return self.scale**2 * (self._moment(2) - self._moment(1) ** 2)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         k, z = self.concentration, value / self.scale
         return (k / self.scale).log() + (k - 1) * z.log() - z**k
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         return -(-((value / self.scale) ** self.concentration)).expm1()
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -294,11 +294,11 @@ class Pareto(Inverted):
         return where(a > 2, self.scale**2 * a / ((a - 1) ** 2 * (a - 2)), math.inf)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         return self.alpha.log() - self.alpha * (value / self.scale).log() - value.log()
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         return -(-self.alpha * (value / self.scale).log()).expm1()
 
     def icdf(self, value: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["ComposeTransform", "IndependentTransform", "ReshapeTransform", "Transform", "identity_transform"]
 
-CACHE = ("_cache_size", "_last")
+CACHE = ("_cache_size", "_cached_x_y")
 
 
 class Transform:
@@ -36,7 +36,8 @@ class Transform:
         if cache_size not in (0, 1):
             raise ValueError(f"cache_size must be 0 or 1, got {cache_size}")
         self._cache_size = cache_size
-        self._last: tuple[Any, Any] = (None, None)
+        self._cached_x_y: tuple[Any, Any] = (None, None)
+        super().__init__()  # of a transform that is a Module too
 
     @property
     def event_dim(self) -> int:
@@ -58,25 +59,25 @@ class Transform:
         if cache_size == self._cache_size:
             return self
         new = copy.copy(self)
-        Transform.__init__(new, cache_size)
+        new._cache_size, new._cached_x_y = cache_size, (None, None)
         return new
 
     def __call__(self, x: Tensor) -> Tensor:
-        if self._cache_size and x is self._last[0]:
-            known: Tensor = self._last[1]
+        if self._cache_size and x is self._cached_x_y[0]:
+            known: Tensor = self._cached_x_y[1]
             return known
         return self._keep(x, self._call(x))[1]
 
     def _inv_call(self, y: Tensor) -> Tensor:
         """The x that becomes y."""
-        if self._cache_size and y is self._last[1]:
-            known: Tensor = self._last[0]
+        if self._cache_size and y is self._cached_x_y[1]:
+            known: Tensor = self._cached_x_y[0]
             return known
         return self._keep(self._inverse(y), y)[0]
 
     def _keep(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         if self._cache_size:
-            self._last = x, y
+            self._cached_x_y = x, y
         return x, y
 
     def _call(self, x: Tensor) -> Tensor:

@@ -93,7 +93,7 @@ class Binomial(Odds, Univariate):
             return binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         n, x = self.total_count, value.to(self._param.dtype)
         ways = log_gamma(n + 1) - log_gamma(x + 1) - log_gamma(n - x + 1)
         chance: Tensor = x * self.logits - n * softplus(self.logits)
@@ -191,7 +191,7 @@ class Multinomial(Distribution):
             return counts
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         x = value.to(self.probs.dtype)
         logits = where((x == 0) & (self.logits == -math.inf), 0.0, self.logits)
         out = log_gamma(x.sum(-1) + 1) - log_gamma(x + 1).sum(-1)

@@ -64,12 +64,12 @@ class Uniform(Distribution):
         return self.low + drawn * (self.high - self.low)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         inside = ((value >= self.low) & (value < self.high)).to(self.low.dtype)
         return inside.log() - (self.high - self.low).log()
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         return ((value - self.low) / (self.high - self.low)).clamp(0, 1)
 
     def icdf(self, value: Tensor) -> Tensor:

@@ -53,7 +53,7 @@ class VonMises(Univariate):
         return 1 - mean_cosine(self.concentration)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         k = self.concentration
         return k * ((value - self.loc).cos() - 1) - math.log(2 * math.pi) - log_scaled_bessel(k)
 

@@ -133,7 +133,7 @@ class Wishart(ExponentialFamily):
         return factor @ factor.mT
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
+        self._validate_sample(value)
         n, df = self._n, self.df
         half = cholesky(value)
         inner = solve_triangular(self.scale_tril, half, upper=False)

@@ -14,7 +14,7 @@ from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
 
 
-@public(only="leafgrad")
+@public(only="leafgrad", asks=False)
 def is_tensor(obj: Any) -> bool:
     """Whether ``obj`` is a Tensor.
 

@@ -47,6 +47,8 @@ def explained(function: F, *, bound: bool = False, name: str = "") -> F:
         name: what errors call it, if not by its own name.
     """
     plain = inspect.unwrap(function) if hasattr(function, "__wrapped__") else function
+    if plain.__code__.co_flags & inspect.CO_VARARGS:  # which may come by keyword
+        return typing.cast(F, door(function, bound, name))
     unchecked = {"return", plain.__code__.co_varnames[0]} if bound else {"return"}
     for argument, kind in plain.__annotations__.items():
         if kind != "Any" and kind is not Any and argument not in unchecked:

@@ -7,11 +7,13 @@ boolean masks stand for the integers where they hold: finding these waits for th
 from __future__ import annotations
 
 import operator
+from numbers import Number
 from typing import Any
 
 from leafgrad import backends, dtypes, modes
 from leafgrad.ops import index as ops
 from leafgrad.ops.geometry import index_axes, index_shape, inverse
+from leafgrad.ops.messages import warn
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import Index, part, permute
@@ -122,7 +124,7 @@ class ParsedKey:
 
 def _expanded(x: Tensor, key: Any) -> list[Any]:
     """One entry per dimension, without ellipsis: int, slice, None or Tensor."""
-    entries = [_entry(x, k) for k in (key if type(key) is tuple else (key,))]
+    entries = [_entry(x, k) for k in (key if type(key) is tuple else _in_tuple(key))]
     taken, dots = 0, None
     for i, k in enumerate(entries):
         if k is Ellipsis:
@@ -138,6 +140,17 @@ def _expanded(x: Tensor, key: Any) -> list[Any]:
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
     rest: list[Any] = [slice(None)] * (ndim - taken)
     return entries + rest if dots is None else entries[:dots] + rest + entries[dots + 1 :]
+
+
+def _in_tuple(key: Any) -> tuple[Any, ...]:
+    """A key that is no tuple as one; as in PyTorch, a short list with more in it than numbers stands for a tuple."""
+    if not isinstance(key, list) or len(key) >= 32 or all(isinstance(k, Number) for k in key):
+        return (key,)
+    warn(
+        "Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] instead of x[seq], "
+        "or x[leafgrad.tensor(seq)] where one index is meant"
+    )
+    return tuple(key)
 
 
 def _entry(x: Tensor, k: Any) -> Any:

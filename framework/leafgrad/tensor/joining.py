@@ -295,7 +295,7 @@ def _split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
 attach("split", _split)
 
 
-@public(only="leafgrad")
+@public
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of these sizes along ``dim``; views.
 
@@ -303,9 +303,6 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
         split_sizes: the sizes of the parts.
     """
     return split(input, split_sizes, dim)
-
-
-attach("split_with_sizes", split)
 
 
 @public

@@ -515,8 +515,8 @@ class Methods:
         """``exp2`` in place; returns the tensor."""
     def exp_(self) -> Tensor:
         """``exp`` in place; returns the tensor."""
-    def expand(self, *sizes: Any) -> Tensor:
-        """Dimensions of size 1 repeated to ``sizes`` without a copy; -1 leaves one as it is. New ones come first."""
+    def expand(self, *size: Any) -> Tensor:
+        """Dimensions of size 1 repeated to ``size`` without a copy; -1 leaves one as it is. New ones come first."""
     def expand_as(self, other: Tensor) -> Tensor:
         """``self.expand(other.shape)``"""
     def expm1(self) -> Tensor:
@@ -1245,8 +1245,8 @@ class Methods:
         """Values sorted along ``dim``, and the indices they had; equal elements stay in order. nan is the largest."""
     def split(self, split_size: Any, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
         """``split``: pieces of ``split_size``, or of the sizes in a list."""
-    def split_with_sizes(self, split_size_or_sections: Any, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
-        """Pieces of ``split_size`` along ``dim``, the last one perhaps shorter, or of the sizes in a list; views."""
+    def split_with_sizes(self, split_sizes: Any, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
+        """Pieces of these sizes along ``dim``; views."""
     def sqrt(self) -> Tensor:
         """Square root; nan for negative x. (...) -> (...)"""
     def sqrt_(self) -> Tensor:
@@ -1409,7 +1409,7 @@ class Methods:
         """Variance over ``dim``: squared deviations from the mean, summed, over n - ``correction``."""
     def vdot(self, other: Tensor) -> Tensor:
         """Inner product of two vectors, the first conjugated. (n), (n) -> ()"""
-    def view(self, *shape: Any, dtype: Any = None) -> Tensor:
+    def view(self, *size: Any, dtype: Any = None) -> Tensor:
         """The same memory in another shape, in which one size may be -1, or its bytes as another dtype."""
     def view_as(self, other: Tensor) -> Tensor:
         """``self.view(other.shape)``"""

@@ -31,12 +31,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Public(NamedTuple):
-    """A function as the package itself calls it, its first name, its module, and how it takes ``out``, if it does."""
+    """A function as the package itself calls it, its first name, its module, and what else was declared of it."""
 
     function: Any
     name: str
     module: str
     out: Out | None
+    asks: bool
 
 
 FUNCTIONS: dict[str, Public] = {}
@@ -53,6 +54,7 @@ def public(
     only: Literal["leafgrad", "Tensor"] | None = None,
     out: Out | None = None,
     inplace: bool = False,
+    asks: bool = True,
     module: str = "",
 ) -> Callable[[F], F]: ...
 def public(
@@ -63,6 +65,7 @@ def public(
     only: Literal["leafgrad", "Tensor"] | None = None,
     out: Out | None = None,
     inplace: bool = False,
+    asks: bool = True,
     module: str = "",
 ) -> Any:
     """Make a function one of ``leafgrad``, and a method of Tensor.
@@ -73,6 +76,7 @@ def public(
         only: where it is, if not in both.
         out: how it takes ``out``, as a function.
         inplace: whether ``name_``, a method, writes the result into the tensor.
+        asks: whether the function asks ``__torch_function__``.
         module: where it is declared, if not in its own module.
     """
 
@@ -82,7 +86,7 @@ def public(
             if only != "Tensor":
                 if each in FUNCTIONS:
                     raise TypeError(f"leafgrad already has a function {each!r}")
-                FUNCTIONS[each] = Public(function, first, where, out)
+                FUNCTIONS[each] = Public(function, first, where, out, asks)
             if only != "leafgrad" and "." not in each:
                 attach(each, getattr(function, "function", function), module=where, shows=first)
             if inplace and "." not in each:
@@ -113,7 +117,7 @@ def seen(package: str, module: str, name: str) -> Any:
     if declared.out:
         value = with_out(plain, name, declared.out)
     elif isinstance(plain, types.FunctionType):
-        value = asks(explained(plain))
+        value = asks(explained(plain)) if declared.asks else explained(plain)
     if value is not declared.function:
         value.__module__, value.__qualname__, value.__wrapped__ = package, name, declared.function
     show({name: value}, package)

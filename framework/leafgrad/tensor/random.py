@@ -263,7 +263,7 @@ def randn(
 
 @public(only="leafgrad", out="cast")
 def randint(
-    low: int,
+    low: Any = None,
     high: Any = None,
     size: Any = None,
     *,
@@ -274,7 +274,8 @@ def randint(
 ) -> Tensor:
     """Integers uniform in [low, high), of shape ``size``; ``randint(high, size)`` starts at 0. int64 by default."""
     if size is None:
-        low, high, size = 0, low, high
+        low, high, size = None, low, high
+    low = 0 if low is None else low
     if size is None or isinstance(size, int):
         raise TypeError(f"randint(): argument 'size' must be tuple of ints, got {size}")
     first, end = arguments.integer(low, "low", "randint"), arguments.integer(high, "high", "randint")

@@ -114,15 +114,15 @@ attach("reshape", lambda self, *shape: _reshape(self, shape=resolved(self, argum
 
 
 @public(only="Tensor")
-def view(self: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
+def view(self: Tensor, *size: Any, dtype: Any = None) -> Tensor:
     """The same memory in another shape, in which one size may be -1, or its bytes as another dtype.
 
     Raises:
         RuntimeError: the shape does not fit, or the strides do not allow it without a copy.
     """
-    if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
-        return as_dtype(self, dtypes.check(shape[0] if dtype is None else dtype))
-    out = reshaped(self, resolved(self, arguments.shape(shape, "view")))
+    if dtype is not None or (len(size) == 1 and isinstance(size[0], dtypes.dtype)):
+        return as_dtype(self, dtypes.check(size[0] if dtype is None else dtype))
+    out = reshaped(self, resolved(self, arguments.shape(size, "view")))
     if out._view is not None or (isinstance(out._data, SymbolBase) and out._data.level) or not out.numel():
         return out
     raise RuntimeError(
@@ -351,13 +351,13 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
 
 
 @public(only="Tensor")
-def expand(self: Tensor, *sizes: Any) -> Tensor:
-    """Dimensions of size 1 repeated to ``sizes`` without a copy; -1 leaves one as it is. New ones come first.
+def expand(self: Tensor, *size: Any) -> Tensor:
+    """Dimensions of size 1 repeated to ``size`` without a copy; -1 leaves one as it is. New ones come first.
 
     Raises:
         RuntimeError: a size other than 1 would change.
     """
-    shape, want = tuple(self._data.shape), arguments.shape(sizes, "expand")
+    shape, want = tuple(self._data.shape), arguments.shape(size, "expand")
     new = len(want) - len(shape)
     if new < 0:
         raise RuntimeError(
