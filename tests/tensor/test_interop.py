@@ -392,6 +392,28 @@ def test_deepcopy_keeps_what_is_shared(t):
     assert twin[0].weight.data_ptr() != shared.weight.data_ptr() if hasattr(shared.weight, "data_ptr") else True
 
 
+def test_deepcopies_share_memory_where_what_is_copied_does(t):
+    rows = t.arange(12.0).reshape(3, 4)
+    tied = {"rows": rows, "last": rows[2], "columns": rows.t(), "every": rows[::2, 1:], "same": rows}
+    twin = copy.deepcopy(tied)
+    assert twin["rows"] is twin["same"]
+    assert twin["columns"].stride() == tied["columns"].stride()
+    twin["rows"].mul_(2)
+    for name, found in twin.items():
+        assert t.equal(found.detach(), tied[name].detach() * 2), name
+    first, parameter = copy.deepcopy([rows, t.nn.Parameter(rows)])
+    assert first.data_ptr() != parameter.data_ptr()
+    alone = copy.deepcopy(rows[1:, ::3])
+    assert (alone.stride(), alone.storage_offset(), alone.tolist()) == ((4, 3), 4, [[4, 7], [8, 11]])
+
+
+def test_deepcopies_of_attributes_are_deep(t):
+    x = t.ones(1)
+    x.notes = [1]
+    assert copy.deepcopy(x).notes == x.notes
+    assert copy.deepcopy(x).notes is not x.notes
+
+
 def test_only_leaves_are_deepcopied(t):
     y = t.ones(2, requires_grad=True) * 2
     with pytest.raises(RuntimeError, match=r"Only Tensors created explicitly by the user \(graph leaves\) support"):

@@ -229,6 +229,7 @@ class Finder(MetaPathFinder, Loader):
         """The stand-in, with its names looked up as they are asked for."""
         module = StandIn(spec.name, f"leafgrad in place of {spec.name}.")
         module._sources = sources(spec.name)
+        module.__file__ = module._sources[0].__file__  # or it would look like a namespace package
         return module
 
     def exec_module(self, module: ModuleType) -> None:

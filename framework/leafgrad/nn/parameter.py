@@ -56,6 +56,10 @@ class Parameter(Tensor):
         out.grad = None
         return out
 
+    def _twin(self, memo: dict[int, Any]) -> Any:
+        """In memory of its own, as in PyTorch."""
+        return self.detach().clone()._data
+
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return type(self), (self.detach(), self.requires_grad)
 

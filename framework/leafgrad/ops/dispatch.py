@@ -187,6 +187,27 @@ def memory_of(data: Any) -> Any:
     return data
 
 
+def twin(data: Any, memo: dict[Any, Any]) -> Any:
+    """A copy of a raw array in a copy of all the memory that it shows, one for all arrays of that memory in a ``memo``.
+
+    Memory that is not in one piece, or of another dtype, is not copied as a whole.
+    """
+    owner = memory_of(data)
+    order = "C" if owner.flags.c_contiguous else "F"
+    plain = type(owner) is type(data) and owner.dtype == data.dtype and (order == "C" or owner.flags.f_contiguous)
+    address = backends.backend_of(data).address
+    start, rest = divmod(address(data) - address(owner), data.itemsize) if plain and data.size else (0, 1)
+    if rest or min(data.strides, default=0) < 0:
+        return data.copy("K")
+    key = id(owner), "memory"
+    if key not in memo:
+        memo[key] = owner.copy(order), owner  # which keeps its id
+    whole = memo[key][0]
+    if data is owner:
+        return whole
+    return backends.backend_of(data).strided(whole.reshape(-1, order=order)[start:], data.shape, data.strides)
+
+
 def raw(tensor: Any) -> Any:
     """The raw array of a tensor, in a trace the Symbol that stands for it."""
     return modes.TRACER.get().lift(tensor) if modes.get() & modes.TRACE else tensor._data

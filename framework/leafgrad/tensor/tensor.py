@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 from leafgrad import backends, devices, dtypes, modes
@@ -387,20 +388,20 @@ class Tensor(Operators, Methods, asking.Overridable, TensorBase):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf:
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol; "
-                "detach() it first"
-            )
-        tracing = modes.get() & modes.TRACE
+            message = "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol; "
+            raise RuntimeError(message + "detach() it first")
         with dispatch.on_device_of(self._data):
-            data = clone(self.detach())._data if tracing else self._data.copy("K")
-        out: Tensor = dispatch.alias(data, kind=type(self))
-        out.__dict__.update(self.__dict__)
+            out: Tensor = dispatch.alias(self._twin(memo), kind=type(self))
         memo[id(self)] = out
+        out.__dict__.update(deepcopy(self.__dict__, memo))
         leaf = dispatch.inside(self)._leaf
         if leaf is not None and (gradient := dispatch.grad_of(leaf)) is not None:
             out.grad = gradient.__deepcopy__(memo)
         return out._set_grad(self.requires_grad)
+
+    def _twin(self, memo: dict[int, Any]) -> Any:
+        """The raw array of a deep copy, whose memory those of others share where the tensors themselves do."""
+        return clone(self.detach())._data if modes.get() & modes.TRACE else dispatch.twin(self._data, memo)
 
     # ---- copies and conversions -------------------------------------------------------------------------------
 
