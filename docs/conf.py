@@ -9,7 +9,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "extensions"))
 
 project = "leafgrad"
-author = "the leafgrad authors"
+author = copyright = "the leafgrad authors"
 release = metadata.version("leafgrad")
 extensions = ["myst_parser", "reference"]
 exclude_patterns = ["_build"]

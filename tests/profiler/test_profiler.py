@@ -10,6 +10,8 @@ import leafgrad
 from leafgrad import explain, modes, nn, optim
 from leafgrad.profiler import profile, record_function, schedule, tensorboard_trace_handler
 
+TESTS = "profiler.events"
+
 
 def make_step():
     net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
@@ -95,6 +97,29 @@ def test_tables():
     assert total == pytest.approx(next(e.cpu_time_total for e in averages if e.key == "outer"))
     with pytest.raises(ValueError, match="sort_by: expected one of cpu_time_total"):
         averages.table(sort_by="cuda_time")
+
+
+def test_events_know_what_ran_in_them_and_are_a_table_too():
+    with profile(record_shapes=True, with_stack=True) as prof, record_function("outer"):
+        leafgrad.ones(1000).exp()
+        with record_function("a name of more than twenty letters"):
+            leafgrad.ones(2).exp()
+    events = prof.function_events
+    outer = next(e for e in events if e.key == "outer")
+    assert [e.key for e in outer.cpu_children] == ["full", "exp", "a name of more than twenty letters"]
+    assert all(e.cpu_parent is outer for e in outer.cpu_children)
+    assert outer.time_range.elapsed_us() == pytest.approx(outer.cpu_time_total) == pytest.approx(outer.cpu_time)
+    assert outer.self_cpu_time_total == pytest.approx(
+        outer.cpu_time_total - sum(e.cpu_time_total for e in outer.cpu_children)
+    )
+    assert prof.self_cpu_time_total == pytest.approx(outer.cpu_time_total)
+    assert prof.total_average().count == len(events) == 6
+    assert len({e.id for e in events}) == 6
+    table = events.table(header="of events", top_level_events_only=True)
+    assert (table.splitlines()[0], len(table.splitlines())) == ("of events", 6)
+    assert "a name of more tha..." in prof.table(max_name_column_width=21)
+    assert sorted(e.count for e in prof.key_averages(group_by_stack_n=1) if e.key == "exp") == [1, 1]
+    assert "test_profiler.py" in prof.key_averages(group_by_stack_n=1).table(max_src_column_width=999)
 
 
 def test_traces(tmp_path):

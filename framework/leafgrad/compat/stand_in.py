@@ -45,6 +45,7 @@ ELSEWHERE = {
     "autograd.anomaly_mode": "autograd",
     "autograd.grad_mode": "autograd",
     "autograd.profiler": "profiler",
+    "autograd.profiler_util": "profiler.events",
     "autograd.variable": "autograd",
     "cuda.amp.autocast_mode": "compat.torch.cuda.amp",
     "cuda.amp.grad_scaler": "compat.torch.cuda.amp",

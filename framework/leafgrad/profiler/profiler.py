@@ -12,12 +12,10 @@ Times are wall times of this thread. A compiled call is one row: what it runs is
 from __future__ import annotations
 
 import functools
-import json
+import itertools
 import os
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from time import perf_counter
@@ -27,6 +25,7 @@ from leafgrad import modes
 from leafgrad.ops import messages
 from leafgrad.ops.node import GraphNode, SymbolBase, TensorBase
 from leafgrad.ops.op import Op
+from leafgrad.profiler.events import DeviceType, EventList, FunctionEvent, FunctionEventAvg
 
 __all__ = [
     "DeviceType",
@@ -41,13 +40,8 @@ __all__ = [
 ]
 
 _running: list[profile] = []
+_IDS = itertools.count()
 _START = perf_counter()
-
-
-class DeviceType(Enum):
-    """Where something ran."""
-
-    CPU, CUDA = range(2)
 
 
 class ProfilerActivity(Enum):
@@ -111,111 +105,6 @@ def schedule(
     return action
 
 
-@dataclass
-class Event:
-    """Something that ran.
-
-    Attributes:
-        name: of the op, node, function or part. kind: which of these it is.
-        begin: in seconds since the profiler was imported. seconds: how long it took.
-        inside: how many of these seconds belong to events within it.
-        bytes: memory of what was made while it ran, without views; 0 unless ``profile_memory``.
-        bytes_inside: how many of these bytes events within it have made.
-        shapes: of the tensors that it was given, if ``record_shapes``. line: of source, if ``with_stack``.
-        thread: the number of its thread.
-    """
-
-    name: str
-    kind: str
-    begin: float
-    seconds: float = 0.0
-    inside: float = 0.0
-    bytes: int = 0
-    bytes_inside: int = 0
-    shapes: tuple[tuple[int, ...], ...] = ()
-    line: str = ""
-    thread: int = field(default_factory=threading.get_ident)
-
-
-@dataclass
-class FunctionEventAvg:
-    """All that has one name: how often it ran, and for how long altogether, in microseconds."""
-
-    key: str
-    count: int = 0
-    cpu_time_total: float = 0.0
-    self_cpu_time_total: float = 0.0
-    cpu_memory_usage: int = 0
-    self_cpu_memory_usage: int = 0
-    input_shapes: tuple[tuple[int, ...], ...] = ()
-
-    @property
-    def cpu_time(self) -> float:
-        """The mean, in microseconds."""
-        return self.cpu_time_total / self.count
-
-
-class EventList(list[FunctionEventAvg]):
-    """What was recorded, by name."""
-
-    def table(self, sort_by: str | None = None, row_limit: int = 100, **_: Any) -> str:
-        """As text, the largest first. What is "self" is without what ran inside.
-
-        Args:
-            sort_by: an attribute of the rows: "cpu_time_total", which is the default, "self_cpu_time_total",
-                "cpu_time", "count", "cpu_memory_usage" or "self_cpu_memory_usage".
-            row_limit: so many rows; -1 for all.
-
-        Raises:
-            ValueError: rows have no such attribute.
-        """
-        name = sort_by or "cpu_time_total"
-        if name not in SORTED_BY:
-            raise ValueError(f"table: sort_by: expected one of {', '.join(SORTED_BY)}, got {sort_by!r}")
-        rows = sorted(self, key=lambda e: -getattr(e, name))[: None if row_limit < 0 else row_limit]
-        total = sum(e.self_cpu_time_total for e in self)
-        columns: dict[str, Callable[[FunctionEventAvg], str]] = {
-            "Name": lambda e: e.key,
-            "Self CPU %": lambda e: f"{100 * e.self_cpu_time_total / (total or 1.0):.1f}%",
-            "Self CPU": lambda e: in_seconds(e.self_cpu_time_total),
-            "CPU total %": lambda e: f"{100 * e.cpu_time_total / (total or 1.0):.1f}%",
-            "CPU total": lambda e: in_seconds(e.cpu_time_total),
-            "CPU time avg": lambda e: in_seconds(e.cpu_time),
-        }
-        if any(e.cpu_memory_usage for e in self):
-            columns["CPU Mem"] = lambda e: in_bytes(e.cpu_memory_usage)
-            columns["Self CPU Mem"] = lambda e: in_bytes(e.self_cpu_memory_usage)
-        columns["# of Calls"] = lambda e: str(e.count)
-        if any(e.input_shapes for e in self):
-            columns["Input Shapes"] = lambda e: " ".join(map(str, e.input_shapes))
-        cells = [list(columns), *([cell(e) for cell in columns.values()] for e in rows)]
-        wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ["  ".join(cell.rjust(w) for cell, w in zip(row, wide, strict=True)) for row in cells]
-        rule = "-" * len(lines[0])
-        return "\n".join([lines[0], rule, *lines[1:], rule, f"Self CPU time total: {in_seconds(total)}"]) + "\n"
-
-
-SORTED_BY = (
-    "cpu_time_total", "self_cpu_time_total", "cpu_time", "count", "cpu_memory_usage", "self_cpu_memory_usage",
-)  # fmt: skip
-
-
-def in_seconds(micro: float) -> str:
-    """``1.500ms`` and so on."""
-    for unit, size in (("s", 1e6), ("ms", 1e3)):
-        if micro >= size:
-            return f"{micro / size:.3f}{unit}"
-    return f"{micro:.3f}us"
-
-
-def in_bytes(count: int) -> str:
-    """``1.50 KB`` and so on."""
-    for unit, size in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
-        if count >= size:
-            return f"{count / size:.2f} {unit}"
-    return f"{count} B"
-
-
 class profile:
     """Measures what happens in a ``with`` block, or between ``start()`` and ``stop()``, in this thread.
 
@@ -242,10 +131,10 @@ class profile:
         self.step_num = 0
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self._schedule = schedule
-        self._step: Event | None = None
+        self._step: FunctionEvent | None = None
         self._on_trace_ready = on_trace_ready
-        self._events: list[Event] = []
-        self._open: dict[int, list[Event]] = {}  # by thread, those that have not ended
+        self._events: list[FunctionEvent] = []
+        self._open: dict[int, list[FunctionEvent]] = {}  # by thread, those that have not ended
         self._watching = modes.watching(self._watch)
 
     @property
@@ -312,15 +201,19 @@ class profile:
             self.end(event, memory_of(result) if self.profile_memory else 0)
         return result
 
-    def begin(self, name: str, kind: str) -> Event | None:
+    def begin(self, name: str, kind: str) -> FunctionEvent | None:
         """Something begins; None if this step is not recorded."""
         if self._action not in RECORDING:
             return None
-        event = Event(name, kind, perf_counter() - _START)
-        self._open.setdefault(event.thread, []).append(event)
+        event = FunctionEvent(name, kind, perf_counter() - _START, id=next(_IDS))
+        stack = self._open.setdefault(event.thread, [])
+        if stack:
+            event.cpu_parent = stack[-1]
+            stack[-1].cpu_children.append(event)
+        stack.append(event)
         return event
 
-    def end(self, event: Event, made: int = 0) -> None:
+    def end(self, event: FunctionEvent, made: int = 0) -> None:
         """It has ended, and has made something of so many bytes, which something within it may have made."""
         event.bytes = max(made, event.bytes_inside)
         event.seconds = perf_counter() - _START - event.begin
@@ -334,44 +227,39 @@ class profile:
 
     # ---- results ------------------------------------------------------------------------------------------------
 
-    def events(self) -> list[Event]:
+    def events(self) -> EventList[FunctionEvent]:
         """All that was recorded, in the order in which it ended."""
-        return list(self._events)
+        return EventList(self._events)
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
-        """What was recorded, by name, and by shapes if asked for."""
-        found: dict[Any, FunctionEventAvg] = {}
-        for e in self._events:
-            shapes = e.shapes if group_by_input_shape else ()
-            name = "ProfilerStep*" if e.name.startswith("ProfilerStep#") else e.name
-            row = found.setdefault((name, shapes), FunctionEventAvg(name, input_shapes=shapes))
-            row.count += 1
-            row.cpu_time_total += e.seconds * 1e6
-            row.self_cpu_time_total += (e.seconds - e.inside) * 1e6
-            row.cpu_memory_usage += e.bytes
-            row.self_cpu_memory_usage += e.bytes - e.bytes_inside
-        return EventList(found.values())
+    function_events = property(events)
+
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0
+    ) -> EventList[FunctionEventAvg]:
+        """What was recorded, by name, and by shapes and lines of source if asked for.
+
+        Args:
+            group_by_input_shape: whether calls with other shapes are other rows; needs ``record_shapes``.
+            group_by_stack_n: whether calls at other lines are, if more than 0; needs ``with_stack``.
+        """
+        return self.events().key_averages(group_by_input_shape, group_by_stack_n)
+
+    def total_average(self) -> FunctionEventAvg:
+        """All of it as one row."""
+        return self.events().total_average()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """How long all of it took, in microseconds."""
+        return self.events().self_cpu_time_total
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
+        """The events as text, as ``EventList.table``."""
+        return self.events().table(sort_by, row_limit, **options)
 
     def export_chrome_trace(self, path: str | Path) -> None:
         """Write the events as JSON that chrome://tracing and ui.perfetto.dev show along a line of time."""
-        process = os.getpid()
-        rows = [
-            {
-                "name": e.name,
-                "cat": e.kind,
-                "ph": "X",
-                "ts": e.begin * 1e6,
-                "dur": e.seconds * 1e6,
-                "pid": process,
-                "tid": e.thread,
-                "args": {
-                    key: value for key, value in (("shapes", e.shapes), ("bytes", e.bytes), ("line", e.line)) if value
-                },
-            }
-            for e in sorted(self._events, key=lambda e: e.begin)
-        ]
-        text = json.dumps({"traceEvents": rows, "displayTimeUnit": "ms"})
-        Path(path).write_text(text, encoding="utf-8")
+        self.events().export_chrome_trace(path)
 
 
 def name_and_kind(what: Any) -> tuple[str, str]:
@@ -425,7 +313,7 @@ class record_function:
 
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name = name
-        self._begun: list[Iterable[tuple[profile, Event | None]]] = []
+        self._begun: list[Iterable[tuple[profile, FunctionEvent | None]]] = []
 
     def __enter__(self) -> record_function:
         self._begun.append([(each, each.begin(self.name, "part")) for each in _running])

@@ -1,7 +1,7 @@
 """What ``torch.profiler`` has beside leafgrad's profiler."""
 
 from leafgrad.compat.absent import refused_class
-from leafgrad.profiler.profiler import EventList
+from leafgrad.profiler.events import EventList
 
 __all__ = ["EventList", "emit_nvtx"]
 
