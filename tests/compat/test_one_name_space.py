@@ -100,6 +100,19 @@ def test_from_imports_of_modules_that_have_no_file():
         import_module("leafgrad.cuda.nothing")
 
 
+def test_layers_are_in_the_modules_where_pytorch_has_them():
+    places = {
+        "activation": "MultiheadAttention", "batchnorm": "LazyBatchNorm1d", "container": "ParameterList ModuleList",
+        "conv": "LazyConv2d Conv2d", "linear": "LazyLinear Bilinear", "loss": "TripletMarginLoss L1Loss",
+        "rnn": "LSTMCell LSTM", "distance": "PairwiseDistance", "flatten": "Unflatten",
+    }  # fmt: skip
+    for place, names in places.items():
+        module = import_module(f"leafgrad.nn.modules.{place}")
+        assert getattr(leafgrad.nn.modules, place) is module
+        for name in names.split():
+            assert getattr(module, name) is getattr(leafgrad.nn, name)
+
+
 @pytest.mark.parametrize("name", ["leafgrad", "torch", "leafgrad.utils", "torch.nn", "leafgrad.cuda"])
 def test_a_misspelt_name_is_told_what_was_meant(torch, name):
     module = import_module(name)

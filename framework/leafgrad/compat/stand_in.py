@@ -10,7 +10,6 @@ name: PyTorch has many a class in a module of its own, as ``distributions.half_n
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
@@ -34,10 +33,17 @@ HIDDEN_NAMES = frozenset("bool_ float_ forward int_ op publish".split())
 TOPS = ("torch", "functorch")
 
 # Modules of PyTorch whose contents leafgrad has in others.
-_LAYERS = (
-    "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm lazy "
-    "linear loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling"
-)
+_LAYERS = {
+    "channelshuffle": "resampling", "container": "containers", "conv": "convolution", "distance": "margin_loss",
+    "flatten": "linear", "fold": "convolution", "instancenorm": "batchnorm", "pixelshuffle": "resampling",
+    "rnn": "recurrent", "sparse": "embedding", "upsampling": "resampling",
+    **{
+        name: name
+        for name in (
+            "activation adaptive batchnorm dropout lazy linear loss module normalization padding pooling transformer"
+        ).split()
+    },
+}  # fmt: skip
 ELSEWHERE = {
     "_dynamo.eval_frame": "compat.torch._dynamo",
     "amp.autocast_mode": "compat.torch.amp",
@@ -56,7 +62,7 @@ ELSEWHERE = {
     "distributions.relaxed_categorical": "distributions",
     "functional": "",
     "nn.modules": "nn",
-    **{f"nn.modules.{name}": f"nn.modules.{name} nn" for name in _LAYERS.split()},
+    **{f"nn.modules.{name}": f"nn.{place} nn" for name, place in _LAYERS.items()},
     "nn.utils.clip_grad": "nn.utils",
     "nn.utils.convert_parameters": "nn.utils",
     "multiprocessing.spawn": "compat.torch.multiprocessing",
@@ -175,8 +181,7 @@ def exists(name: str) -> bool:
     parent, _, _ = name.rpartition(".")
     if not parent:
         return True
-    inside = getattr(import_module(parent), "__path__", []) if exists(parent) else []
-    return name in sys.modules or PathFinder.find_spec(name, inside) is not None
+    return exists(parent) and PathFinder.find_spec(name, getattr(import_module(parent), "__path__", [])) is not None
 
 
 def modules(name: str) -> set[str]:

@@ -1,33 +1,10 @@
-"""PyTorch's places of the layers: ``leafgrad.nn.modules.batchnorm`` is ``leafgrad.nn.batchnorm``, and so on."""
+"""PyTorch's place of the layers. That of each, such as ``nn.modules.conv``, the finder of stand-ins makes."""
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from leafgrad.lazy import attach
-from leafgrad.nn import (
-    activation,
-    adaptive,
-    attention,
-    batchnorm,
-    containers,
-    convolution,
-    dropout,
-    embedding,
-    lazy,
-    linear,
-    loss,
-    margin_loss,
-    module,
-    normalization,
-    padding,
-    pooling,
-    recurrent,
-    resampling,
-    transformer,
-)
 from leafgrad.nn.activation import *
 from leafgrad.nn.adaptive import *
 from leafgrad.nn.attention import *
@@ -50,35 +27,6 @@ from leafgrad.nn.recurrent import *
 from leafgrad.nn.recurrent_cells import *
 from leafgrad.nn.resampling import *
 from leafgrad.nn.transformer import *
-
-PLACES: dict[str, ModuleType] = {
-    "activation": activation,
-    "adaptive": adaptive,
-    "attention": attention,
-    "batchnorm": batchnorm,
-    "container": containers,
-    "conv": convolution,
-    "distance": margin_loss,
-    "dropout": dropout,
-    "flatten": linear,
-    "fold": convolution,
-    "instancenorm": batchnorm,
-    "lazy": lazy,
-    "linear": linear,
-    "loss": loss,
-    "module": module,
-    "normalization": normalization,
-    "padding": padding,
-    "pixelshuffle": resampling,
-    "pooling": pooling,
-    "rnn": recurrent,
-    "sparse": embedding,
-    "transformer": transformer,
-    "upsampling": resampling,
-}
-
-for _name, _module in PLACES.items():
-    globals()[_name] = sys.modules[f"{__name__}.{_name}"] = _module
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = attach(__name__)
