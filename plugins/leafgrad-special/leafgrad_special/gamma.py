@@ -26,7 +26,7 @@ def digamma(xp: Any, x: Any) -> Any:
     return keep(special().digamma(x), x)
 
 
-digamma.vjp(x=lambda g, x: g * polygamma_op(x, n=1))
+digamma.vjp(x=lambda g, x: g * polygamma_op(x, n=1)).method("digamma")
 
 
 @op("elementwise", "float")
@@ -35,7 +35,7 @@ def gammaln(xp: Any, x: Any) -> Any:
     return keep(special().gammaln(xp.maximum(x, xp.finfo(x.dtype).min)), x)  # SciPy's is -inf at -inf
 
 
-gammaln.vjp(x=lambda g, x: g * digamma(x))  # DLMF 5.2.2
+gammaln.vjp(x=lambda g, x: g * digamma(x)).method("lgamma")  # DLMF 5.2.2
 
 
 @op("elementwise", "float")

@@ -34,7 +34,7 @@ def gammainc(xp: Any, a: Any, x: Any) -> Any:
     return keep(special().gammainc(a, x), a, x)
 
 
-gammainc.vjp(x=lambda g, a, x: g * _gamma_density(a, x))
+gammainc.vjp(x=lambda g, a, x: g * _gamma_density(a, x)).method("igamma")
 
 
 @op("elementwise", "float")
@@ -43,7 +43,7 @@ def gammaincc(xp: Any, a: Any, x: Any) -> Any:
     return keep(special().gammaincc(a, x), a, x)
 
 
-gammaincc.vjp(x=lambda g, a, x: g * -_gamma_density(a, x))
+gammaincc.vjp(x=lambda g, a, x: g * -_gamma_density(a, x)).method("igammac")
 
 
 @op("elementwise", "float")

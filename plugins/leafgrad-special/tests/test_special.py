@@ -205,3 +205,10 @@ def test_lambertw_is_nan_where_it_is_not_real():
     x = leafgrad.tensor([-1.0, 0.5, -0.1])
     assert [math.isnan(v) for v in special.lambertw(x, -1).tolist()] == [True, True, False]
     assert [math.isnan(v) for v in special.lambertw(x).tolist()] == [True, False, False]
+
+
+def test_methods_of_tensor():
+    a, x = leafgrad.tensor([0.5, 2.5]), leafgrad.tensor([1.0, 2.0])
+    assert a.lgamma().tolist() == special.gammaln(a).tolist() == leafgrad.lgamma(a).tolist()
+    assert a.digamma().tolist() == special.digamma(a).tolist()
+    assert (a.igamma(x) + a.igammac(x)).tolist() == pytest.approx([1, 1])
