@@ -215,6 +215,8 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
         )
     plan = ParsedKey(input, tuple(slice(None) if i is None else lifted(i)[0] for i in indices))
     dims = tuple(plan.dims)
+    if not dims:
+        raise RuntimeError("index_put: indices: expected at least one index tensor, got none; use copy_(values)")
     if not accumulate:
         return ops.index_put(input, values, *plan.indices, dims=dims)
     chosen = index_shape(tuple(input.shape), [tuple(i.shape) for i in plan.indices], dims)
