@@ -561,3 +561,19 @@ def test_short_lists_with_more_than_numbers_are_tuples():
 def test_a_list_that_is_a_tuple_says_so():
     with pytest.warns(UserWarning, match=r"use x\[tuple\(seq\)\] instead of x\[seq\]"):
         assert leafgrad.tensor(X)[[[0, 1], [1, 2]]].shape == (2, 5)
+
+
+@pytest.mark.filterwarnings("ignore:indexing with dtype leafgrad.uint8")
+def test_bytes_are_masks():
+    x = leafgrad.tensor(X)
+    rows = leafgrad.tensor([1, 0, 2], dtype=leafgrad.uint8)
+    assert (x[rows] == x[leafgrad.tensor(ROWS)]).all()
+    assert x[:, 0, leafgrad.zeros(5, dtype=leafgrad.uint8)].shape == (3, 0)
+    assert x[leafgrad.tensor(1, dtype=leafgrad.uint8)].shape == (1, 3, 4, 5)
+    x[rows] = 0.0
+    assert (x.sum((1, 2)) == 0).tolist() == [True, False, True]
+
+
+def test_bytes_as_masks_are_deprecated():
+    with pytest.warns(UserWarning, match="please use a dtype leafgrad.bool instead"):
+        leafgrad.ones(2)[leafgrad.tensor([1, 0], dtype=leafgrad.uint8)]

@@ -162,6 +162,9 @@ def _entry(x: Tensor, k: Any) -> Any:
         k = copied(k, None, None)
         if not k.numel() and k.dtype is not dtypes.bool_:
             k = k.to(dtypes.int64)
+    if isinstance(k, Tensor) and k.dtype is dtypes.uint8:
+        warn("indexing with dtype leafgrad.uint8 is now deprecated, please use a dtype leafgrad.bool instead")
+        k = k.to(dtypes.bool_)
     if isinstance(k, Tensor):
         single = not k._data.ndim and k.dtype in INTEGERS and not isinstance(k._data, SymbolBase)
         return int(k.item()) if single else k
