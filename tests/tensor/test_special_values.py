@@ -253,3 +253,28 @@ def test_the_angle_of_the_origin_has_derivatives_zero():
     first = leafgrad.autograd.grad(leafgrad.atan2(x, y), (x, y), create_graph=True)
     second = leafgrad.autograd.grad(first[0] + 2 * first[1], (x, y))
     assert [g.item() for g in (*first, *second)] == [0, 0, 0, 0]
+
+
+def test_isin_where_nan_is_among_what_is_looked_for():
+    inf, nan = math.inf, math.nan
+    x = leafgrad.tensor([nan, inf, -inf, 1.0, -1.0, 0.0])
+    for among in ([nan, inf, -inf, 1.0, -1.0], [nan, inf], [nan, 1.0, nan], [nan], [-inf, nan, -1.0, nan, 0.0]):
+        found = [v in among and v == v for v in x.tolist()]
+        assert leafgrad.isin(x, leafgrad.tensor(among)).tolist() == found
+        assert leafgrad.isin(x, leafgrad.tensor(among), invert=True).tolist() == [not f for f in found]
+
+
+def test_functions_of_two_numbers_take_what_pytorch_does():
+    assert leafgrad.logaddexp2(leafgrad.tensor(3.0), leafgrad.tensor([3])).tolist() == [4]
+    assert leafgrad.special.xlog1py(2.0, leafgrad.tensor([0.0, math.e - 1])).tolist() == pytest.approx([0, 2])
+    assert leafgrad.special.xlog1py(leafgrad.tensor([1]), 0).tolist() == [0]
+    with pytest.raises(TypeError, match="must be Tensor, not float"):
+        leafgrad.special.xlog1py(1.0, 2.0)
+    with pytest.raises(NotImplementedError, match="expected a floating point dtype"):
+        leafgrad.logaddexp2(leafgrad.tensor([1]), leafgrad.tensor([2]))
+
+
+def test_threshold_of_integers_stays_one():
+    x = leafgrad.tensor([3, -1])
+    found = leafgrad.nn.functional.threshold(x, 0.5, 2.7)
+    assert (found.dtype, found.tolist()) == (leafgrad.int64, [3, 2])

@@ -15,7 +15,7 @@ from leafgrad.tensor.creation import inferred
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.formats import preserved
 from leafgrad.tensor.joining import piece
-from leafgrad.tensor.pointwise import clamp
+from leafgrad.tensor.pointwise import clamp, where
 from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.signatures import binary, unary
@@ -107,6 +107,9 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     if not among.numel():
         return x.new_full(x.shape, invert, dtype=dtypes.bool_)
     ordered = sort(among.reshape(-1)).values
+    if among.dtype.is_floating_point:  # among nan, which are last and equal nothing, searchsorted would be lost
+        known = ordered == ordered
+        ordered = where(known, ordered, ordered[known.sum().reshape(1) - 1])
     found: Tensor = ordered[clamp(searchsorted(ordered, x), max=ordered.shape[0] - 1)] == x
     return ~found if invert else found
 

@@ -14,9 +14,11 @@ from leafgrad.tensor.tensor import Tensor
 @public(out="cast")
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     """log2(2^input + 2^other), without overflow. (...), (...) -> (...)"""
-    for name, x in (("input", input), ("other", other)):
-        expect_floating(expect_tensor(x, name, "logaddexp2"), "logaddexp2", NotImplementedError)
-    kind = promotion.result_type((input, other))
+    kind = promotion.result_type(
+        (expect_tensor(input, "input", "logaddexp2"), expect_tensor(other, "other", "logaddexp2"))
+    )
+    if not kind.is_floating_point:
+        expect_floating(input, "logaddexp2", NotImplementedError)
     return exponential.logaddexp(cast(input, kind) * math.log(2), cast(other, kind) * math.log(2)) / math.log(2)
 
 

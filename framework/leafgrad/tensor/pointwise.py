@@ -270,11 +270,11 @@ def sinc(input: Tensor) -> Tensor:
 @public(also="special.xlogy", out="cast", inplace=True)
 def xlogy(input: Any, other: Any) -> Tensor:
     """``input * log(other)``, and 0 where ``input`` is 0 unless ``other`` is nan. (...), (...) -> (...)"""
-    result: Tensor = exponential.xlogy(*_both_tensors(input, other, "xlogy"))
+    result: Tensor = exponential.xlogy(*both_tensors(input, other, "xlogy"))
     return result
 
 
-def _both_tensors(x: Any, y: Any, function: str) -> tuple[Any, Any]:
+def both_tensors(x: Any, y: Any, function: str) -> tuple[Any, Any]:
     """Numbers as 0-d tensors of the dtype that they and the other make."""
     if isinstance(x, Tensor) and isinstance(y, Tensor):
         return x, y

@@ -6,7 +6,7 @@ import math
 
 from leafgrad.ops import special as ops
 from leafgrad.tensor.arguments import expect_tensor
-from leafgrad.tensor.pointwise import erfc
+from leafgrad.tensor.pointwise import both_tensors, erfc
 from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
 
@@ -24,7 +24,6 @@ def ndtr(input: Tensor) -> Tensor:
 
 
 @public(name="special.xlog1py", out="cast")
-def xlog1py(input: Tensor, other: Tensor) -> Tensor:
-    """x log(1 + y), and 0 where x is 0 unless y is nan. (...), (...) -> (...)"""
-    x, y = expect_tensor(input, "input", "special.xlog1py"), expect_tensor(other, "other", "special.xlog1py")
-    return ops.xlog1py(x, y)
+def xlog1py(input: Tensor | float, other: Tensor | float) -> Tensor:
+    """x log(1 + y), and 0 where x is 0 unless y is nan; one may be a number. (...), (...) -> (...)"""
+    return ops.xlog1py(*both_tensors(input, other, "special.xlog1py"))

@@ -147,7 +147,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 
 def _cut(input: Tensor, low: float, value: float, inplace: bool) -> Tensor:
     def cut(x: Tensor) -> Any:
-        return where(x <= low, value, x)
+        return where(x <= low, value if x.dtype.is_floating_point else int(value), x)
 
     result: Tensor = update(input, cut) if inplace else cut(input)
     return result
