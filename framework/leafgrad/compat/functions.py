@@ -19,9 +19,9 @@ from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
     "adaptive_max_pool1d", "alpha_dropout", "asarray", "batch_norm", "binary_cross_entropy_with_logits",
-    "constant_pad_nd", "cosine_embedding_loss", "ctc_loss", "digamma", "dropout", "embedding", "feature_alpha_dropout",
-    "feature_dropout", "fill", "group_norm", "hinge_embedding_loss", "i0", "igamma", "igammac", "instance_norm",
-    "is_storage", "kl_div", "layer_norm", "lgamma", "margin_ranking_loss", "mvlgamma", "poisson_nll_loss", "polygamma",
+    "constant_pad_nd", "cosine_embedding_loss", "ctc_loss", "dropout", "embedding", "feature_alpha_dropout",
+    "feature_dropout", "fill", "group_norm", "hinge_embedding_loss", "i0", "instance_norm",
+    "is_storage", "kl_div", "layer_norm", "margin_ranking_loss", "mvlgamma", "poisson_nll_loss", "polygamma",
     "range", "rms_norm", "scalar_tensor", "set_anomaly_enabled", "set_flush_denormal", "triplet_margin_loss",
     "typename",
 ]  # fmt: skip
@@ -150,8 +150,7 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool,
 
 # ---- of the gamma function ----------------------------------------------------------------------------------------
 
-lgamma, digamma, i0 = special.FUNCTIONS["gammaln"], special.FUNCTIONS["digamma"], special.FUNCTIONS["i0"]
-igamma, igammac = special.FUNCTIONS["gammainc"], special.FUNCTIONS["gammaincc"]
+i0 = special.FUNCTIONS["i0"]
 polygamma, mvlgamma = special.polygamma, special.multigammaln
 
 

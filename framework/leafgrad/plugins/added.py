@@ -20,8 +20,11 @@ from types import ModuleType
 from typing import Any, Final, cast
 
 PACKAGE: Final = "leafgrad"
-PUBLISHED: Final = {"fft": "leafgrad-fft", "onnx": "leafgrad-onnx", "sparse": "leafgrad-sparse"}
-"""Modules of PyTorch's that packages of this repository bring."""
+PUBLISHED: Final = {
+    "fft": "leafgrad-fft", "onnx": "leafgrad-onnx", "sparse": "leafgrad-sparse",
+    **dict.fromkeys(("digamma", "igamma", "igammac", "lgamma"), "leafgrad-special"),
+}  # fmt: skip
+"""Modules and functions of PyTorch's that packages of this repository bring."""
 METHODS: Final = "[leafgrad.methods]"
 
 
@@ -58,7 +61,7 @@ class Finder:
 
 
 def lacking(name: str) -> str:
-    """What to say of a module that a package of this repository would bring."""
+    """What to say of what a package of this repository would bring."""
     return f"the package {PUBLISHED[name]} brings it; pip install {PUBLISHED[name]}"
 
 

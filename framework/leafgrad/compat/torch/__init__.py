@@ -51,8 +51,8 @@ OF_FUNCTIONAL = (
 # Those of functions.py, which needs leafgrad.nn, and of copies.py.
 OF_FUNCTIONS = (
     "_assert adaptive_max_pool1d alpha_dropout asarray batch_norm binary_cross_entropy_with_logits constant_pad_nd "
-    "cosine_embedding_loss ctc_loss digamma dropout embedding feature_alpha_dropout feature_dropout fill group_norm "
-    "hinge_embedding_loss i0 igamma igammac instance_norm is_storage kl_div layer_norm lgamma margin_ranking_loss "
+    "cosine_embedding_loss ctc_loss dropout embedding feature_alpha_dropout feature_dropout fill group_norm "
+    "hinge_embedding_loss i0 instance_norm is_storage kl_div layer_norm margin_ranking_loss "
     "mvlgamma poisson_nll_loss polygamma range rms_norm scalar_tensor set_anomaly_enabled set_flush_denormal "
     "triplet_margin_loss typename"
 ).split()
