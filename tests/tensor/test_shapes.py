@@ -371,6 +371,9 @@ def test_sizes_and_dimensions_by_keyword():
     assert x.expand(size=(4, 2, 3)).shape == x.broadcast_to(size=(4, 2, 3)).shape == (4, 2, 3)
     assert [part.shape for part in x.split_with_sizes(split_sizes=[1, 2], dim=1)] == [(2, 1), (2, 2)]
     assert leafgrad.randint(high=3, size=(2,)).shape == (2,)
+    assert x.clone().uniform_(to=0).tolist() == (x * 0).tolist()
+    assert x.clone().uniform_(**{"from": 3, "to": 3}).tolist() == (x * 0 + 3).tolist()
+    assert x.clone().random_(to=1).tolist() == x.clone().random_(**{"from": 0, "to": 1}).tolist() == (x * 0).tolist()
     with pytest.raises(TypeError, match="unexpected keyword argument 'dims'; it takes size, dtype"):
         x.view(dims=(3, 2))
 

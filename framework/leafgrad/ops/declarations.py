@@ -258,10 +258,18 @@ class Declarations:
         return self
 
     def by_position(self, name: str) -> Callable[..., Any]:
-        """The op as a function whose parameters, too, may be given by position."""
+        """The op as a function whose parameters, too, may be given by position.
+
+        Its first arguments are ``input`` and ``other``, too, as PyTorch calls them.
+        """
         arrays, parameters = len(self.signature.arguments), tuple(self.signature.parameters)
+        names = self.signature.arguments
+        named = {k: name for k, name in zip(("input", "other"), names, strict=False) if k not in parameters}
 
         def function(*args: Any, **params: Any) -> Any:
+            if params:
+                params = {named.get(name, name): value for name, value in params.items()}
+                args += tuple([params.pop(name) for name in names[len(args) :] if name in params])
             extra = () if self.signature.variadic else args[arrays:]
             if len(extra) > len(parameters):
                 raise TypeError(f"{name}: expected {name}({self.signature}), got {len(args)} arguments")

@@ -25,7 +25,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 Arguments = tuple[Any, ...]
 Bound = tuple[Arguments, dict[str, Any]]
 
-NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+OTHER_NAMES = {
+    "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other", "from": "from_",
+}  # fmt: skip
 # The order in which PyTorch takes numbers and tensors too, with a warning; of methods, the tensor comes first.
 OLD_FORMS = {
     **dict.fromkeys(("add", "sub", "subtract"), ("input alpha other",)),
@@ -255,14 +257,14 @@ def known(function: Any) -> Any:
 def meant_by(function: types.FunctionType, args: Arguments, kwargs: dict[str, Any]) -> Bound | None:
     """A call that ``function`` does not take as one that it does, or None: other names that PyTorch takes too.
 
-    These are NumPy's, and that of ``*size``, which may be given as one keyword: ``zeros(size=(2, 3))``. Layouts and
-    memory formats that all tensors have are taken everywhere.
+    These are NumPy's, ``from``, which Python keeps to itself, and that of ``*size``, which may be given as one keyword:
+    ``zeros(size=(2, 3))``. Layouts and memory formats that all tensors have are taken everywhere.
     """
     code = function.__code__
     count = code.co_argcount + code.co_kwonlyargcount
     known = code.co_varnames[:count]
     asked = {name: value for name, value in kwargs.items() if name in known or not _is_so(name, value)}
-    renamed = {name if name in known else NUMPY_NAMES.get(name, name): value for name, value in asked.items()}
+    renamed = {name if name in known else OTHER_NAMES.get(name, name): value for name, value in asked.items()}
     changed = renamed.keys() - kwargs.keys()
     if not changed <= set(known) or len(renamed) != len(asked):
         return None

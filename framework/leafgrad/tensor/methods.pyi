@@ -1095,9 +1095,9 @@ class Methods:
     def rad2deg_(self) -> Tensor:
         """``rad2deg`` in place; returns the tensor."""
     def random_(
-        self, low: builtins.int | None = None, high: builtins.int | None = None, *, generator: Generator | None = None
+        self, from_: builtins.int | None = None, to: builtins.int | None = None, *, generator: Generator | None = None
     ) -> Tensor:
-        """Write integers uniform in [low, high); ``random_(high)`` starts at 0."""
+        """Write integers uniform in [from, to); ``random_(to)`` starts at 0."""
     def ravel(self) -> Tensor:
         """The elements in one dimension without gaps, a view where they lie like that. (...) -> (n,)"""
     @property
@@ -1368,9 +1368,9 @@ class Methods:
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
         """All windows of ``size`` along ``dimension``, ``step`` apart, as a new last dimension of a view."""
     def uniform_(
-        self, a: builtins.float = 0.0, b: builtins.float = 1.0, *, generator: Generator | None = None
+        self, from_: builtins.float = 0.0, to: builtins.float = 1.0, *, generator: Generator | None = None
     ) -> Tensor:
-        """Write numbers uniform in [a, b)."""
+        """Write numbers uniform in [from, to)."""
     def unique(
         self,
         sorted: builtins.bool = True,

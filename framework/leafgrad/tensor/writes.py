@@ -131,38 +131,39 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
 
 
 @public(only="Tensor")
-def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Write numbers uniform in [a, b).
+def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Write numbers uniform in [from, to).
+
+    Args:
+        from_, to: the bounds; the first is ``from``, too.
 
     Raises:
-        RuntimeError: a > b, or one is infinite or nan.
+        RuntimeError: from > to, or one is infinite or nan.
     """
-    for name, bound in (("from", a), ("to", b)):
+    for name, bound in (("from", from_), ("to", to)):
         if not math.isfinite(bound):
             raise RuntimeError(f"uniform_: {name} is out of bounds for {self.dtype}: got {bound}")
-    if a > b:
-        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}")
+    if from_ > to:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_} > to={to}")
     if self.dtype.is_complex:
-        _parts(self, "uniform").uniform_(a, b, generator=generator)
+        _parts(self, "uniform").uniform_(from_, to, generator=generator)
         return self
     arguments.expect_floating(self, "uniform_")
-    return _drawn(self, "uniform", random_ops.uniform, generator, low=float(a), high=float(b))
+    return _drawn(self, "uniform", random_ops.uniform, generator, low=float(from_), high=float(to))
 
 
 @public(only="Tensor")
 def random_(
-    self: Tensor, low: int | None = None, high: int | None = None, *, generator: Generator | None = None
+    self: Tensor, from_: int | None = None, to: int | None = None, *, generator: Generator | None = None
 ) -> Tensor:
-    """Write integers uniform in [low, high); ``random_(high)`` starts at 0.
+    """Write integers uniform in [from, to); ``random_(to)`` starts at 0.
 
     Without bounds, up to the largest integer of the dtype (for floats: up to which all integers are exact).
 
     Args:
-        low, high: integers; the first may be drawn, the second may not.
+        from_, to: integers; the first, which is ``from``, too, may be drawn, the second may not.
     """
-    if high is None and low is not None:
-        low, high = 0, low
-    low = low or 0
+    low, high = (0, from_) if to is None else (from_ or 0, to)
     kind = self.dtype
     if high is None:
         high = last_whole(kind) + 1

@@ -212,3 +212,7 @@ def test_methods_of_tensor():
     assert a.lgamma().tolist() == special.gammaln(a).tolist() == leafgrad.lgamma(a).tolist()
     assert a.digamma().tolist() == special.digamma(a).tolist()
     assert (a.igamma(x) + a.igammac(x)).tolist() == pytest.approx([1, 1])
+    assert leafgrad.lgamma(input=a).tolist() == a.lgamma().tolist()
+    assert leafgrad.igamma(a, other=x).tolist() == leafgrad.igamma(input=a, other=x).tolist() == a.igamma(x).tolist()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'axis'"):
+        a.lgamma(axis=0)

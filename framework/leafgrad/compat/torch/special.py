@@ -40,7 +40,12 @@ POLYNOMIALS: dict[str, Callable[[Any, int, Tensor], Tensor]] = {
 
 def same(name: str) -> Callable[..., Any]:
     """A function of the plugin."""
-    return lambda *args: getattr(plugin(), SAME[name])(*args)
+
+    def function(input: Any, other: Any = None) -> Any:
+        more = () if other is None else (other,)
+        return getattr(plugin(), SAME[name])(input, *more)
+
+    return function
 
 
 def polynomial(name: str, scale: int = 1, shift: int = 0) -> Callable[[Tensor, int], Tensor]:
