@@ -378,6 +378,11 @@ def test_sizes_and_dimensions_by_keyword():
         x.view(dims=(3, 2))
 
 
+def test_no_dimensions_are_squeezed_if_none_are_named():
+    x = leafgrad.ones(1, 2, 1)
+    assert x.squeeze([]).shape == x.squeeze(()).shape == x.clone().squeeze_([]).shape == (1, 2, 1)
+
+
 def test_sums_to_sizes_that_broadcast():
     x = leafgrad.arange(24.0).reshape(2, 3, 4)
     for size in ((2, 3, 4), (3, 4), (4,), (1,), (3, 1), (1, 3, 1), (2, 1, 1)):

@@ -278,3 +278,11 @@ def test_threshold_of_integers_stays_one():
     x = leafgrad.tensor([3, -1])
     found = leafgrad.nn.functional.threshold(x, 0.5, 2.7)
     assert (found.dtype, found.tolist()) == (leafgrad.int64, [3, 2])
+
+
+def test_nansum_in_another_dtype_leaves_nan_out_first():
+    x = leafgrad.tensor([nan, 1.5])
+    for dtype, expected in ((leafgrad.bool, True), (leafgrad.int64, 1), (leafgrad.uint8, 1), (leafgrad.float64, 1.5)):
+        found = leafgrad.nansum(x, dtype=dtype)
+        assert (found.dtype, found.item()) == (dtype, expected)
+        assert leafgrad.nansum(x[:1], dtype=dtype).item() == 0

@@ -15,6 +15,7 @@ from leafgrad.ops import compare, elementwise as ew, messages, reduce as ops
 from leafgrad.ops.complex import imag, real
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.op import Op
+from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import (
     Dim,
     cast,
@@ -57,7 +58,10 @@ def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = N
 @public(out="cast")
 def nansum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over ``dim`` of what is not nan."""
-    x = widened(expect_tensor(input, "input", "nansum"), dtype)
+    x = expect_tensor(input, "input", "nansum")
+    if dtype is not None and x.dtype.is_differentiable:  # before it becomes a number that nobody knows
+        x = where(compare.isnan(x), 0, x)
+    x = widened(x, dtype)
     result = ops.nansum(x, dim=dims(x, dim, "nansum"), keepdim=flag(keepdim, "nansum"))
     return cast(result, dtype)
 

@@ -191,7 +191,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 def squeeze(input: Tensor, dim: arguments.Dim = None) -> Tensor:
     """Without the dimensions of size 1, or without those among ``dim`` (an int or several)."""
     shape = tuple(input._data.shape)
-    chosen = range(len(shape)) if dim is None else arguments.dims(input, dim, "squeeze") if dim != () else ()
+    chosen = range(len(shape)) if dim is None else () if dim in ((), []) else arguments.dims(input, dim, "squeeze")
     out = reshaped(input, tuple(n for d, n in enumerate(shape) if n != 1 or d not in chosen))
     label = "SqueezeBackward" + ("0" if dim is None else "1" if isinstance(dim, int) else "2")
     return mark(out, label, input)
