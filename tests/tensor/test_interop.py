@@ -407,6 +407,23 @@ def test_deepcopies_share_memory_where_what_is_copied_does(t):
     assert (alone.stride(), alone.storage_offset(), alone.tolist()) == ((4, 3), 4, [[4, 7], [8, 11]])
 
 
+def test_deepcopies_on_other_devices_and_of_other_dtypes(device):
+    x = leafgrad.arange(12.0, device=device).reshape(3, 4)
+    tied = [x, x[1:], x.t(), x[:, ::2]]
+    twin = copy.deepcopy(tied)
+    twin[0].mul_(2)
+    assert all((a * 2 == b).all() and a.stride() == b.stride() for a, b in zip(tied, twin, strict=True))
+    narrow = leafgrad.arange(6.0).bfloat16().reshape(2, 3)
+    first, row = copy.deepcopy([narrow, narrow[1]])
+    first.mul_(2)
+    assert (row.tolist(), narrow[1].tolist()) == ([6, 8, 10], [3, 4, 5])
+    assert copy.deepcopy(leafgrad.ones(2, 3, device="meta").t()).shape == (3, 2)
+    assert copy.deepcopy([leafgrad.ones(0, 3), leafgrad.ones(0, 3).t()])[1].shape == (3, 0)
+    assert copy.deepcopy(leafgrad.from_numpy(np.arange(10.0)[::-1])).tolist() == [*range(9, -1, -1)]
+    part = leafgrad.zeros(3, dtype=leafgrad.complex64).real
+    assert copy.deepcopy(part).tolist() == [0, 0, 0]
+
+
 def test_deepcopies_of_attributes_are_deep(t):
     x = t.ones(1)
     x.notes = [1]

@@ -194,7 +194,7 @@ def twin(data: Any, memo: dict[Any, Any]) -> Any:
     """
     owner = memory_of(data)
     order = "C" if owner.flags.c_contiguous else "F"
-    plain = type(owner) is type(data) and owner.dtype == data.dtype and (order == "C" or owner.flags.f_contiguous)
+    plain = isinstance(data, type(owner)) and owner.dtype == data.dtype and (order == "C" or owner.flags.f_contiguous)
     address = backends.backend_of(data).address
     start, rest = divmod(address(data) - address(owner), data.itemsize) if plain and data.size else (0, 1)
     if rest or min(data.strides, default=0) < 0:

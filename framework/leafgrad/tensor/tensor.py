@@ -401,7 +401,8 @@ class Tensor(Operators, Methods, asking.Overridable, TensorBase):
 
     def _twin(self, memo: dict[int, Any]) -> Any:
         """The raw array of a deep copy, whose memory those of others share where the tensors themselves do."""
-        return clone(self.detach())._data if modes.get() & modes.TRACE else dispatch.twin(self._data, memo)
+        symbolic = modes.get() & modes.TRACE or isinstance(self._data, SymbolBase)
+        return clone(self.detach())._data if symbolic else dispatch.twin(self._data, memo)
 
     # ---- copies and conversions -------------------------------------------------------------------------------
 
