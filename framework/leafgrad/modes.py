@@ -221,14 +221,8 @@ class Tracer(Protocol):
     def made(self, tensor: Any) -> None:
         """``tensor`` was made in the trace."""
 
-    def follow(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """The Symbol of ``op(*args)``, raw, if it was recorded here before; else None."""
-
     def trace(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], flags: int) -> Any:
         """``op.trace(args, params, flags)``, watched or not."""
-
-    def repeat(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """The arguments inside, their Symbols and the result, if ``op(*args)`` was recorded here before; else None."""
 
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Record ``op(*args, **params)`` and return its Symbol, or a tuple of them."""

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from leafgrad import backends, modes
 from leafgrad.errors import MissingGradientError
-from leafgrad.modes import ANOMALY, AUTOCAST, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER, WATCH, watched
+from leafgrad.modes import ANOMALY, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER, WATCH, watched
 from leafgrad.ops import call, dispatch, first_call, messages, narrow, promotion
 from leafgrad.ops.conjugate import Conjugating, is_complex, refusal
 from leafgrad.ops.declarations import Declarations, Forward
@@ -140,10 +140,6 @@ class Op(Declarations):
         first = None
         for a in args:
             if isinstance(a, SymbolBase):
-                if get_mode() & MANY == TRACE:
-                    found = TRACER.get().follow(self, args, params)
-                    if found is not None:
-                        return found
                 return dispatch.topmost(args).bind(self, args, params)
             if first is None and hasattr(a, "dtype"):
                 first = a
@@ -220,16 +216,12 @@ class Op(Declarations):
     def trace(self, args: tuple[Any, ...], params: dict[str, Any], flags: int) -> Any:
         """The same in a trace, where something stands for each Tensor from outside."""
         tracer = TRACER.get()
-        found = None if flags & (BATCH | AUTOCAST) else tracer.repeat(self, args, params)
-        if found is None:
-            args = promotion.prepare(self, args)
-            args = tuple([tracer.inside(a) if isinstance(a, TensorBase) else a for a in args])
-            raw = tuple([tracer.lift(a) if isinstance(a, TensorBase) else a for a in args])
-            if flags & BATCH or any(isinstance(r, SymbolBase) and r.level for r in raw):
-                args, raw = dispatch.in_batches(self, args, raw)
-            found = args, raw, self.compute(raw, params)
-        args, raw, result = found
-        return self.record(args, params, raw, result, flags)
+        args = promotion.prepare(self, args)
+        args = tuple([tracer.inside(a) if isinstance(a, TensorBase) else a for a in args])
+        raw = tuple([tracer.lift(a) if isinstance(a, TensorBase) else a for a in args])
+        if flags & BATCH or any(isinstance(r, SymbolBase) and r.level for r in raw):
+            args, raw = dispatch.in_batches(self, args, raw)
+        return self.record(args, params, raw, self.compute(raw, params), flags)
 
     def plan(self, needs: tuple[bool, ...]) -> tuple[tuple[bool, ...], bool, bool]:
         """Which arguments (() if none), whether the output, and whether shapes are kept when ``needs`` require grad."""

@@ -389,8 +389,7 @@ def test_a_view_of_memory_that_its_base_lost():
     base = leafgrad.zeros(4, requires_grad=True)
     view = base[:2]
     base.data = leafgrad.ones(4)
-    with pytest.raises(RuntimeError, match="its base no longer has"):
-        compiled()
+    assert compiled().tolist() == [1, 1]
 
 
 def test_gradients_that_are_there_or_not():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from leafgrad.compile.ir.same import same
 from leafgrad.compile.record.ancestors import Ancestors, is_array, kept_by
-from leafgrad.compile.record.guide import same
 from leafgrad.ops.node import FREED, Leaf, Node, Output
 
 # From the leaves of a call's arguments: the arrays that the nodes keep, and the nodes that the call frees; None where

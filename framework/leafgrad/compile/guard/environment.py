@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from leafgrad.compile.record.guide import same
+from leafgrad.compile.ir.same import same
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.tensor.tensor import Tensor
 

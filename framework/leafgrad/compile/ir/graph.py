@@ -91,13 +91,6 @@ class Captured:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Number:
-    """A Python number that was another one at an earlier call."""
-
-    value: float
-
-
-@dataclass(frozen=True, eq=False, slots=True)
 class Expression:
     """A Python number that is computed anew at each call, by an expression in what the call was given."""
 
@@ -130,7 +123,7 @@ class KeptArray:
     index: int
 
 
-Source = Argument | Captured | Grad | Given | Number | Expression | Raw | KeptArray
+Source = Argument | Captured | Grad | Given | Expression | Raw | KeptArray
 
 
 # ---- what is done with results ----------------------------------------------------------------------------------
@@ -331,8 +324,6 @@ def origin(source: Source) -> str:
             return f"argument {index}"
         case Captured():
             return "captured"
-        case Number(value):
-            return f"{value!r} here"
         case Expression(text):
             return f"{text} at each call"
         case Raw():

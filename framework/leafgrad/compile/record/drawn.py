@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from leafgrad.backends import by_device_type
 from leafgrad.backends.contract import GeneratorClass
-from leafgrad.compile.record.guide import same
+from leafgrad.compile.ir.same import same
 from leafgrad.compile.record.symbolic import NUMBERS, Numbers
 from leafgrad.compile.record.watch import unwatched
 

@@ -16,7 +16,7 @@ from leafgrad.autograd.context import FunctionCtx, FunctionNode, Saved
 from leafgrad.autograd.local import Local
 from leafgrad.batching.batched import Batch, Batched, Pending
 from leafgrad.compile.ir.graph import Value
-from leafgrad.compile.record.guide import same
+from leafgrad.compile.ir.same import Values, same
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import SymbolicNumber, fixed
 from leafgrad.compile.record.unclosed import Unclosed
@@ -113,9 +113,9 @@ class History:
     ends: tuple[Any, ...] = ()
     batches: tuple[tuple[int, str], ...] = ()
 
-    def same_as(self, other: History) -> bool:
-        """Whether the same nodes are made of both, of the same values."""
-        return self.batches == other.batches and same(self.ends, other.ends) and same(self.steps, other.steps)
+    def same_as(self, other: History, at: Values) -> bool:
+        """Whether the same nodes are made of both, of values that stand for each other."""
+        return self.batches == other.batches and same(self.ends, other.ends) and same(self.steps, other.steps, at)
 
     def values(self) -> dict[Value, None]:
         """The values that nodes keep."""

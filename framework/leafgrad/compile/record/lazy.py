@@ -1,7 +1,6 @@
-"""A call whose Python runs: ops are recorded, and computed all together when the call ends or somebody needs a value.
+"""A call that is recorded, and done: its ops are computed together when it ends or somebody needs a value.
 
-The Python of an open step runs at every call, so whatever it reads is what is there. What it does to tensors waits
-until a part of the call ends; then the part's program runs, and memory, gradients and tensors become what they are in
+What it does to tensors waits until such a part of it ends; then memory, gradients and tensors become what they are in
 an uncompiled call.
 """
 
@@ -11,7 +10,6 @@ import types
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -19,12 +17,11 @@ from leafgrad import modes
 from leafgrad.backends.place import place
 from leafgrad.compile.ir import memory
 from leafgrad.compile.ir.effects import complete
-from leafgrad.compile.ir.graph import Argument, Captured, Equation, KeptArray, Raw, Value
+from leafgrad.compile.ir.graph import Argument, Captured, Given, Graph, KeptArray, Raw, Source, Value
 from leafgrad.compile.ir.lines import Line, Position, position_in, user_line
-from leafgrad.compile.ir.replay import run_equation
+from leafgrad.compile.ir.replay import ReplayProgram, run_equation
 from leafgrad.compile.record.ancestors import arrays_of
 from leafgrad.compile.record.forwards import keeps_state
-from leafgrad.compile.record.guide import KEPT, Guide, Programs
 from leafgrad.compile.record.outside import Outside
 from leafgrad.compile.record.recorder import is_exposed
 from leafgrad.compile.record.settle import Settler
@@ -39,60 +36,44 @@ from leafgrad.tensor.tensor import Tensor
 HANDED_OUT = ("numpy()", "__dlpack__()")  # what gives memory away, not only values
 
 
-@dataclass(frozen=True)
-class Parts:
-    """In which parts a call ran, and what ended them or needs Python at each call, and where."""
-
-    parts: list[Guide]
-    tears: list[tuple[str, Line]]
-
-
 class LazyRecorder(Settler):
     """Records a call, and does what it does.
 
     Args:
         arguments: the tensors among the arguments.
-        guides: the courses of earlier calls; new ones are put in front.
-        programs: makes the programs of the parts.
         wary: whether NumPy code may meanwhile read and write memory of tensors.
 
     Attributes:
         tears: what ended a part, or needs Python at each call, and where.
+        ran: whether a part of the call is done.
     """
 
     fit: ClassVar[set[Any]] = set()
 
-    def __init__(self, arguments: Sequence[Tensor], guides: list[Guide], programs: Programs, wary: bool) -> None:
-        super().__init__(arguments, guides)
+    def __init__(self, arguments: Sequence[Tensor], wary: bool) -> None:
+        super().__init__(arguments)
         self.wary = wary
-        self.level = guides
-        self.programs = programs
         self.strict = False  # whether a tear is an error
         self.code: types.CodeType | None = None  # of the function
         self.positions: set[Position | None] = set()  # in it, of what needs Python at each call
         self.goes_through = True  # whether backward passes through what was computed outside may be closed
         self.given_up = False  # whether nothing is written of what was recorded last
         self.tears: list[tuple[str, Line]] = []
-        self.parts: list[Guide] = []
+        self.ran = False
         self.owners: dict[int, list[Outside]] = {}  # tensors from outside that were read, by whose memory they show
-        self.writes: list[tuple[int, Outside, Value]] = []  # after how many events of this part
+        self.writes: list[tuple[int, Outside, Value]] = []  # after how many equations of this part
         self.sharing = Shared()
 
     def tear(self, what: str) -> None:
         """Note that Python is needed at each call."""
         line = user_line()
+        self.tears.append((what, line))
         if self.strict:
             raise TraceError(
                 f"{what} at {line} makes the step open, and it was compiled with closed=True. Return the tensor and "
                 "read it outside, branch with leafgrad.where, or leave closed=True out"
             )
-        self.tears.append((what, line))
         self.positions.add(position_in(self.code))
-
-    @property
-    def course(self) -> Parts:
-        """What is worth knowing of the call when it is over."""
-        return Parts(self.parts, self.tears)
 
     # ---- what needs values ------------------------------------------------------------------------------------
 
@@ -125,7 +106,7 @@ class LazyRecorder(Settler):
     def foreign(self, op: Any, array: Any) -> Value:
         """An array of a graph from outside, or of an earlier part."""
         self.goes_outside()
-        return self.input("array", array.copy() if self.wary and is_exposed(array) else array, Raw()).value
+        return self.input(array.copy() if self.wary and is_exposed(array) else array, Raw()).value
 
     def knows(self, nodes: Sequence[GraphNode]) -> bool:
         """Whether they are behind tensors that the call has met, and keep nothing but arrays and numbers."""
@@ -151,7 +132,7 @@ class LazyRecorder(Settler):
             found: Symbol = self.lift(leaf)
             return found
         if source not in self.behind:
-            self.behind[source] = self.input("array", array, source)
+            self.behind[source] = self.input(array, source)
         return self.behind[source]
 
     def goes_outside(self) -> None:
@@ -211,7 +192,7 @@ class LazyRecorder(Settler):
             self.take_away(inner)
             self.sharing.add(inner, value)
             if found is not None:
-                self.writes.append((self.done, self.inner[id(inner)], value._data.value))
+                self.writes.append((len(self.equations), self.inner[id(inner)], value._data.value))
             return inner, value
         self.interrupt("t.data = ...")
         self.reveal(value, "t.data = ...")
@@ -269,11 +250,6 @@ class LazyRecorder(Settler):
         found.tensor, found.source = heir, Captured(heir)
         self.outside[id(heir)] = found
 
-    @property
-    def done(self) -> int:
-        """How many events have come in this part."""
-        return self.at if self.guide is not None else len(self.fresh)
-
     def written(self, tensor: Tensor) -> None:
         """Memory that others hold as an array is written at once."""
         tensor = owner(tensor)
@@ -282,7 +258,7 @@ class LazyRecorder(Settler):
         if found is not None:
             if found.before is None and self.shared(found):
                 self.check_history(found)
-            self.writes.append((self.done, found, tensor._data.value))
+            self.writes.append((len(self.equations), found, tensor._data.value))
             if found.before is not None:
                 return
             if self.shared(found) or (self.wary and is_exposed(found.tensor._data)):
@@ -320,12 +296,12 @@ class LazyRecorder(Settler):
             writes = [o for o in self.outside.values() if o.inner._view is None and o.written]
             given = [o for o in self.outside.values() if o.before is not None]
             alive = [s for ref in self.symbols if (s := ref()) is not None]
-            guide = self.end_part()
-            wanted = list(dict.fromkeys([s.value for s in alive if s.value in guide.made]))
+            made = {v for e in self.equations for v in e.outputs}
+            wanted = list(dict.fromkeys([s.value for s in alive if s.value in made]))
             try:
                 written = {o.base: o.inner._data.value for o in writes if o.base is not None}
                 with unwatched():
-                    found = self.known | guide.run(wanted, written, self.arrays, self.programs)
+                    found = self.known | self.computed(wanted)
             except BaseException as error:
                 ours = isinstance(error, (CompileError, MemoryError))
                 self.lose(error, ours or not isinstance(error, Exception))  # which the handler of a signal raised
@@ -335,9 +311,17 @@ class LazyRecorder(Settler):
             before = {s.value for s in alive} & written.keys()  # somebody needs what is about to be overwritten
             found |= {v: (found[v] if v in found else self.waiting[v]).copy() for v in before}
             steps = [partial(self.overwrite, o, o.inner._data.value, found) for o in (*writes, *given)]
-            complete([*steps, partial(self.next_part, guide, alive, found)])
+            complete([*steps, partial(self.next_part, alive, found)])
         finally:
             modes.FLAGS.reset(token)
+
+    def computed(self, wanted: Sequence[Value]) -> dict[Value, Any]:
+        """The arrays of some values of this part."""
+        if not wanted and not any(e.must_run for e in self.equations):
+            return {}
+        inputs: dict[Value, Source] = {v: Given(i) for i, v in enumerate(self.sources)}
+        program = ReplayProgram(Graph(inputs, tuple(self.equations), tuple(wanted)))
+        return dict(zip(wanted, program([self.known[v] for v in inputs]), strict=True))
 
     def lose(self, error: BaseException, all_of_it: bool) -> None:
         """What was recorded will never be computed; of ``all_of_it`` nothing is written."""
@@ -356,9 +340,7 @@ class LazyRecorder(Settler):
     def run_up_to_error(self) -> None:
         """One of the ops fails: write what was written before it, and raise what it raises."""
         known = {v: array for v, array in self.known.items() if v in self.sources}
-        for i, e in enumerate(self.events):
-            if not isinstance(e, Equation):
-                continue
+        for i, e in enumerate(self.equations):
             try:
                 result = run_equation(e, known)
             except Exception as error:
@@ -368,24 +350,9 @@ class LazyRecorder(Settler):
                 raise
             known.update(zip(e.outputs, result if e.several else (result,), strict=True))
 
-    def end_part(self) -> Guide:
-        """The guide of what was recorded."""
-        events = self.events
-        if self.guide is not None and len(self.guide.events) == self.at:
-            guide = self.guide
-        else:
-            last = events[-1] if events else None
-            for known in list(self.level):  # one that ends where this part does
-                if len(known.events) == len(events) and (not events or known.events[-1] is last):
-                    return known
-            guide = Guide(events, set(self.copies if self.guide is None else self.guide.copies))
-        others = [known for known in self.level if known is not guide]
-        self.level[:] = [guide, *others][:KEPT]  # at once: calls of other threads change it, too
-        return guide
-
-    def next_part(self, guide: Guide, alive: list[Symbol], found: dict[Value, Any]) -> None:
+    def next_part(self, alive: list[Symbol], found: dict[Value, Any]) -> None:
         """Let symbols that somebody holds stand for arrays, which become inputs where they are used again."""
-        self.parts.append(guide)
+        self.ran = True
         self.writes.clear()
         self.undos.clear()
         added: list[Symbol] = []
@@ -414,8 +381,7 @@ class LazyRecorder(Settler):
                 if id(t) not in self.inner:
                     self.settle_memory(t)
         self.sharing = Shared()
-        self.level = guide.next
-        self.begin(self.level)
+        self.begin()
         self.symbols = [weakref.ref(s) for s in (*alive, *added)]
 
     # ---- the end of the call ----------------------------------------------------------------------------------
@@ -426,7 +392,7 @@ class LazyRecorder(Settler):
         try:
             self.flush()
         finally:
-            if not self.events:  # else an op failed, and there is nothing to give
+            if not self.sources and not self.equations:  # else an op failed, and there is nothing to give
                 complete([self.give_gradients, self.settle])
 
     def fail(self, error: BaseException) -> None:

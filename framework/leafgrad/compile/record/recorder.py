@@ -1,7 +1,6 @@
-"""The Recorder: what the dispatch talks to while a step is recorded, or followed along what an earlier call recorded.
+"""The Recorder: what the dispatch talks to while a step is recorded.
 
-Ops are not computed. Each is compared with the one that the guide has at this place and answered by a Symbol of its
-value; from the first that differs on, ops are recorded anew. Tensors from outside stay as they are: what is done to
+Ops are not computed: each is answered by a Symbol of its value. Tensors from outside stay as they are: what is done to
 them is done to what stands for them here, so no other thread sees it.
 """
 
@@ -21,11 +20,10 @@ from leafgrad.compile.ir.lines import user_line
 from leafgrad.compile.ir.replay import run_equation
 from leafgrad.compile.record import outside
 from leafgrad.compile.record.ancestors import Ancestors
-from leafgrad.compile.record.course import Course, same_operand
-from leafgrad.compile.record.guide import Event, Guide, Input, same
+from leafgrad.compile.record.events import Events
 from leafgrad.compile.record.outside import Outside
 from leafgrad.compile.record.symbol import Symbol
-from leafgrad.compile.record.symbolic import SymbolicNumber, fixed, settled
+from leafgrad.compile.record.symbolic import fixed, settled
 from leafgrad.compile.record.watch import unwatched
 from leafgrad.errors import TraceError
 from leafgrad.ops import dispatch, messages
@@ -38,19 +36,17 @@ Owner = Argument | Captured
 NUMBERS = frozenset({bool, int, float, type(None)})
 
 
-class Recorder(Course):
+class Recorder(Events):
     """The Tracer that the dispatch talks to while a function is traced.
 
     Args:
         arguments: the tensors among the arguments.
-        guides: what earlier calls recorded from the same place on.
     """
 
     fit: ClassVar[set[Any]] = set()  # ops that have been looked at
-    closes = True  # whether a closed program may be made of the call
     wary = False  # whether arrays that share memory with tensors may be read and written meanwhile
 
-    def __init__(self, arguments: Sequence[Tensor], guides: Sequence[Guide] = ()) -> None:
+    def __init__(self, arguments: Sequence[Tensor]) -> None:
         self.arguments = {id(t): i for i, t in reversed(list(enumerate(arguments)))}
         self.given = list(arguments)
         self.born = next(SEQ)
@@ -63,7 +59,7 @@ class Recorder(Course):
         self.undos: list[Callable[[], None]] = []  # of what the Python does beside, in this part
         self.ancestors = Ancestors()
         self.failed = ""  # by what a program failed, so that tensors have no values
-        super().__init__(guides)
+        super().__init__()
 
     # ---- what kinds of recorders do -----------------------------------------------------------------------------
 
@@ -155,7 +151,7 @@ class Recorder(Course):
         array = found.tensor._data
         if self.wary and is_exposed(array):
             found.snapshot = array = array.copy()  # somebody may write it before the program reads it
-        inner._data = symbol = self.input("tensor", array, found.source)
+        inner._data = symbol = self.input(array, found.source)
         found.base = symbol.value
         return symbol
 
@@ -204,35 +200,6 @@ class Recorder(Course):
         with unwatched():
             return op.trace(args, params, flags)
 
-    def repeat(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """What ``Op.trace`` needs, if the next event is this very op on these very values; else None."""
-        if self.guide is None:
-            return None
-        inner: list[Any] = []
-        raw: list[Any] = []
-        outside = self.outside
-        for a in args:
-            if isinstance(a, TensorBase):
-                data = a._data
-                if data.__class__ is not Symbol:
-                    found = outside.get(id(a))
-                    if found is None:
-                        return None
-                    if found.snapshot is not None:
-                        return None
-                    a = found.inner
-                    data = a._data
-                if a._view is not None and a._view.root is not a._view.base._data:
-                    return None
-                raw.append(data)
-            elif type(a) is SymbolicNumber:
-                return None
-            else:
-                raw.append(a)
-            inner.append(a)
-        result = self.follow(op, raw, params)
-        return None if result is None else (inner, raw, result)
-
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """An op on Symbols, numbers and raw arrays."""
         if self.numbers is not None:
@@ -243,31 +210,10 @@ class Recorder(Course):
                 return self.at_once(op, fixed(args), params, why)
             self.fit.add(op)
         with unwatched():
-            event = self.event(op, args, params)
-            return self.answer(event.outputs, event.several)
-
-    def event(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Equation:
-        """The equation of an op: the guide's, or a new one."""
-        operands = [self.operand(op, a) for a in args]
-        if self.numbers is not None:
-            self.follow_numbers(op, operands)
-        self.admit_numbers(op, operands)
-
-        def fits(e: Event) -> bool:
-            return (
-                type(e) is Equation
-                and e.op is op
-                and len(e.inputs) == len(operands)
-                and all(map(same_operand, operands, e.inputs))
-                and same(params, e.params)
-            )
-
-        event = self.expect(fits)
-        if event is None:
-            self.lift_numbers(op, operands, params)
-            return self.record(op, operands, params)
-        assert isinstance(event, Equation)
-        return event
+            operands = [self.operand(op, a) for a in args]
+            if self.numbers is not None:
+                self.follow_numbers(op, operands)
+            return self.answer(self.equation(op, operands, params))
 
     def operand(self, op: Any, a: Any) -> Operand:
         """The value of an argument: what earlier parts computed and arrays that no Symbol stands for become inputs."""
@@ -275,15 +221,15 @@ class Recorder(Course):
             if a.tracer is not self:
                 raise a.stale()
             if a.value in self.waiting:
-                a.value = self.input("array", self.waiting.pop(a.value), Raw()).value
+                a.value = self.input(self.waiting.pop(a.value), Raw()).value
             return a.value
         if hasattr(a, "dtype") and hasattr(a, "shape"):
             return self.foreign(op, a)
         number: Operand = settled(a) if self.numbers is None else a  # of a recording of another thread
         return number
 
-    def record(self, op: Any, operands: list[Operand], params: dict[str, Any]) -> Equation:
-        """A new equation; the op itself is run only if nothing else tells what it makes."""
+    def equation(self, op: Any, operands: list[Operand], params: dict[str, Any]) -> Equation:
+        """The equation of an op, which itself is run only if nothing else tells what it makes."""
         try:
             made = shapes.predict(op, operands, params)
         except shapes.Unknown:
@@ -294,9 +240,7 @@ class Recorder(Course):
             made = tuple(results) if type(result) is tuple else results[0]
         several = isinstance(made, tuple)
         outputs = made if isinstance(made, tuple) else (made,)
-        equation = Equation(op, tuple(operands), params, outputs, user_line(), several)
-        self.fresh.append(equation)
-        return equation
+        return Equation(op, tuple(operands), params, outputs, user_line(), several)
 
     def values_of(self, arrays: Sequence[Any], params: dict[str, Any]) -> list[Value]:
         """What stands for results. Random numbers are other ones, if earlier draws have only been followed."""
@@ -309,25 +253,10 @@ class Recorder(Course):
         """An op without array arguments, on a device."""
         if self.numbers is not None:
             params = self.numbers.plain(params)
-
-        def fits(e: Event) -> bool:
-            if type(e) is Input and e.kind == "constant":
-                return not (self.closes or "random" in op.traits)
-            return type(e) is Equation and e.op is op and e.place == where and same(params, e.params)
-
-        event = self.expect(fits)
-        if isinstance(event, Equation):
-            return self.answer(event.outputs, event.several)
-        if event is not None:
-            self.at -= 1
         backend = backends.by_device_type(where[0])
         with backend.device_scope(where[1]), rewound(generators_in(params)):
             result = op.create(backend, params)
-        if event is not None or (not self.closes and self.varies(op, params, result)):
-            return self.input("constant", result, Raw())
-        made = self.values_of((result,), params)
-        self.fresh.append(Equation(op, (), params, tuple(made), user_line()))
-        return self.answer(made, False)
+        return self.answer(Equation(op, (), params, tuple(self.values_of((result,), params)), user_line()))
 
     # ---- gradients --------------------------------------------------------------------------------------------
 
@@ -361,14 +290,9 @@ class Recorder(Course):
         """Whether ``out``, which a view op makes of ``parent``, is in its memory, as far as strides tell."""
         if type(out._data) is not Symbol:  # what vmap hides
             return True
-        if self.guide is not None:
-            return out._data.value not in self.guide.copies
         data = self.layout(parent)
         found = data if isinstance(data, SymbolBase) else op.compute((data,), params)
-        shared = isinstance(found, SymbolBase) or view.shares(found, data)
-        if not shared:
-            self.copies.add(out._data.value)
-        return shared
+        return isinstance(found, SymbolBase) or view.shares(found, data)
 
     def layout(self, tensor: Any) -> Any:
         """An array with the strides that a tensor has; what is computed lies in order. A symbol where vmap hides it."""

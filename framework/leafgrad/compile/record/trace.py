@@ -16,7 +16,6 @@ from leafgrad.compile.ir.graph import (
     Argument,
     Captured,
     Effect,
-    Equation,
     Expression,
     Given,
     Grad,
@@ -234,8 +233,6 @@ def finish(recorder: Recorder, result: Any, written: Sequence[Any] = ()) -> Trac
         graph, outputs, structure, touched, views, len(values),
         aliases=aliases, items=items, ancestors=recorder.ancestors,
     )  # fmt: skip
-    recorder.depart()
-    recorder.past = ()
     differentiate(recorder, traced, {i: t for i, t in enumerate(tensors) if t._node is not None})
     return traced
 
@@ -344,12 +341,12 @@ def differentiate(recorder: Recorder, traced: Traced, outputs: dict[int, Tensor]
     sources: dict[Any, Owner | int] = dict(differentiable_sources(recorder))
     traced.leaves = [source for source in dict.fromkeys(sources.values()) if not isinstance(source, int)]
     for chosen in layers(outputs, recorder.born):
-        found = pullback(recorder, sources, {i: outputs[i] for i in chosen})
+        found = pullback(recorder, sources, {i: outputs[i] for i in chosen}, traced.graph)
         if isinstance(found, Exception):
-            alone = {i: pullback(recorder, sources, {i: outputs[i]}) for i in chosen}
+            alone = {i: pullback(recorder, sources, {i: outputs[i]}, traced.graph) for i in chosen}
             traced.refused |= {i: error for i, error in alone.items() if isinstance(error, Exception)}
             able = {i: outputs[i] for i in chosen if i not in traced.refused}
-            found = pullback(recorder, sources, able) if able else found
+            found = pullback(recorder, sources, able, traced.graph) if able else found
         if isinstance(found, Pullback):
             traced.pullbacks.append(found)
         sources |= {outputs[i]._node: i for i in chosen if i not in traced.refused}
@@ -376,9 +373,10 @@ def layers(outputs: dict[int, Tensor], since: int) -> list[list[int]]:
     return [found[d] for d in sorted(found)]
 
 
-def pullback(recorder: Recorder, sources: dict[Any, Owner | int], outputs: dict[int, Tensor]) -> Pullback | Exception:
-    """The backward program of some results, or why there is none."""
-    forward = len(recorder.fresh)
+def pullback(
+    recorder: Recorder, sources: dict[Any, Owner | int], outputs: dict[int, Tensor], forward: Graph
+) -> Pullback | Exception:
+    """The backward program of some results of the program ``forward``, or why there is none."""
     cut = [(node, node.edges) for node, source in sources.items() if isinstance(source, int)]
     try:
         for node, _ in cut:
@@ -391,7 +389,7 @@ def pullback(recorder: Recorder, sources: dict[Any, Owner | int], outputs: dict[
     finally:
         for node, edges in cut:
             node.edges = edges
-        del recorder.fresh[forward:]
+        del recorder.equations[len(forward) :]
 
 
 def differentiable_sources(recorder: Recorder) -> dict[Any, Owner]:
@@ -406,7 +404,7 @@ def differentiable_sources(recorder: Recorder) -> dict[Any, Owner]:
 
 
 def trace_backward(
-    recorder: Recorder, sources: dict[Any, Owner | int], outputs: dict[int, Tensor], forward: int
+    recorder: Recorder, sources: dict[Any, Owner | int], outputs: dict[int, Tensor], forward: Graph
 ) -> Pullback:
     """The program that takes what the forward one saved and gradients of ``outputs`` to gradients of ``sources``."""
     symbols = []
@@ -420,13 +418,13 @@ def trace_backward(
         seeds = [(t._node, s) for t, s in zip(outputs.values(), symbols, strict=True)]
         engine.run(seeds, set(sources), True, False, found.__setitem__, recorder.born)
     targets = [(source, recorder.operand(None, found[node])) for node, source in sources.items() if node in found]
-    events = recorder.fresh[forward:]
-    if any(not isinstance(e, Equation) and not isinstance(recorder.sources[e.value], Expression) for e in events):
-        raise TraceError(f"the gradient of a result needs an array that the program does not know, at {user_line()}")
-    equations = tuple(e for e in events if isinstance(e, Equation))
+    equations = tuple(recorder.equations[len(forward) :])
     made = {v for e in equations for v in e.outputs} | {s.value for s in symbols}
     wanted = [v for e in equations for v in e.values] + [v for _, v in targets if isinstance(v, Value)]
     read = list(dict.fromkeys(v for v in wanted if v not in made))
+    strange = {v for v, s in recorder.sources.items() if not isinstance(s, Expression)} - forward.inputs.keys()
+    if not strange.isdisjoint(read):
+        raise TraceError(f"the gradient of a result needs an array that the program does not know, at {user_line()}")
     reached = {node: i for i, node in enumerate(node for node in sources if node in found)}
     history = Reader(recorder, reached, recorder.born).read([t._node for t in outputs.values()])
     given: dict[Value, Source] = {v: Given(i) for i, v in enumerate([*read, *(s.value for s in symbols)])}

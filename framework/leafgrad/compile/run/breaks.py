@@ -80,7 +80,7 @@ class Breaks:
         return {span(n) for n in expressions if any(covers(n, span(name)) for name in named)}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function returns."""
+        """What the function returns; nothing is compiled of it if no breaks are known."""
         seeks, self.seeks = self.seeks, None
         if seeks is not None:
             lines = ChangingLines(seeks, self.code)
@@ -91,15 +91,16 @@ class Breaks:
             return result
         if self.waits:
             self.settle()
-        if self.outlined is None:  # another thread is about to divide it
+        if not self.found:
             return self.method(*args, **kwargs)
         if self.method is not self.function:
             args = (self.method.__self__, *args)
         return self.outlined(*args, **kwargs)
 
-    def __bool__(self) -> bool:
-        """Whether there is something to call."""
-        return self.seeks is not None or (self.outlined is not None and self.outline.current)
+    @property
+    def found(self) -> bool:
+        """Whether the function is divided."""
+        return self.outlined is not None and self.outline.current
 
     @property
     def ready(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,17 +22,15 @@ from leafgrad.compile.ir.graph import (
     Grad,
     Graph,
     KeptArray,
-    Number,
     SetData,
     SetRequiresGrad,
     Source,
     Value,
     Write,
 )
-from leafgrad.compile.record.course import as_input
-from leafgrad.compile.record.guide import Guide, same, same_program
+from leafgrad.compile.ir.same import Values, matching, places_of, same, same_source
 from leafgrad.compile.record.shared import set_memory
-from leafgrad.compile.record.trace import Slot, Traced
+from leafgrad.compile.record.trace import Alias, Pullback, Slot, Traced
 from leafgrad.compile.run.backward import Backward, Refused, Saved
 from leafgrad.compile.run.followed import Followed
 from leafgrad.compile.run.numbers import NumberInputs, Strayed, SymbolicValues, same_numbers
@@ -53,8 +52,8 @@ class Call:
 
     Attributes:
         guards: when it may be run.
-        guide: what was recorded.
-        runner: what runs it.
+        graph: the program.
+        runner: what runs it; calls that do the same with other tensors have one.
         gradients: the program of the gradients of its results; None if none requires grad.
         history: what the nodes of its results are made of.
         backward: how its results are differentiated by it.
@@ -71,11 +70,10 @@ class Call:
         guards: Guards,
         tensors: Sequence[int],
         name: str | None,
-        guide: Guide,
+        known: Sequence[Call],
         followed: Followed | None = None,
     ) -> None:
         self.guards = guards
-        self.guide = guide
         self.outputs = traced.outputs
         self.early = [o.source for o in traced.outputs if is_early(o)]
         self.structure = traced.structure
@@ -85,22 +83,14 @@ class Call:
         self.count = traced.count
         self.aliases = traced.aliases
         self.refused = {i: Refused(error) for i, error in traced.refused.items()}
-        self.signature = signature(traced)
-        twin = next((c for c in guide.calls if c.signature == self.signature), None)
-        self.runner = Runner(traced.graph, name) if twin is None else twin.runner
+        twin = next((call for call in known if adopts(traced, call)), None)
+        self.graph, self.pullbacks = traced.graph, traced.pullbacks
+        self.runner: Runner = Runner(self.graph, name) if twin is None else twin.runner
         inputs = list(self.runner.graph.inputs)
         self.effects = plan_effects(traced.graph)
         self.new_leaves = [e for e, _ in self.effects if isinstance(e, SetRequiresGrad)]
-        self.pullbacks = traced.pullbacks
-        if twin is not None and same_gradients(twin, self):
-            self.backward = twin.backward
-        else:
-            results = traced.graph.results
-            self.backward = [
-                Backward(p, [results[i] for i in p.results], lambda graph: Runner(graph, name)) for p in self.pullbacks
-            ]
+        self.backward: list[Backward] = self.differentiated(name) if twin is None else twin.backward
         self.saved = plan_saved(traced, inputs)
-        guide.calls.add(self)
         follows = guards.symbolic.used or traced.items
         written = [] if followed is None else followed.written
         self.symbolic = SymbolicValues(traced, guards, inputs, written) if follows else None
@@ -113,6 +103,11 @@ class Call:
         self.pure = not (self.effects or self.replaced or written or self.backward or self.freed)
         self.edges = [self.nodes_of([t for t in p.targets if not isinstance(t, int)]) for p in self.pullbacks]
         self.nodes = self.nodes_of(traced.leaves)
+
+    def differentiated(self, name: str | None) -> list[Backward]:
+        """How its results are differentiated."""
+        results = self.graph.results
+        return [Backward(p, [results[i] for i in p.results], lambda graph: Runner(graph, name)) for p in self.pullbacks]
 
     def gathering(
         self, sources: Sequence[Source], values: Sequence[Value]
@@ -129,8 +124,6 @@ class Call:
                     parts.append(f"kept[{index}]")
                 case Argument() | Captured() | Grad():
                     parts.append(f"{self.guards.name_of(source, self.tensors)}._data")
-                case Number(value):
-                    parts.append(self.guards.name(as_input(float(value), kind)))
                 case _:  # an expression
                     parts.append(f"n[{len(computed)}]")
                     computed.append(kind)
@@ -178,18 +171,24 @@ class Call:
     def same_as(self, other: Call) -> bool:
         """Whether a second recording gave the same program, results and effects."""
         return (
-            self.guide is other.guide
-            and self.signature == other.signature
-            and same_gradients(self, other)
+            self.runner is other.runner
+            and all(map(same_source, self.sources(), other.sources()))
             and self.structure == other.structure
             and len(self.outputs) == len(other.outputs)
             and all(map(same_output, self.outputs, other.outputs))
+            and self.aliases.keys() == other.aliases.keys()
+            and all(same_alias(alias, other.aliases[i]) for i, alias in self.aliases.items())
             and [(id(w.container), w.key) for w in self.replaced] == [(id(w.container), w.key) for w in other.replaced]
             and same_numbers(self.symbolic, other.symbolic)
             and len(self.roots) == len(other.roots)
             and all(map(same_source, self.roots, other.roots))
             and self.freed == other.freed
         )
+
+    def sources(self) -> list[Any]:
+        """Where its inputs come from, its effects go, and the gradients of its results."""
+        targets = [t for p in self.pullbacks for t in p.targets if not isinstance(t, int)]
+        return [*self.graph.inputs.values(), *(e.source for e in self.graph.effects), *targets]
 
     def is_left_by(self, followed: Followed | None) -> bool:
         """Whether a second recording went another way, since a value that is computed was another one."""
@@ -336,38 +335,43 @@ def same_output(a: Any, b: Any) -> bool:
     return same(a, b)
 
 
-def same_source(a: Any, b: Any) -> bool:
-    if type(a) is not type(b):
+def same_alias(a: Alias, b: Alias) -> bool:
+    """Whether two results are the same view of the same memory."""
+    base = a.base == b.base if isinstance(a.base, int) else same_source(a.base, b.base)
+    return base and same(a.steps, b.steps) and a.apart == b.apart
+
+
+def adopts(traced: Traced, call: Call) -> bool:
+    """Whether what was traced does the same as ``call``, if with other tensors. Then it gets that program."""
+    at = matching(traced.graph, call.graph)
+    if at is None or traced.count != call.count or len(traced.pullbacks) != len(call.pullbacks):
         return False
-    match a:
-        case Argument(index):
-            return bool(index == b.index)
-        case Captured(tensor):
-            return tensor is b.tensor
-        case Grad(of):
-            return same_source(of, b.of)
-    return a is b
+    pairs = list(zip(traced.pullbacks, call.pullbacks, strict=True))
+    if not all(same_pullback(p, q, at) for p, q in pairs):
+        return False
+    ours, theirs = places_of(traced.graph), places_of(call.graph)
+    if any(targets_in(p, ours) != targets_in(q, theirs) for p, q in pairs):
+        return False
+    inputs = dict(zip(call.graph.inputs, traced.graph.inputs.values(), strict=True))
+    effects = tuple([e.on(lambda v: at[v]) for e in traced.graph.effects])
+    traced.graph = replace(call.graph, inputs=inputs, effects=effects)
+    traced.pullbacks = [replace(q, targets=p.targets) for p, q in pairs]
+    return True
 
 
-def signature(traced: Traced) -> tuple[Any, ...]:
-    """What tells whether two calls that were recorded along one guide can share a program."""
-    graph = traced.graph
-    at = {id(source): value for value, source in graph.inputs.items()}
-    effects = [(type(e), e.value) for e in graph.effects]
-    differentiated = [
-        (p.results, p.saved, p.read, [t if isinstance(t, int) else at.get(id(t)) for t in p.targets])
-        for p in traced.pullbacks
-    ]
-    kept = [(value, source.index) for value, source in graph.inputs.items() if isinstance(source, KeptArray)]
-    return graph.results, traced.count, effects, set(graph.inputs), kept, differentiated
-
-
-def same_gradients(a: Call, b: Call) -> bool:
-    """Whether the results of two calls are differentiated alike, as often as one likes."""
-    return len(a.pullbacks) == len(b.pullbacks) and all(
-        same_program(p.graph, q.graph) and p.history.same_as(q.history)
-        for p, q in zip(a.pullbacks, b.pullbacks, strict=True)
+def same_pullback(a: Pullback, b: Pullback, at: Values) -> bool:
+    """Whether results are differentiated alike, as often as one likes."""
+    return (
+        (a.results, a.read) == (b.results, b.read)
+        and [at[v] for v in a.saved] == b.saved
+        and matching(a.graph, b.graph) is not None
+        and a.history.same_as(b.history, at)
     )
+
+
+def targets_in(pullback: Pullback, inputs: dict[int, int]) -> list[Any]:
+    """Which results, and which inputs, gradients go to."""
+    return [t if isinstance(t, int) else (inputs.get(id(t)),) for t in pullback.targets]
 
 
 def is_early(output: Any) -> bool:

@@ -11,9 +11,7 @@ from leafgrad import modes, plugins
 from leafgrad.compile.ir.draws import restore, states
 from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.ir.log import log
-from leafgrad.compile.record.guide import Guide
-from leafgrad.compile.record.lazy import LazyRecorder, Parts
-from leafgrad.compile.record.trace import recording
+from leafgrad.compile.record.lazy import LazyRecorder
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import COLLECTOR, Watch
 from leafgrad.compile.run.breaks import Breaks
@@ -25,7 +23,6 @@ from leafgrad.compile.run.following import Following
 from leafgrad.compile.run.misses import Misses, kind_of
 from leafgrad.compile.run.numbers import Strayed
 from leafgrad.compile.run.pace import Pace
-from leafgrad.compile.run.runner import Runner
 from leafgrad.errors import CompileError, TraceError
 from leafgrad.tensor.tensor import Tensor
 
@@ -52,7 +49,6 @@ class Calls:
         pace: how it runs while it is open.
         reason: why the last recorded call was not closed.
         watch: of the last watched call.
-        wary: whether its Python may read and write the memory of tensors.
         since: the last checkpoint of a training before its calls.
     """
 
@@ -70,21 +66,19 @@ class Calls:
         self.breaks = Breaks(function, partial(compiled, executor=executor))
         self.programs: list[Call] = []
         self.following = Following()
-        self.guides: list[Guide] = []
-        self.last: Parts | Call | None = None
+        self.last: Call | None = None
         self.misses = Misses()
         self.pace = Pace()
         self.reason: str | None = None
         self.since = modes.Checkpoint.number
         self.watch: Watch | None = None
-        self.wary = False
 
     def call(self, flags: int, args: Any, kwargs: Any, checks: bool) -> Any:
         pace = self.pace
         if pace.failures:
             pace.count()
-            if pace.gave_up and not self.programs and not self.must_close and not pace.next():
-                return pace.run(False, partial(self.function, *args, **kwargs), self.name)
+            if pace.gave_up and not self.programs and not self.must_close:
+                return self.open(args, kwargs)
         following = self.following
         drawn = states(following.sources) if following.draws else []
         calls, strayed, failed, doubted = self.programs, None, False, None
@@ -112,7 +106,7 @@ class Calls:
         if failed:  # by what an op was given: the Python does what comes before, and raises
             return self.function(*args, **kwargs)
         if doubted is not None:
-            return self.alone(partial(self.confirm, doubted, args, kwargs), leaves, args, kwargs)
+            return self.alone(partial(self.confirm, doubted, args, kwargs), args, kwargs)
         if strayed is not None:
             self.strays(strayed)
         return self.missed(flags, structure, leaves, args, kwargs)
@@ -124,10 +118,10 @@ class Calls:
         confirmed = self.reason is None and all(call.trusted for call in self.programs)
         return confirmed and not self.pace.failures and not self.following.taught
 
-    def alone(self, act: Callable[[], Any], leaves: list[Any], args: Any, kwargs: Any) -> Any:
+    def alone(self, act: Callable[[], Any], args: Any, kwargs: Any) -> Any:
         """Watch a call, unless another thread watches one."""
         if not self.lock.acquire(blocking=False):
-            return self.run(leaves, args, kwargs)
+            return self.breaks(*args, **kwargs)
         try:
             with COLLECTOR.paused():  # what is made stays, and to look through all modules for garbage takes its time
                 return act()
@@ -137,14 +131,18 @@ class Calls:
     def missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """No closed program serves this call: it is recorded."""
         if self.pace.gave_up and not self.must_close:
-            if self.breaks and not self.breaks.ready:  # what is still to be made is not timed
-                return self.breaks(*args, **kwargs)
-            compiled = self.pace.next()
-            call = partial(self.run, leaves, args, kwargs) if compiled else partial(self.function, *args, **kwargs)
-            return self.pace.run(compiled, call, self.name)
+            return self.open(args, kwargs)
         if self.misses.needed and not self.must_close and self.misses.waits(kind_of(structure, leaves)):
             return self.function(*args, **kwargs)
-        return self.alone(partial(self.attempt, flags, structure, leaves, args, kwargs), leaves, args, kwargs)
+        return self.alone(partial(self.attempt, flags, structure, leaves, args, kwargs), args, kwargs)
+
+    def open(self, args: Any, kwargs: Any) -> Any:
+        """A call that is not watched: its Python runs, between parts that are compiled if that is faster."""
+        breaks, pace = self.breaks, self.pace
+        if not breaks.ready or not breaks.found:  # what is still to be made is not timed
+            return breaks(*args, **kwargs)
+        compiled = pace.next()
+        return pace.run(compiled, partial(breaks if compiled else self.function, *args, **kwargs), self.name)
 
     def attempt(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Record a call, and close it if guards can stand for its Python."""
@@ -161,11 +159,11 @@ class Calls:
             if self.misses.graph_varies:
                 self.programs = settled = [call for call in settled if call.guards.behind is None]
         if self.gives_up():
-            return self.run(leaves, args, kwargs)
+            return self.breaks(*args, **kwargs)
         start = time.perf_counter()
         attempt = Attempt(self.function, (args, kwargs), following, self.watch)
         leaves = attempt.leaves  # which may be more by now
-        recorder = self.recorder(leaves, self.guides, attempt.wary)
+        recorder = self.recorder(leaves, attempt.wary)
         recorder.positions = attempt.watch.positions
         recorder.code = attempt.watch.code = self.breaks.code
         first = self.watch is None
@@ -173,9 +171,9 @@ class Calls:
         try:
             result, followed = attempt.record(recorder)
         except Unfollowed:
-            return self.unfollowed(leaves, args, kwargs)
+            return self.unfollowed(args, kwargs)
         try:
-            call = attempt.close(recorder, result, self.executor, followed)
+            call = attempt.close(recorder, result, self.executor, followed, self.programs)
         except Unclosed as error:
             return self.left_open(error, attempt, recorder, result, followed)
         self.pace.failures = self.pace.lessons = 0
@@ -196,14 +194,13 @@ class Calls:
         """The guards hold; before the program is trusted, the Python runs once more and must do the same."""
         attempt = Attempt(self.function, (args, kwargs), self.following, self.watch)
         leaves = attempt.leaves
-        guides = [call.guide, *(g for g in self.guides if g is not call.guide)]
-        recorder = self.recorder(leaves, guides, attempt.wary)
+        recorder = self.recorder(leaves, attempt.wary)
         try:
             result, followed = attempt.record(recorder)
         except Unfollowed:
-            return self.unfollowed(leaves, args, kwargs)
+            return self.unfollowed(args, kwargs)
         try:
-            again = attempt.close(recorder, result, self.executor, followed)
+            again = attempt.close(recorder, result, self.executor, followed, [call, *self.programs])
             if call.is_left_by(followed):
                 return self.other_way(recorder, call, again, leaves, args, kwargs)
             if not again.same_as(call):
@@ -260,35 +257,17 @@ class Calls:
             failed = False
         finally:
             restore(drawn)
-        return self.function(*args, **kwargs) if failed else self.run(leaves, args, kwargs)
+        return self.function(*args, **kwargs) if failed else self.breaks(*args, **kwargs)
 
-    def run(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
-        """An open call: its Python runs, and programs compute."""
-        if self.breaks:
-            return self.breaks(*args, **kwargs)
-        recorder = self.recorder(leaves, self.guides, self.wary)
-        recorder.closes = False
-        try:
-            with recording(recorder):
-                result = self.function(*args, **kwargs)
-        except BaseException as error:
-            recorder.fail(error)
-            raise
-        recorder.finish()
-        self.last = recorder.course
-        return result
-
-    def unfollowed(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+    def unfollowed(self, args: Any, kwargs: Any) -> Any:
         """An open call, in place of one that failed with symbolic numbers; if it does not, they are the cause."""
         self.following.rewind()
-        result = self.run(leaves, args, kwargs)
+        result = self.breaks(*args, **kwargs)
         self.following.stopped = True
         return result
 
-    def recorder(self, leaves: list[Any], guides: list[Guide], wary: bool) -> LazyRecorder:
-        recorder = LazyRecorder(
-            [t for t in leaves if isinstance(t, Tensor)], guides, partial(Runner, name=self.executor), wary
-        )
+    def recorder(self, leaves: list[Any], wary: bool) -> LazyRecorder:
+        recorder = LazyRecorder([t for t in leaves if isinstance(t, Tensor)], wary)
         recorder.strict = self.must_close
         recorder.goes_through = not self.misses.graph_varies
         return recorder
@@ -301,7 +280,6 @@ class Calls:
         learned = self.following.learn(error, recorder, attempt.watch, followed)
         fails = not learned and self.must_close and not first
         self.reason = reason
-        self.wary = self.wary or attempt.wary
         self.watch = attempt.watch
         log(f"{self.name}: {'the first call is ' if first else ''}open, since {reason}")
         if not first:
@@ -314,7 +292,6 @@ class Calls:
             except BaseException:
                 attempt.undo(recorder)
                 raise
-            self.last = recorder.course
         if followed is not None:
             result = followed.settle(result)
         if not fails:
@@ -339,25 +316,21 @@ class Calls:
     def settled(self) -> bool:
         """Whether the next call does what later ones will: nothing is recorded, or timed."""
         if self.pace.gave_up:
-            return not self.breaks.waits and self.pace.seconds is not None
+            return self.breaks.ready and (not self.breaks.found or self.pace.seconds is not None)
         return any(call.trusted for call in self.programs)
 
     @property
     def is_idle(self) -> bool:
         """Whether it runs uncompiled, or its programs are not worth their guards."""
         if self.pace.gave_up:
-            return self.pace.seconds is not None and not self.pace.compiled
+            return not self.breaks.found or (self.pace.seconds is not None and not self.pace.compiled)
         return bool(self.programs) and max(call.runner.before for call in self.programs) < FEW
 
     def runner(self) -> Any:
-        last = self.last
-        if isinstance(last, Call):
-            return last.runner
+        if self.last is not None:
+            return self.last.runner
         for part in reversed(self.breaks.parts):
             if part._calls.last is not None:
                 return part._calls.runner()
-        runners = [] if last is None else [part.runner for part in last.parts if part.runner is not None]
-        if not runners:
-            why = "calls are recorded, and parts of an open step become programs when they come again"
-            raise RuntimeError(f"{self.name} has no program yet: {why}")
-        return runners[-1]
+        why = f"it is open, since {self.reason}" if self.reason else "calls are recorded before they are programs"
+        raise RuntimeError(f"{self.name} has no program: {why}")

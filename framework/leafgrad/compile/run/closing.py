@@ -21,7 +21,6 @@ from leafgrad.compile.ir.draws import rewound
 from leafgrad.compile.ir.graph import Argument, Captured, Grad, Graph, KeptArray, Value, Write
 from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.ir.memory import Apart
-from leafgrad.compile.record.guide import Guide
 from leafgrad.compile.record.kept import check_holders, check_kept, check_outside
 from leafgrad.compile.record.lazy import LazyRecorder
 from leafgrad.compile.record.trace import Traced, finish, recording, trace_call
@@ -87,24 +86,26 @@ class Attempt:
         self.wary = bool(self.before.open)
         self.changed: list[Place] = []  # what it changed, as far as that is not followed
 
-    def close(self, recorder: LazyRecorder, result: Any, name: str | None, followed: Followed | None = None) -> Call:
-        """The program of the call, in which some numbers were ``followed``.
+    def close(
+        self, recorder: LazyRecorder, result: Any, name: str | None, followed: Followed | None, known: Sequence[Call]
+    ) -> Call:
+        """The program of the call, in which some numbers were ``followed``: one of those of ``known`` calls, perhaps.
 
         Raises:
             Unclosed: it would not do at later calls what the function does, or nobody can tell.
         """
         try:
-            traced, guards, tensors, guide = self.guarded(recorder, result, followed)
+            traced, guards, tensors = self.guarded(recorder, result, followed)
         except Unclosed:
             raise
         except Exception as error:  # of a user's __eq__, say; whatever it is, an open step is right
             raise Unclosed(f"closing it failed with {type(error).__name__}: {error}") from error
-        return Call(traced, guards, tensors, name, guide, followed)
+        return Call(traced, guards, tensors, name, known, followed)
 
     def guarded(
         self, recorder: LazyRecorder, result: Any, followed: Followed | None
-    ) -> tuple[Traced, Guards, list[int], Guide]:
-        """The call as a program, its guards, which leaves are tensors, and what was recorded."""
+    ) -> tuple[Traced, Guards, list[int]]:
+        """The call as a program, its guards, and which leaves are tensors."""
         environment = look(self.roots, self.watch.codes, self.places)
         self.wary |= recorder.wary or bool(environment.open)
         self.check(recorder, followed)
@@ -117,7 +118,7 @@ class Attempt:
         for leaf, path in zip(self.leaves, self.paths, strict=True):
             if isinstance(leaf, Tensor) and not environment.names.isdisjoint(vars(leaf)):
                 raise Unclosed(f"it may read attributes of the tensor {path}")
-        if recorder.parts:
+        if recorder.ran:
             environment.check()
             raise Unclosed("code of NumPy's may read and write the memory of its tensors meanwhile")
         outer = next((c for c in containers(result) if id(c) in environment.seen or id(c) in self.given), None)
@@ -128,8 +129,6 @@ class Attempt:
             check_holders(recorder, result)
         if followed is not None and followed.replaced:
             result = result, [w.number for w in followed.replaced]
-        guide = recorder.end_part()
-        recorder.later = guide.later
         with recording(recorder):
             traced = finish(recorder, result, [] if followed is None else [w.number for w in followed.written])
         check_kept(recorder, result)
@@ -149,11 +148,11 @@ class Attempt:
         with traced.ancestors.restored():
             if apart is not None and not apart.holds(self.leaves):
                 raise Unclosed("it writes memory that another tensor of it shows")
-        return traced, guards, tensors, guide
+        return traced, guards, tensors
 
     def is_undone(self, recorder: LazyRecorder, followed: Followed) -> bool:
         """Whether the call, so far, did nothing that it would do again if it ran once more."""
-        ran = recorder.parts or recorder.tears or self.watch.open
+        ran = recorder.ran or recorder.tears or self.watch.open
         left = followed.written or followed.replaced or followed.lost
         return not self.first and not ran and not left and not self.before.changed(self.held)
 
@@ -178,8 +177,8 @@ class Attempt:
         if followed is not None:
             followed.take_back(results, self.watch.codes)
             asks = bool(followed.numbers.made or followed.growing) and asks_types(self.watch.codes)
-            scarce = isinstance(failure, MemoryError)  # which no number is the cause of
-            if (isinstance(failure, Exception) and not scarce) or asks:
+            apart = isinstance(failure, MemoryError) or (recorder.strict and recorder.tears)  # no number is the cause
+            if (isinstance(failure, Exception) and not apart) or asks:
                 if self.is_undone(recorder, followed):
                     recorder.ancestors.restore()
                     raise Unfollowed
@@ -194,7 +193,7 @@ class Attempt:
 
     def undo(self, recorder: LazyRecorder) -> bool:
         """Where there was no memory for the call, or a signal ended it, it is not done at all. Whether that is so."""
-        if not recorder.given_up or self.first or recorder.parts:
+        if not recorder.given_up or self.first or recorder.ran:
             return False
         self.before.put_back(self.held)
         self.following.rewind()

@@ -6,12 +6,9 @@ import html
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from leafgrad.compile.guard.conditions import Miss, mode_name
 from leafgrad.compile.guard.guards import Guards
-from leafgrad.compile.ir.graph import Equation
-from leafgrad.compile.record.lazy import Parts
 from leafgrad.compile.run.call import Call
 from leafgrad.compile.run.calls import Calls
 from leafgrad.errors import FreedGraphError
@@ -22,6 +19,11 @@ REMEDIES = {  # by the kind of condition that failed
     "shape": ": pad it to a few shapes",
     "value": ": keep it out of the function, or pass it as a tensor",
 }
+
+OPENED = (
+    "  it runs uncompiled, since nothing of it can be taken out; to close it, pass what changes as an argument, or "
+    "do that outside"
+)
 
 
 class Explanation(str):
@@ -64,7 +66,7 @@ def explanation(calls: Calls) -> Explanation:
     lines = [f"{name}: {state}; {len(programs)} {plural}, traced again {len(misses)} times"]
     if reason is not None:
         chosen = pace.gave_up and os.environ.get("LEAFGRAD_COMPILE") != "always"
-        lines += calls.breaks.explain() or opened(calls.last)
+        lines += calls.breaks.explain() or [OPENED]
         lines += [f"  {pace.explain()}"] if chosen else []
     lines += causes(misses)
     if misses.waited:
@@ -76,23 +78,6 @@ def explanation(calls: Calls) -> Explanation:
         lines += ["", f"program {i + 1}, run {call.hits} times"]
         lines += [f"  {line}" for line in [*facts_of_program(call), rests_on(call.guards)]]
     return Explanation(lines, [[f"{c.path}: {c.expected}" for c in call.guards.conditions] for call in programs])
-
-
-def opened(last: Any) -> list[str]:
-    """What to do about an open step, and the parts in which it ran last."""
-    lines = [
-        "  its Python runs at each call, and its ops are compared with those of earlier calls; to close it, pass what "
-        "changes as an argument, or take it out of the function"
-    ]
-    if isinstance(last, Parts):
-        for i, part in enumerate(last.parts):
-            ops = sum(isinstance(e, Equation) for e in part.events)
-            if not ops:
-                continue
-            how = "op by op" if part.runner is None else "; ".join(part.runner.program.explain())
-            end = f", up to {last.tears[i][0]} at {last.tears[i][1]}" if i < len(last.tears) else ""
-            lines.append(f"  part {i + 1}: {ops} equations{end}: {how}")
-    return lines
 
 
 def causes(misses: Sequence[Miss]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any
 from leafgrad import backends
 from leafgrad.compile.guard.guards import Guards
 from leafgrad.compile.ir.graph import Expression, Value
-from leafgrad.compile.record.course import Kind, as_inputs
+from leafgrad.compile.record.events import Kind, as_inputs
 from leafgrad.compile.record.symbolic import text_of
 from leafgrad.compile.record.trace import Traced
 

@@ -1,4 +1,4 @@
-"""The course of an open step: where a call differs from what was recorded, it gets its own numbers."""
+"""Calls that are recorded and do not close: they do what they do uncompiled, all of it or none."""
 
 from __future__ import annotations
 
@@ -80,8 +80,7 @@ def test_an_interrupt_between_the_effects_of_an_open_step_leaves_none_out(monkey
 
     _, compiled = opened(lambda x: train(x))
     x = leafgrad.ones(2, 3)
-    for _ in range(6):
-        compiled(x)
+    compiled(x)  # the next call is recorded, and left open
     before = [p.detach().clone() for p in net.parameters()]
     count, write = [0], LazyRecorder.overwrite
 

@@ -1,0 +1,95 @@
+"""What comes in a recorded call: arrays and numbers from outside, which become inputs, and equations."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from leafgrad import backends
+from leafgrad.backends.place import place
+from leafgrad.compile.ir.graph import Equation, Expression, KeptArray, Operand, Source, Value
+from leafgrad.compile.record.symbol import Symbol
+from leafgrad.compile.record.symbolic import Numbers, SymbolicNumber, fixed
+
+
+def is_float(number: Any) -> bool:
+    """Whether an operand is a number that a float holds; others are for the op to refuse."""
+    return type(number) is float or (type(number) is int and -(2**1000) < number < 2**1000)
+
+
+Kind = tuple[str, tuple[str, int]]  # of a number that is an input: its dtype and place
+
+
+def kind_of_numbers(op: Any, operands: Sequence[Operand]) -> Kind | None:
+    """As what numbers among these operands may be inputs; None if the op must see them themselves."""
+    kinds = {(v.dtype, v.place) for v in operands if isinstance(v, Value) and v.dtype.startswith("float")}
+    return kinds.pop() if "elementwise" in op.traits and len(kinds) == 1 else None
+
+
+def as_inputs(numbers: Sequence[float], kind: Kind) -> list[Any]:
+    """Numbers as arrays, which take one copy to another device."""
+    dtype, (device, index) = kind
+    backend = backends.by_device_type(device)
+    if device == "cpu" or len(numbers) == 1:
+        return [backend.asarray(number, dtype, index) for number in numbers]
+    together = backend.asarray(numbers, dtype, index)
+    return [together[k, ...] for k in range(len(numbers))]
+
+
+class Events:
+    """What has come in this part of a call.
+
+    Attributes:
+        sources: the inputs, in order.
+        equations: what was done, in order.
+        known: arrays of inputs, and of what was computed on the way.
+    """
+
+    numbers: Numbers | None = None  # those that are followed; of most calls none
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Start a part."""
+        self.sources: dict[Value, Source] = {}
+        self.equations: list[Equation] = []
+        self.known: dict[Value, Any] = {}
+        self.drawn: dict[Any, Any] = {}  # where generators would stand after the draws that are known
+        self.likes: dict[Value, Value] = {}  # gradients of results: taken to be like these
+        self.symbols: list[weakref.ref[Symbol]] = []
+        self.followed: dict[tuple[str, Kind], Value] = {}  # inputs for symbolic numbers, by expression and kind
+        self.behind: dict[KeptArray, Symbol] = {}  # inputs for what the graph behind tensors from outside keeps
+
+    def symbol(self, value: Value) -> Symbol:
+        made = Symbol(self, value)
+        self.symbols.append(weakref.ref(made))
+        return made
+
+    def answer(self, equation: Equation) -> Any:
+        """Symbols of what an equation makes."""
+        self.equations.append(equation)
+        made = tuple([self.symbol(v) for v in equation.outputs])
+        return made if equation.several else made[0]
+
+    def input(self, array: Any, source: Source) -> Symbol:
+        """The Symbol of something from outside."""
+        value = Value(tuple(array.shape), array.dtype.name, place(array))
+        self.known[value], self.sources[value] = array, source
+        return self.symbol(value)
+
+    def follow_numbers(self, op: Any, operands: list[Operand]) -> None:
+        """Symbolic numbers among operands become inputs where the op takes them as elements; else they are fixed."""
+        for i, number in enumerate(list[Any](operands)):
+            if type(number) is SymbolicNumber:
+                kind = kind_of_numbers(op, operands) if is_float(number._value) else None
+                operands[i] = fixed(number) if kind is None else self.followed_input(number, kind)
+
+    def followed_input(self, number: SymbolicNumber, kind: Kind) -> Value:
+        """The input for a symbolic number, one for all that have its expression."""
+        key = number._text, kind
+        if key not in self.followed:
+            (array,) = as_inputs([float(number._value)], kind)
+            self.followed[key] = self.input(array, Expression(number._text)).value
+        return self.followed[key]
