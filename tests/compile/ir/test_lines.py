@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from leafgrad.compile.ir.lines import Line, position_in, position_of, user_line
+from leafgrad.compile.ir.lines import Line, position_of, positions_in, user_line
 
 
 def test_the_position_is_that_of_the_expression():
@@ -13,13 +13,14 @@ def test_the_position_is_that_of_the_expression():
     assert frames[1] == (first + 2, 31, first + 2, 59)
 
 
-def test_the_innermost_frame_of_some_code_is_found():
-    def inner():
-        return position_in(test_the_innermost_frame_of_some_code_is_found.__code__)
+def test_the_innermost_frames_of_some_codes_are_found():
+    def inner(depth=0):
+        return positions_in(codes) if depth else inner(1)
 
-    found = inner()
-    assert found[0] == inner.__code__.co_firstlineno + 3
-    assert position_in(None) is None
+    codes = {inner.__code__, test_the_innermost_frames_of_some_codes_are_found.__code__}
+    first = inner.__code__.co_firstlineno
+    assert sorted(line for line, *_ in inner()) == [first + 1, first + 5]
+    assert positions_in(()) == set()
 
 
 def test_a_line_shows_its_source():

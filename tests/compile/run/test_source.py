@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
+import sys
+import warnings
 
 from leafgrad.compile.run.source import made, tree_of
 
@@ -37,13 +40,24 @@ def test_two_functions_of_one_name_are_told_apart():
     assert [tree_of(f()).body[0].value.value for f in (first, second)] == [1, 2]
 
 
-def test_no_lambda_no_generator_and_nothing_without_source():
+def test_lambdas_are_told_apart():
+    a, b = (lambda x: x + 1), (lambda x: (x + 2) * x)
+    assert [ast.unparse(tree_of(f)).split("\n")[1].strip() for f in (a, b)] == ["return x + 1", "return (x + 2) * x"]
+
+
+def test_no_generator_and_nothing_without_source_or_that_looks_at_frames():
     def generator():
         yield 1
 
+    def frames():
+        return sys._getframe(1)
+
+    def warns():
+        warnings.warn("slow", stacklevel=2)
+
     scope = {}
     exec("def f():\n    return 1", scope)
-    assert tree_of(lambda: 1) is tree_of(generator) is tree_of(scope["f"]) is None
+    assert [tree_of(f) for f in (generator, frames, warns, lambda: locals(), scope["f"])] == [None] * 5
 
 
 def test_a_source_that_has_changed_since_is_not_believed(tmp_path):
@@ -51,7 +65,6 @@ def test_a_source_that_has_changed_since_is_not_believed(tmp_path):
     file.write_text("def f(x):\n    return x + 1\n")
     scope = {}
     exec(compile(file.read_text(), str(file), "exec"), scope)
-    assert tree_of(scope["f"]) is not None
     file.write_text("def f(x):\n    return x + 2\n")
     linecache.checkcache()
     assert tree_of(scope["f"]) is None

@@ -6,6 +6,7 @@ import itertools
 import linecache
 import sys
 import types
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from leafgrad.ops import messages
@@ -40,9 +41,12 @@ def position_of(frame: types.FrameType) -> Position | None:
     return None if line is None or last is None or column is None or end is None else (line, column, last, end)
 
 
-def position_in(code: types.CodeType | None) -> Position | None:
-    """Where the innermost frame of some code is; None if none runs."""
-    frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code is not code:
+def positions_in(codes: Collection[types.CodeType]) -> set[Position]:
+    """Where the innermost frame of each of some codes is, as far as they run."""
+    found: dict[types.CodeType, Position | None] = {}
+    frame: types.FrameType | None = sys._getframe(1) if codes else None
+    while frame is not None and len(found) < len(codes):
+        if frame.f_code in codes and frame.f_code not in found:
+            found[frame.f_code] = position_of(frame)
         frame = frame.f_back
-    return None if frame is None else position_of(frame)
+    return {position for position in found.values() if position is not None}

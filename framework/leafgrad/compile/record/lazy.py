@@ -18,7 +18,7 @@ from leafgrad.backends.place import place
 from leafgrad.compile.ir import memory
 from leafgrad.compile.ir.effects import complete
 from leafgrad.compile.ir.graph import Argument, Captured, Given, Graph, KeptArray, Raw, Source, Value
-from leafgrad.compile.ir.lines import Line, Position, position_in, user_line
+from leafgrad.compile.ir.lines import Line, Position, positions_in, user_line
 from leafgrad.compile.ir.replay import ReplayProgram, run_equation
 from leafgrad.compile.record.ancestors import arrays_of
 from leafgrad.compile.record.forwards import keeps_state
@@ -54,8 +54,8 @@ class LazyRecorder(Settler):
         super().__init__(arguments)
         self.wary = wary
         self.strict = False  # whether a tear is an error
-        self.code: types.CodeType | None = None  # of the function
-        self.positions: set[Position | None] = set()  # in it, of what needs Python at each call
+        self.code: frozenset[types.CodeType] = frozenset()  # of the function
+        self.positions: set[Position] = set()  # in it, of what needs Python at each call
         self.goes_through = True  # whether backward passes through what was computed outside may be closed
         self.given_up = False  # whether nothing is written of what was recorded last
         self.tears: list[tuple[str, Line]] = []
@@ -73,7 +73,7 @@ class LazyRecorder(Settler):
                 f"{what} at {line} makes the step open, and it was compiled with closed=True. Return the tensor and "
                 "read it outside, branch with leafgrad.where, or leave closed=True out"
             )
-        self.positions.add(position_in(self.code))
+        self.positions |= positions_in(self.code)
 
     # ---- what needs values ------------------------------------------------------------------------------------
 

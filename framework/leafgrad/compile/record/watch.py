@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from leafgrad.backends import BACKENDS
-from leafgrad.compile.ir.lines import Line, Position, position_in
+from leafgrad.compile.ir.lines import Line, Position, positions_in
 from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.record import pure
 from leafgrad.ops import messages
@@ -124,8 +124,8 @@ class Watch:
     def __init__(self) -> None:
         self.codes = Codes()
         self.open: list[tuple[str, Line]] = []
-        self.code: types.CodeType | None = None  # of the function
-        self.positions: set[Position | None] = set()  # in it, of such calls
+        self.code: frozenset[types.CodeType] = frozenset()  # of the function
+        self.positions: set[Position] = set()  # in it, of such calls
         self.users: dict[tuple[int, int], bool] = {}
         self.aside: types.FrameType | None = None  # no part of the function until it returns
         self.handlers = handlers()
@@ -159,7 +159,7 @@ class Watch:
     def opens(self, what: str, frame: types.FrameType) -> None:
         """A frame of the user's does what may be something else next time."""
         self.open.append((what, Line(frame.f_code.co_filename, frame.f_lineno)))
-        self.positions.add(position_in(self.code))
+        self.positions |= positions_in(self.code)
 
     def imported(self, frame: types.FrameType, module: Any) -> None:
         """An import may be over. One that found nothing is tried again at each call."""

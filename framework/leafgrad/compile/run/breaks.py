@@ -6,11 +6,12 @@ import ast
 import re
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from leafgrad.compile.guard.environment import Environment
 from leafgrad.compile.ir.lines import Line, Position, position_of
+from leafgrad.compile.run.callees import Callees, python_of
 from leafgrad.compile.run.closing import Attempt
 from leafgrad.compile.run.outline import Outline
 from leafgrad.compile.run.source import tree_of
@@ -23,8 +24,8 @@ class Breaks:
     """Where a function breaks, and the function with its runs between compiled.
 
     Args:
-        function: an open function, or a method of one.
-        compiled: makes a compiled function of a run.
+        function: what is called, and is open: a function, a method, or an object such as a module.
+        compiled: makes a compiled function of a run, or of what is called.
 
     Attributes:
         positions: of what needs Python.
@@ -32,24 +33,24 @@ class Breaks:
     """
 
     def __init__(self, function: Any, compiled: Callable[[Any], Any]) -> None:
-        self.method, self.compiled = function, compiled
-        self.function = getattr(function, "__func__", function)
+        self.called, self.compiled = function, compiled
+        self.function, self.first = python_of(function)
         self.positions: set[Position] = set()
         self.outlined: Any = None
-        self.parts: list[Any] = []
+        self.callees = Callees(compiled)
+        self.gains = False  # whether anything of it is worth it to be compiled
         self.seeks: Environment | None = None  # what a call has changed, to see at the next one which lines do
         self.waits = 0
 
     @property
-    def code(self) -> types.CodeType | None:
-        """What runs in the function's own frame."""
-        return self.function.__code__ if isinstance(self.function, types.FunctionType) else None
+    def code(self) -> frozenset[types.CodeType]:
+        """The function's own, with that of functions in it."""
+        return frozenset() if self.function is None else frozenset(codes_in(self.function.__code__))
 
     def note(self, attempt: Attempt) -> None:
         """A call was not closed."""
         if self.fits:
-            self.positions = {position for position in attempt.watch.positions if position is not None}
-            self.positions |= self.reading([path for path, _ in attempt.before.open])
+            self.positions = attempt.watch.positions | self.reading([path for path, _ in attempt.before.open])
             if attempt.changed:
                 self.seeks = Environment(attempt.changed)
             else:
@@ -64,12 +65,12 @@ class Breaks:
     @property
     def tree(self) -> ast.AST:
         """The definition of the function."""
-        return tree_of(self.function) or ast.Pass()
+        return (self.function and tree_of(self.function)) or ast.Pass()
 
     @property
     def fits(self) -> bool:
         """Whether the function can be divided, and is not yet."""
-        return self.code is not None and not self.waits and not self.outlined and tree_of(self.function) is not None
+        return not self.waits and not self.found and isinstance(self.tree, ast.FunctionDef)
 
     def reading(self, paths: Iterable[str]) -> set[Position]:
         """Where the function reads, and uses, what is at some paths, such as ``self.log`` or ``len(history)``."""
@@ -85,22 +86,25 @@ class Breaks:
         if seeks is not None:
             lines = ChangingLines(seeks, self.code)
             with lines:
-                result = self.method(*args, **kwargs)
+                result = self.called(*args, **kwargs)
             self.add(lines.positions)
             self.divide()
             return result
         if self.waits:
             self.settle()
         if not self.found:
-            return self.method(*args, **kwargs)
-        if self.method is not self.function:
-            args = (self.method.__self__, *args)
-        return self.outlined(*args, **kwargs)
+            return self.called(*args, **kwargs)
+        return self.outlined(*self.first, *args, **kwargs)
 
     @property
     def found(self) -> bool:
-        """Whether the function is divided."""
-        return self.outlined is not None and self.outline.current
+        """Whether the function is divided, and gains by it."""
+        return self.gains and self.outline.current and python_of(self.called)[0] is self.function
+
+    @property
+    def parts(self) -> list[Any]:
+        """What is compiled of the function."""
+        return [*self.outline.parts.values(), *self.callees.parts] if self.outlined is not None else []
 
     @property
     def ready(self) -> bool:
@@ -117,46 +121,58 @@ class Breaks:
 
     def divide(self) -> None:
         """Take out the runs between the positions."""
-        self.outline = Outline(self.function, self.positions, self.compiled)
-        self.outlined, self.parts = self.outline.outlined, [*self.outline.parts.values()]
-        self.waits = SETTLES if self.parts else 0
-        for part in self.parts:  # of which only the whole says anything
-            part._calls.misses.warns = False
+        assert self.function is not None
+        self.outline = Outline(self.function, self.positions, self.compiled, self.callees)
+        self.outlined = self.outline.outlined
+        self.gains = self.outlined is not None
+        self.waits = SETTLES if self.gains else 0
 
     def settle(self) -> None:
-        """Runs become programs or turn out to be open; those that are not worth it are left to Python."""
+        """Parts become programs or turn out to be open; those that are not worth it are left to Python."""
         self.waits -= 1
-        if self.waits and not all(part._calls.settled for part in self.parts):
+        if self.waits and not (self.parts and all(part._calls.settled for part in self.parts)):
             return
         self.waits = 0
+        self.gains = not all(part._calls.is_idle for part in self.parts)
         for name, part in self.outline.parts.items():
             if part._calls.is_idle:
                 self.outline.replace(name, part.function)
+        self.callees.settle()
 
     def explain(self) -> list[str]:
         """Where the function breaks, and what its parts do; nothing if it has none."""
-        if self.code is None or self.outlined is None:
+        if self.function is None or self.outlined is None:
             return []
-        where = [Line(self.code.co_filename, number) for number in sorted({line for line, *_ in self.positions})]
+        where = [
+            Line(self.function.__code__.co_filename, number) for number in sorted({line for line, *_ in self.positions})
+        ]
         lines = ["  graph breaks, of which Python runs the statements at each call; the others are compiled:"]
         lines += [f"    {line}" for line in where]
         for i, part in enumerate(self.parts):
-            lines += [f"  part {i + 1}, from line {part.function.__code__.co_firstlineno}:"]
+            function, _ = python_of(part.function)
+            lines += [f"  part {i + 1}, from line {function.__code__.co_firstlineno if function else '?'}:"]
             lines += [f"    {line}" for line in part.explain().splitlines()]
         return lines
 
 
-class ChangingLines:
-    """Notes where, in the frame of ``code``, the places of an environment are changed."""
+def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
+    """Some code, and that of functions in it."""
+    yield code
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield from codes_in(const)
 
-    def __init__(self, environment: Environment, code: types.CodeType | None) -> None:
+
+class ChangingLines:
+    """Notes where, in frames of ``code``, the places of an environment are changed."""
+
+    def __init__(self, environment: Environment, code: Collection[types.CodeType]) -> None:
         self.environment, self.code = environment, code
-        self.held = environment.snapshot()
         self.positions: set[Position] = set()
-        self.last: Position | None = None
+        self.last: dict[types.FrameType, tuple[Position | None, Any]] = {}
 
     def __enter__(self) -> None:
-        self.traced = bool(self.held) and sys.gettrace() is None
+        self.traced = bool(self.environment.snapshot()) and sys.gettrace() is None
         if self.traced:
             sys.settrace(self.called)
 
@@ -165,14 +181,14 @@ class ChangingLines:
             sys.settrace(None)
 
     def called(self, frame: types.FrameType, event: str, _: Any) -> Any:
-        """A function begins: only the lines of one are of interest."""
-        return self.at if frame.f_code is self.code else None
+        """A function begins: only the lines of some are of interest."""
+        return self.at if frame.f_code in self.code else None
 
     def at(self, frame: types.FrameType, event: str, _: Any) -> Any:
-        """A line begins, or the function returns: what has changed since the last one, that one has changed."""
-        if event in ("line", "return"):
-            if self.last is not None and self.environment.changed(self.held):
-                self.positions.add(self.last)
-                self.held = self.environment.snapshot()
-            self.last = position_of(frame)
+        """A line begins, or the function returns: what has changed since its last one, that one has changed."""
+        position, held = self.last.pop(frame, (None, None))
+        if position is not None and self.environment.changed(held):
+            self.positions.add(position)
+        if event != "return":
+            self.last[frame] = position_of(frame), self.environment.snapshot()
         return self.at

@@ -73,12 +73,12 @@ class Calls:
         self.since = modes.Checkpoint.number
         self.watch: Watch | None = None
 
-    def call(self, flags: int, args: Any, kwargs: Any, checks: bool) -> Any:
-        pace = self.pace
+    def call(self, flags: int, args: Any, kwargs: Any, wish: str | None) -> Any:
+        checks, pace = wish == "check", self.pace
         if pace.failures:
             pace.count()
             if pace.gave_up and not self.programs and not self.must_close:
-                return self.open(args, kwargs)
+                return self.open(args, kwargs, wish == "always")
         following = self.following
         drawn = states(following.sources) if following.draws else []
         calls, strayed, failed, doubted = self.programs, None, False, None
@@ -109,6 +109,8 @@ class Calls:
             return self.alone(partial(self.confirm, doubted, args, kwargs), args, kwargs)
         if strayed is not None:
             self.strays(strayed)
+        if pace.gave_up and not self.must_close:
+            return self.open(args, kwargs, wish == "always")
         return self.missed(flags, structure, leaves, args, kwargs)
 
     def outlives_checkpoint(self) -> bool:
@@ -130,19 +132,19 @@ class Calls:
 
     def missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """No closed program serves this call: it is recorded."""
-        if self.pace.gave_up and not self.must_close:
-            return self.open(args, kwargs)
         if self.misses.needed and not self.must_close and self.misses.waits(kind_of(structure, leaves)):
             return self.function(*args, **kwargs)
         return self.alone(partial(self.attempt, flags, structure, leaves, args, kwargs), args, kwargs)
 
-    def open(self, args: Any, kwargs: Any) -> Any:
-        """A call that is not watched: its Python runs, between parts that are compiled if that is faster."""
-        breaks, pace = self.breaks, self.pace
+    def open(self, args: Any, kwargs: Any, always: bool) -> Any:
+        """A call that is not watched: its Python runs, between parts that are compiled if that is faster, or always."""
+        pace, breaks = self.pace, self.breaks
+        if pace.left and not pace.compiled and not always:
+            return pace.run(False, self.function, args, kwargs, self.name)
         if not breaks.ready or not breaks.found:  # what is still to be made is not timed
             return breaks(*args, **kwargs)
-        compiled = pace.next()
-        return pace.run(compiled, partial(breaks if compiled else self.function, *args, **kwargs), self.name)
+        compiled = always or pace.next()
+        return pace.run(compiled, breaks if compiled else self.function, args, kwargs, self.name)
 
     def attempt(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Record a call, and close it if guards can stand for its Python."""

@@ -37,6 +37,7 @@ class Compiled(Generic[P, R]):
     __qualname__: str
     _attribute: str  # its name in a class
     _calls: Calls
+    plain = modes.TRACE | modes.ANOMALY  # modes in which it runs uncompiled
 
     def __init__(self, function: Callable[..., Any], executor: str | None = None, closed: bool = False) -> None:
         name = getattr(function, "__qualname__", type(function).__qualname__)
@@ -50,13 +51,13 @@ class Compiled(Generic[P, R]):
             __doc__=function.__doc__,
             __module__=function.__module__,
             _attribute=f"_compiled_{getattr(function, '__qualname__', '')}",
-            _calls=Calls(function, name, executor, closed, Lock(), Compiled),
+            _calls=Calls(function, name, executor, closed, Lock(), CompiledPart),
         )
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         flags = modes.get()
         wish = os.environ.get("LEAFGRAD_COMPILE")
-        if flags & (modes.TRACE | modes.ANOMALY) or wish == "0":
+        if flags & self.plain or wish == "0":
             return self.function(*args, **kwargs)
         if flags & modes.WATCH:
             return cast(R, modes.watched(self, args, lambda: self(*args, **kwargs)))
@@ -69,7 +70,7 @@ class Compiled(Generic[P, R]):
             calls = self._calls
             if calls.since != modes.Checkpoint.number:
                 calls = self._since_checkpoint()
-            result: R = calls.call(flags, args, kwargs, wish == "check")
+            result: R = calls.call(flags, args, kwargs, wish)
             return result
         except BaseException as error:
             shorten(error)
@@ -83,7 +84,7 @@ class Compiled(Generic[P, R]):
         """
         calls = self._calls
         if not calls.outlives_checkpoint():
-            calls = Calls(self.function, self.__qualname__, self.executor, self.closed, calls.lock, Compiled)
+            calls = Calls(self.function, self.__qualname__, self.executor, self.closed, calls.lock, CompiledPart)
             vars(self)["_calls"] = calls
         calls.since = modes.Checkpoint.number
         return calls
@@ -142,3 +143,13 @@ class Compiled(Generic[P, R]):
         except (AttributeError, KeyError):
             found = None
         return self.__qualname__ if found is self else (type(self), (self.function, self.executor, self.closed))
+
+
+class CompiledPart(Compiled[..., Any]):
+    """A part of an open function, compiled: it runs uncompiled inside vmap, and only the whole says anything."""
+
+    plain = Compiled.plain | modes.BATCH
+
+    def __init__(self, function: Callable[..., Any], executor: str | None = None, closed: bool = False) -> None:
+        super().__init__(function, executor, closed)
+        self._calls.misses.warns = False

@@ -17,13 +17,12 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from leafgrad.compile.ir.lines import Position
 from leafgrad.compile.run.source import TREES, definition, made, tree_of
-from leafgrad.compile.run.split import covers, split
+from leafgrad.compile.run.split import covers, span, split
 
 UNBOUND = "<a variable that is not set>"
-SENTINEL, RESULT, ERROR = "__unbound__", "__result__", "__error__"  # variables that no source has
+SENTINEL, RESULT, ERROR, CALLEE = "__unbound__", "__result__", "__error__", "__callee__"  # variables that no source has
 LOOPS = (ast.For, ast.While)
 MADE = (ast.FunctionDef, ast.ClassDef, ast.Lambda, ast.GeneratorExp)  # may run later, and read variables then
-FRAMES = frozenset("locals vars dir eval exec globals".split())  # see the variables of the frame that calls them
 
 CAUGHT: WeakSet[types.CodeType] = WeakSet()  # of runs, after whose errors variables may be read
 OUTLINED: WeakKeyDictionary[types.CodeType, types.CodeType] = WeakKeyDictionary()  # of which code one is the outline
@@ -96,10 +95,11 @@ class Outline:
         function: what is outlined.
         breaks: positions in statements that stay.
         make: what is called in the place of a run, made of its function.
+        callee: what is called in the place of what is called at a break, given that; None if nothing is.
 
     Attributes:
         parts: what is called in the places of runs, by the names of the variables that hold it.
-        outlined: the function; None if nothing can be taken out.
+        outlined: the function; None if nothing is to be done otherwise.
     """
 
     def __init__(
@@ -107,6 +107,7 @@ class Outline:
         function: types.FunctionType,
         breaks: set[Position],
         make: Callable[[types.FunctionType], Callable[..., Any]],
+        callee: Callable[[Any], Any] | None = None,
     ) -> None:
         self.function, self.breaks, self.make = function, breaks, make
         self.facts = facts_of(function)
@@ -118,31 +119,23 @@ class Outline:
             return
         tree = copy.deepcopy(tree)
         nodes = [*ast.walk(tree)]
-        self.declared = [node for node in tree.body if isinstance(node, (ast.Global, ast.Nonlocal))]
         declared = [node for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal))]
-        named = [node for node in nodes if isinstance(node, ast.Name)]
-        if len(declared) > len(self.declared) or not FRAMES.isdisjoint({node.id for node in named}):
+        if any(node not in tree.body for node in declared):
             return
-        given = tree.args
-        arguments = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
-        passed = frozenset(a.arg for a in arguments if a is not None)
-        whole = names_in(tree.body)
-        self.local = whole.stored - whole.later - {name for node in self.declared for name in node.names}
-        handlers = {node.name for node in nodes if isinstance(node, ast.ExceptHandler) and node.name}
-        self.deleted = handlers | {node.id for node in named if isinstance(node.ctx, ast.Del)}
-        tree.body = self.split(tree.body, passed - whole.later - whole.stored - self.deleted)
-        whole = names_in(tree.body)
-        stored = whole.stored - {name for node in self.declared for name in node.names}
-        self.local = stored | passed | {RESULT}
-        self.once = passed - stored
-        self.held = whole.later & stored  # by functions made here, which see each new value
-        self.all = tree.body
-        self.caught = function.__code__ in CAUGHT  # whether a statement around the block may end an error
-        tree.body = self.block(tree.body, passed - self.deleted)
-        if self.parts:
-            self.outlined = made(tree, function, self.parts | self.errors | {SENTINEL: UNBOUND})
+        Body(self, tree, function.__code__ in CAUGHT).divide()
+        called: list[Any] = [] if callee is None else [node for node in ast.walk(tree) if self.is_called(node)]
+        for node in called:
+            node.func = ast.copy_location(ast.Call(variable(CALLEE), [node.func], []), node.func)
+        if self.parts or called:
+            self.outlined = made(tree, function, self.parts | self.errors | {SENTINEL: UNBOUND, CALLEE: callee})
             OUTLINED[self.outlined.__code__] = function.__code__
             self.outlined.__defaults__, self.outlined.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+
+    def is_called(self, node: Any) -> bool:
+        """Whether a node is a call of the function's at a break."""
+        if not isinstance(node, ast.Call) or span(node) not in self.breaks:
+            return False
+        return not (isinstance(node.func, ast.Name) and node.func.id.startswith("."))
 
     @property
     def current(self) -> bool:
@@ -155,13 +148,60 @@ class Outline:
         at = self.outlined.__code__.co_freevars.index(part)
         (self.outlined.__closure__ or ())[at].cell_contents = function
 
+
+class Body:
+    """The body of a function that is outlined, or of one that is defined in it.
+
+    Args:
+        outline: of the whole.
+        tree: the definition.
+        around: variables of functions around it that have values whenever it runs.
+        hidden: others of theirs.
+        caught: whether a statement around it may end an error, after which its variables are read.
+    """
+
+    def __init__(
+        self,
+        outline: Outline,
+        tree: ast.FunctionDef,
+        caught: bool,
+        around: frozenset[str] = frozenset(),
+        hidden: frozenset[str] = frozenset(),
+    ) -> None:
+        self.outline, self.tree, self.caught = outline, tree, caught
+        nodes = [*ast.walk(tree)]
+        self.declared = [node for node in tree.body if isinstance(node, (ast.Global, ast.Nonlocal))]
+        self.others = {name for node in self.declared for name in node.names}
+        given = tree.args
+        arguments = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
+        self.passed = frozenset(a.arg for a in arguments if a is not None)
+        own = self.passed | names_in(tree.body).stored
+        self.around, self.hidden = around - own, hidden - own
+        handlers = {node.name for node in nodes if isinstance(node, ast.ExceptHandler) and node.name}
+        deleted = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)}
+        self.deleted = handlers | deleted
+
+    def divide(self) -> None:
+        """Take runs out of it."""
+        body, passed = self.tree.body, self.passed
+        whole = names_in(body)
+        self.local = whole.stored - whole.later - self.others
+        body = self.split(body, (passed - whole.later - whole.stored - self.deleted) | self.around)
+        whole = names_in(body)
+        stored = whole.stored - self.others
+        self.local = stored | passed | {RESULT} | self.around
+        self.once = passed - stored
+        self.held = whole.later & stored  # by functions made here, which see each new value
+        self.all = body
+        self.tree.body = self.block(body, (passed - self.deleted) | self.around)
+
     def split(self, statements: list[ast.stmt], set_: frozenset[str]) -> list[ast.stmt]:
         """The same block, with expressions that stay in statements of their own."""
         found: list[ast.stmt] = []
         for statement in [part for s in statements for part in without_result(s)]:
             for block in () if isinstance(statement, (ast.FunctionDef, ast.ClassDef)) else blocks(statement):
                 block[:] = self.split(block, set_)
-            found += split(statement, self.breaks, self.local, set_)
+            found += split(statement, self.outline.breaks, self.local, set_)
         return found
 
     def block(self, statements: list[ast.stmt], bound: frozenset[str]) -> list[ast.stmt]:
@@ -185,15 +225,26 @@ class Outline:
         if isinstance(statement, (ast.Delete, ast.Global, ast.Nonlocal, ast.FunctionDef, ast.ClassDef, ast.Pass)):
             return True
         free = getattr(statement, "free", None)
-        if free is False or (free is None and any(covers(statement, b) for b in self.breaks)) or leaves(statement):
+        if (
+            free is False
+            or (free is None and any(covers(statement, b) for b in self.outline.breaks))
+            or leaves(statement)
+        ):
             return True
         if any(isinstance(node, ast.Name) and node.id == SENTINEL for node in ast.walk(statement)):
             return True
         names = names_in([statement])
-        return "super" in names.read or bool(names.later & self.local - self.once or names.stored & self.held)
+        return (
+            "super" in names.read
+            or not self.hidden.isdisjoint(names.read)
+            or bool(names.later & self.local - self.once or names.stored & self.held)
+        )
 
     def divided(self, statement: ast.stmt, bound: frozenset[str]) -> ast.stmt:
         """A statement that stays, with the blocks in it outlined."""
+        if isinstance(statement, ast.FunctionDef):
+            around = (bound & self.local) - self.deleted
+            Body(self.outline, statement, False, around, (self.local | self.hidden) - around).divide()
         if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
             return statement
         caught, self.caught = self.caught, self.caught or isinstance(statement, (ast.Try, ast.With))
@@ -217,10 +268,11 @@ class Outline:
         others = {n.id for s in self.all for n in ast.walk(s) if isinstance(n, ast.Name) and id(n) not in ids}
         set_by = sorted(stored & self.local & (others | read | {RESULT}))
         given = sorted(read & self.local | (set(set_by) if self.caught else set()))
-        part, left = (f".{name}{len(self.parts)}" for name in ("part", "left"))
+        outline = self.outline
+        part, left = (f".{name}{len(outline.parts)}" for name in ("part", "left"))
         function = self.function_of(run, given, set_by, bound, sure)
-        self.parts[part] = self.make(function)
-        self.errors[left] = functools.partial(left_by, function.__code__, set_by)
+        outline.parts[part] = outline.make(function)
+        outline.errors[left] = functools.partial(left_by, function.__code__, set_by)
         done = [assign(set_by, call(part, given))]
         if self.caught and set_by:
             again = assign(set_by, call(left, [ERROR, *set_by]))
@@ -237,11 +289,11 @@ class Outline:
         body = [*self.declared, *[unbind(name) for name in given if name not in bound], *run, *unset]
         result = [*map(variable, set_by)]
         body += [ast.Return(result[0] if len(result) == 1 else ast.Tuple(result, ast.Load()))] if result else []
-        tree = copy.deepcopy(definition(self.function.__name__, given, body))
+        tree = copy.deepcopy(definition(self.outline.function.__name__, given, body))
         for node in ast.walk(tree):
             if not hasattr(node, "lineno"):
                 ast.copy_location(node, run[0])
-        found = made(ast.fix_missing_locations(tree), self.function, {SENTINEL: UNBOUND})
+        found = made(ast.fix_missing_locations(tree), self.outline.function, {SENTINEL: UNBOUND})
         TREES[found.__code__] = tree
         if self.caught:
             CAUGHT.add(found.__code__)

@@ -6,7 +6,6 @@ by its calls, which are timed, compiled and uncompiled in turn.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -80,17 +79,15 @@ class Pace:
 
     def next(self) -> bool:
         """Whether the next call runs compiled, if it is not watched."""
-        if os.environ.get("LEAFGRAD_COMPILE") == "always":
-            return True
         if self.left:
             return self.compiled
         compiled, plain = map(len, self.timed)
         return compiled < COLD or ORDER[(compiled + plain - COLD) % len(ORDER)]
 
-    def run(self, compiled: bool, call: Callable[[], Any], name: str) -> Any:
-        """What a call of the function ``name`` returns, compiled or not."""
+    def run(self, compiled: bool, way: Callable[..., Any], args: Any, kwargs: Any, name: str) -> Any:
+        """What a call of the function ``name`` returns by one ``way``, compiled or not."""
         start = clock()
-        result = call()
+        result = way(*args, **kwargs)
         if self.note(compiled, clock() - start):
             log(f"{name}: {self.explain()}")
         return result

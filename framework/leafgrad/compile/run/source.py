@@ -12,39 +12,73 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
+LAMBDA = "<lambda>"
 STRANGE = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.AsyncFunctionDef, ast.TryStar)
+LOCALS = frozenset("locals vars dir eval exec globals".split())  # which see the variables of who calls them
+FRAMES = frozenset({"_getframe", "currentframe", "stacklevel"})
 PARAMETERS: dict[str, Any] = {"type_params": []}  # which Python knows from 3.12 on
 FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 
-TREES: WeakKeyDictionary[types.CodeType, ast.FunctionDef] = WeakKeyDictionary()  # of functions made here
+TREES: WeakKeyDictionary[types.CodeType, ast.FunctionDef | None] = WeakKeyDictionary()
 
 
 def tree_of(function: types.FunctionType) -> ast.FunctionDef | None:
     """The definition of a function, where its source is at hand and is what it was compiled from; else None."""
     code = function.__code__
-    if code in TREES:
-        return TREES[code]
+    if code not in TREES:
+        TREES[code] = read_tree(code)
+    return TREES[code]
+
+
+def read_tree(code: types.CodeType) -> ast.FunctionDef | None:
+    """The definition of which a code was made, as its source says."""
     try:
         trees, codes = definitions("".join(inspect.findsource(code)[0]), code.co_filename, code.co_flags & FUTURE)
     except (OSError, TypeError, SyntaxError, ValueError):
         return None
-    found = trees.get((code.co_name, code.co_firstlineno))
-    if found is None or any(isinstance(node, STRANGE) for node in ast.walk(found)):
+    found = trees.get((code.co_name, *start_of(code)))
+    if found is None or any(isinstance(node, STRANGE) or sees_frames(node) for node in ast.walk(found)):
         return None
     return found if any(same_code(code, c) for c in codes if c.co_qualname == code.co_qualname) else None
+
+
+def sees_frames(node: ast.AST) -> bool:
+    """Whether what a node says depends on the frame in which it runs, or on those below it."""
+    if isinstance(node, ast.Name):
+        return node.id in LOCALS or node.id in FRAMES
+    return getattr(node, "attr" if isinstance(node, ast.Attribute) else "arg", None) in FRAMES
+
+
+def start_of(code: types.CodeType) -> tuple[int, int | None]:
+    """The first line of a function; of a lambda also where what it returns begins, since a line may have several."""
+    if code.co_name != LAMBDA:
+        return code.co_firstlineno, None
+    places = [(line, column) for line, _, column, end in code.co_positions() if line and column is not None and end]
+    return min(places, default=(code.co_firstlineno, None))
 
 
 @functools.lru_cache(maxsize=8)
 def definitions(
     source: str, file: str, flags: int
-) -> tuple[dict[tuple[str, int], ast.FunctionDef], list[types.CodeType]]:
-    """The functions that a source defines, by name and first line, and all code that it is compiled to."""
+) -> tuple[dict[tuple[str, int, int | None], ast.FunctionDef], list[types.CodeType]]:
+    """The functions that a source defines, by name and where they begin, and all code that it is compiled to."""
     tree = ast.parse(source)
     codes = [compile(tree, file, "exec", flags, dont_inherit=True)]
     for code in codes:  # grows
         codes += [const for const in code.co_consts if isinstance(const, types.CodeType)]
     trees = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    return {(t.name, min([t.lineno, *[d.lineno for d in t.decorator_list]])): t for t in trees}, codes
+    found = {(t.name, min([t.lineno, *[d.lineno for d in t.decorator_list]]), None): t for t in trees}
+    return found | {
+        (LAMBDA, node.body.lineno, node.body.col_offset): of_lambda(node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Lambda)
+    }, codes
+
+
+def of_lambda(node: ast.Lambda) -> ast.FunctionDef:
+    """A lambda as a definition."""
+    body = ast.copy_location(ast.Return(node.body), node.body)
+    return ast.copy_location(ast.FunctionDef(LAMBDA, node.args, [body], [], None, **PARAMETERS), node)
 
 
 def code_of(tree: ast.FunctionDef, function: types.FunctionType, more: Sequence[str] = ()) -> types.CodeType:
