@@ -93,7 +93,7 @@ def trainer(net, x, y):
 KINDS = [closure, lbfgs, expression, module, trainer]
 
 
-def run(kind, compiled, calls=20):
+def run(kind, compiled, calls=50):
     """Results, parameters and what was seen of some calls, and the step."""
     net = network()
     x, y = leafgrad.randn(5, 3), leafgrad.randn(5, 1)

@@ -118,8 +118,9 @@ class AncestryWriter:
             if tensor is not None:
                 yield f"x, t = {s}" if type(form) is tuple else f"x, t = {s}._data, {s}"
                 yield f"if not (t._writes is None or t._writes.seq <= {at}.seq): return None"
-                if self.ancestors.is_leaf(kept, tensor):
-                    yield f"if not (t is {self.owners[id(tensor)]} and x is t._data): return None"
+                leaf = self.ancestors.leaf_of(kept, tensor)
+                if leaf is not None:
+                    yield f"if x is not {self.owners[id(leaf)]}._data: return None"
             elif type(form) is tuple:
                 yield f"x, t = {s}"
                 yield "if t is not None: return None"

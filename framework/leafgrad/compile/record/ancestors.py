@@ -120,14 +120,13 @@ class Ancestors:
         """What stands for what a node keeps, of a tensor perhaps."""
         if not is_array(kept):
             return kept
-        return symbol(kept, self.arrays[id(kept)], tensor if self.is_leaf(kept, tensor) else None)
+        return symbol(kept, self.arrays[id(kept)], self.leaf_of(kept, tensor))
 
-    def is_leaf(self, kept: Any, tensor: Any) -> bool:
-        """Whether what a node keeps is the data of a leaf to which the graph leads."""
-        if tensor is None or tensor._data is not kept:
-            return False
-        node = tensor._node
-        return type(node) is Leaf and node in self.numbers and node.owner() is tensor
+    def leaf_of(self, kept: Any, tensor: Any) -> Any:
+        """The leaf to which the graph leads whose data a node keeps, of a ``tensor`` that may stand for it, or None."""
+        node = None if tensor is None else tensor._node
+        owner = node.owner() if type(node) is Leaf and node in self.numbers else None
+        return owner if owner is not None and owner._data is kept else None
 
     @property
     def freed(self) -> list[GraphNode]:

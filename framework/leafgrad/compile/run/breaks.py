@@ -17,7 +17,9 @@ from leafgrad.compile.run.outline import Outline
 from leafgrad.compile.run.source import tree_of
 from leafgrad.compile.run.split import covers, span
 
-SETTLES = 64  # calls
+SETTLES = 64  # calls at most until what is compiled has settled
+MET = 2  # calls after which callees are compiled
+RARE = 8  # calls after which nobody waits for what has not been called
 
 
 class Breaks:
@@ -40,7 +42,7 @@ class Breaks:
         self.callees = Callees(compiled)
         self.gains = False  # whether anything of it is worth it to be compiled
         self.seeks: Environment | None = None  # what a call has changed, to see at the next one which lines do
-        self.waits = 0
+        self.settling = False
 
     @property
     def code(self) -> frozenset[types.CodeType]:
@@ -70,7 +72,7 @@ class Breaks:
     @property
     def fits(self) -> bool:
         """Whether the function can be divided, and is not yet."""
-        return not self.waits and not self.found and isinstance(self.tree, ast.FunctionDef)
+        return not self.settling and not self.found and isinstance(self.tree, ast.FunctionDef)
 
     def reading(self, paths: Iterable[str]) -> set[Position]:
         """Where the function reads, and uses, what is at some paths, such as ``self.log`` or ``len(history)``."""
@@ -90,7 +92,7 @@ class Breaks:
             self.add(lines.positions)
             self.divide()
             return result
-        if self.waits:
+        if self.settling:
             self.settle()
         if not self.found:
             return self.called(*args, **kwargs)
@@ -109,7 +111,7 @@ class Breaks:
     @property
     def ready(self) -> bool:
         """Whether all is known, and made."""
-        return self.seeks is None and not self.waits
+        return self.seeks is None and not self.settling
 
     def add(self, positions: set[Position]) -> None:
         """Lines change what the function reads: each statement that begins there may have done it."""
@@ -123,21 +125,31 @@ class Breaks:
         """Take out the runs between the positions."""
         assert self.function is not None
         self.outline = Outline(self.function, self.positions, self.compiled, self.callees)
+        self.runs: dict[str, Any] = {}  # that are called, compiled
         self.outlined = self.outline.outlined
-        self.gains = self.outlined is not None
-        self.waits = SETTLES if self.gains else 0
+        self.gains = self.settling = self.outlined is not None
+        self.calls, self.waits = 0, 4 * SETTLES  # of which callees need some for their own parts
+        for name, run in self.outline.parts.items():
+            self.outline.replace(name, run.function)
 
     def settle(self) -> None:
-        """Parts become programs or turn out to be open; those that are not worth it are left to Python."""
-        self.waits -= 1
-        if self.waits and not (self.parts and all(part._calls.settled for part in self.parts)):
+        """Callees become programs or turn out to be open, then runs, which may be given graphs that those leave.
+
+        What is not worth it is left to Python.
+        """
+        self.calls += 1
+        first = not self.runs
+        parts = self.callees.parts if first else self.parts
+        settled = all(part._calls.settled or (part._calls.is_new and self.calls > RARE) for part in parts)
+        if self.calls < self.waits and not (settled and self.calls > MET):
             return
-        self.waits = 0
-        self.gains = not all(part._calls.is_idle for part in self.parts)
-        for name, part in self.outline.parts.items():
-            if part._calls.is_idle:
-                self.outline.replace(name, part.function)
         self.callees.settle()
+        self.gains = not all(part._calls.is_idle for part in self.parts)
+        self.runs = self.outline.parts
+        for name, run in self.runs.items():
+            self.outline.replace(name, run.function if run._calls.is_idle else run)
+        self.settling = first and bool(self.runs)
+        self.calls, self.waits = 0, SETTLES
 
     def explain(self) -> list[str]:
         """Where the function breaks, and what its parts do; nothing if it has none."""

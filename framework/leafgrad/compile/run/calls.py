@@ -315,6 +315,11 @@ class Calls:
         return often is not None
 
     @property
+    def is_new(self) -> bool:
+        """Whether it has not been called."""
+        return self.watch is None and not self.programs and not self.pace.failures
+
+    @property
     def settled(self) -> bool:
         """Whether the next call does what later ones will: nothing is recorded, or timed."""
         if self.pace.gave_up:
