@@ -144,3 +144,19 @@ def test_nothing_keeps_what_a_graph_kept():
     gc.collect()
     assert kept
     assert not any(ref() is not None for ref in kept)
+
+
+def test_numbers_that_changed_are_symbols_in_a_graph_behind():
+    x, w = leafgrad.rand(4).double() + 0.5, leafgrad.rand(4, requires_grad=True).double()
+
+    def forward(k):
+        return (x * w * k).pow(k) / k
+
+    def rest(out):
+        return leafgrad.autograd.grad((out * out).sum(), w)[0]
+
+    first, second = leafgrad.compile(forward, closed=True), leafgrad.compile(rest)
+    for i in range(12):
+        k = 0.5 + i / 10
+        assert leafgrad.allclose(second(first(k)), rest(forward(k)))
+    assert second.explain().summary.endswith("closed; 1 program, traced again 0 times")

@@ -21,7 +21,7 @@ from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import SymbolicNumber, fixed
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.ops import dispatch
-from leafgrad.ops.node import FREED, SEQ, GraphNode, Leaf, Node, Output, TensorBase
+from leafgrad.ops.node import FREED, SEQ, GraphNode, Leaf, Node, Output, SymbolBase, TensorBase
 from leafgrad.ops.op import Op
 
 
@@ -145,7 +145,8 @@ class History:
             if isinstance(kept, Hidden):
                 return Batched(raw(kept.array), batches[kept.batch])
             if isinstance(kept, Item):
-                return float(arrays(kept.array)[0])
+                held = arrays(kept.array)[0]
+                return held if isinstance(held, SymbolBase) else float(held)
             return arrays(kept)[0] if isinstance(kept, Value) else kept
 
         def saved(kept: Any) -> Any:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from leafgrad import modes
 from leafgrad.autograd import engine
 from leafgrad.compile.ir.graph import Equation, Graph, Value
 from leafgrad.compile.ir.locks import Lock
@@ -103,7 +102,7 @@ class Backward:
             raise messages.freed()
         expect_unwritten(node, node.saved)
         if isinstance(next(one for one in gradients if one is not None), SymbolBase):
-            return self.repeated(node, gradients, needed)
+            return self.flow(node, g, needed, False)
         run, places = self.program(tuple([one is not None for one in gradients]))
         given = [dispatch.array(one) for one in gradients if one is not None]
         found = run([array for array, _ in node.saved[: self.read]] + given)
@@ -122,25 +121,15 @@ class Backward:
                 self.runs[given] = self.build(graph), places
             return self.runs[given]
 
-    def repeated(self, node: Node, gradients: list[Any], needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
-        """The same op by op, of gradients that are no arrays: in vmap, and in a call that is being recorded."""
-        missing = [v for v, one in zip(self.gradients, gradients, strict=True) if one is None]
-        graph, places = without(self.graph, missing, self.gradients)
-        given = [array for array, _ in node.saved[: self.read]] + [one for one in gradients if one is not None]
-        at = dict(zip(graph.inputs, map(dispatch.alias, given), strict=True))
-        with modes.no_grad():
-            repeat(graph.equations, at)
-        return [
-            (node.edges[i], dispatch.raw(at[v]))
-            for i, v in zip(places, graph.results, strict=True)
-            if node.edges[i] is not None and (needed is None or node.edges[i] in needed)
-        ]
-
     def pull_recorded(self, node: Node, g: Any, needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
-        """The same with Tensors, for derivatives of derivatives: by the nodes that the call would have had."""
+        """The same with Tensors, for derivatives of derivatives."""
         if node.saved is FREED:
             raise messages.freed()
         expect_unwritten(node, node.saved)
+        return self.flow(node, g, needed, True)
+
+    def flow(self, node: Node, g: Any, needed: set[GraphNode] | None, recorded: bool) -> list[tuple[GraphNode, Any]]:
+        """The same by the nodes that the call would have had: of Tensors if ``recorded``, or of symbols."""
         saved = dict(zip(self.saved, node.saved, strict=True))
 
         def array(value: Value) -> tuple[Any, Any]:
@@ -157,7 +146,7 @@ class Backward:
             [(end, one) for end, one in gradients if end is not None and one is not None],
             {e for e in node.edges if e is not None and (needed is None or e in needed)},
             True,
-            True,
+            recorded,
             found.__setitem__,
             born,
         )
@@ -169,16 +158,6 @@ def expect_unwritten(node: Node, saved: Sequence[Saved]) -> None:
     for array, tensor in saved:
         if tensor is not None and tensor._writes is not None and tensor._writes.seq > node.seq:
             raise messages.modified(node, array, tensor._writes)
-
-
-def repeat(equations: Sequence[Equation], at: dict[Value, Any]) -> None:
-    """Run equations on Tensors."""
-    for e in equations:
-        if e.inputs:
-            made = e.op(*[at[v] if isinstance(v, Value) else v for v in e.inputs], **e.params)
-        else:
-            made = dispatch.create(e.op, e.place, **e.params)
-        at.update(zip(e.outputs, made if e.several else (made,), strict=True))
 
 
 def without(graph: Graph, missing: Sequence[Value], gradients: Sequence[Value]) -> tuple[Graph, list[int]]:

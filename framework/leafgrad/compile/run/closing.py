@@ -107,7 +107,6 @@ class Attempt:
     ) -> tuple[Traced, Guards, list[int]]:
         """The call as a program, its guards, and which leaves are tensors."""
         environment = look(self.roots, self.watch.codes, self.places)
-        self.wary |= recorder.wary or bool(environment.open)
         self.check(recorder, followed)
         drawers = [] if followed is None else [spot for spot, _ in followed.drawers]
         for place in environment.drawing:
