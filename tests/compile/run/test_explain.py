@@ -78,6 +78,22 @@ def test_an_open_step_says_why_in_its_first_line():
     assert step.explain().guards == ()
 
 
+def test_an_open_step_of_which_nothing_is_compiled_says_so():
+    def frames(x):
+        return x * len(sys._getframe().f_locals)
+
+    def small(x):
+        print(end="")
+        return x * 2
+
+    for function, told in ((frames, "nothing of it can be taken out"), (small, "no part is worth it")):
+        step = leafgrad.compile(function)
+        for _ in range(80):
+            step(leafgrad.ones(2))
+        assert told in step.explain()
+        assert "timed" not in step.explain()
+
+
 def test_before_the_first_call_there_is_nothing_to_say():
     found = leafgrad.compile(leafgrad.sin).explain()
     assert (found, found.guards) == ("sin: has not been called", ())

@@ -164,7 +164,7 @@ class Breaks:
             function, _ = python_of(part.function)
             lines += [f"  part {i + 1}, from line {function.__code__.co_firstlineno if function else '?'}:"]
             lines += [f"    {line}" for line in part.explain().splitlines()]
-        return lines
+        return lines if self.gains else [*lines, "  runs uncompiled, since no part is worth it"]
 
 
 def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:

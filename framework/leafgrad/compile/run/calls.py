@@ -47,6 +47,7 @@ class Calls:
         following: the numbers that differ from call to call.
         last: what ran last.
         pace: how it runs while it is open.
+        always: whether it was asked for to run compiled, whatever is faster.
         reason: why the last recorded call was not closed.
         watch: of the last watched call.
         since: the last checkpoint of a training before its calls.
@@ -69,6 +70,7 @@ class Calls:
         self.last: Call | None = None
         self.misses = Misses()
         self.pace = Pace()
+        self.always = False
         self.reason: str | None = None
         self.since = modes.Checkpoint.number
         self.watch: Watch | None = None
@@ -141,9 +143,10 @@ class Calls:
         pace, breaks = self.pace, self.breaks
         if pace.left and not pace.compiled and not always:
             return pace.run(False, self.function, args, kwargs, self.name)
-        if not breaks.ready or not breaks.found:  # what is still to be made is not timed
+        self.always = always
+        if always or not breaks.ready or not breaks.found:  # what is still to be made is not timed
             return breaks(*args, **kwargs)
-        compiled = always or pace.next()
+        compiled = pace.next()
         return pace.run(compiled, breaks if compiled else self.function, args, kwargs, self.name)
 
     def attempt(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
@@ -323,7 +326,7 @@ class Calls:
     def settled(self) -> bool:
         """Whether the next call does what later ones will: nothing is recorded, or timed."""
         if self.pace.gave_up:
-            return self.breaks.ready and (not self.breaks.found or self.pace.seconds is not None)
+            return self.breaks.ready and (self.always or not self.breaks.found or self.pace.seconds is not None)
         return any(call.trusted for call in self.programs)
 
     @property

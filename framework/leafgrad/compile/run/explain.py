@@ -65,7 +65,7 @@ def explanation(calls: Calls) -> Explanation:
     plural = "program" if len(programs) == 1 else "programs"
     lines = [f"{name}: {state}; {len(programs)} {plural}, traced again {len(misses)} times"]
     if reason is not None:
-        chosen = pace.gave_up and os.environ.get("LEAFGRAD_COMPILE") != "always"
+        chosen = pace.gave_up and calls.breaks.found and os.environ.get("LEAFGRAD_COMPILE") != "always"
         lines += calls.breaks.explain() or [OPENED]
         lines += [f"  {pace.explain()}"] if chosen else []
     lines += causes(misses)

@@ -30,8 +30,8 @@ class SymbolicValues:
     """
 
     def __init__(self, traced: Traced, guards: Guards, inputs: Sequence[Value], written: Sequence[Any]) -> None:
-        sources = [(v, s) for v in inputs if isinstance(s := traced.graph.inputs[v], Expression)]
-        texts = [s.text for _, s in sources]
+        texts = [s.text for v in inputs if isinstance(s := traced.graph.inputs[v], Expression)]
+        self.inputs = len(texts)
         self.written = [(w._replace(number=None, before=None), text_of(w.number)) for w in written]  # lest it is kept
         results = [o.text for o in traced.outputs if isinstance(o, Expression)] + [text for _, text in self.written]
         self.outcomes = guards.symbolic.outcomes
@@ -41,7 +41,7 @@ class SymbolicValues:
         self.compute_early = guards.expressions([*texts, *self.early])
         self.compute_late = guards.expressions(self.late, [f"r{k}" for k in traced.items])
         places = [(id(w.container), w.key, text) for w, text in self.written]
-        self.forms = [(v, s.text) for v, s in sources], results, places, [*guards.symbolic.relations], traced.items
+        self.forms = results, places, [*guards.symbolic.relations], traced.items
 
     def after(self, leaves: Sequence[Any], given: Sequence[Any], arrays: Sequence[Any]) -> dict[str, Any]:
         """What expressions of results, of what is left behind and of outcomes give.
@@ -49,7 +49,7 @@ class SymbolicValues:
         Raises:
             Strayed: an outcome is another one.
         """
-        found = dict(zip(self.early, given[len(self.forms[0]) :], strict=True))
+        found = dict(zip(self.early, given[self.inputs :], strict=True))
         if self.late:
             read = [backends.backend_of(arrays[i]).item(arrays[i]) for i in self.items]
             found.update(zip(self.late, self.compute_late(leaves, *read), strict=True))
@@ -64,7 +64,7 @@ READ = re.compile(r"\br\d")  # the name of a value that was read
 def same_numbers(a: SymbolicValues | None, b: SymbolicValues | None) -> bool:
     """Whether two recordings follow numbers alike. To compute none is to follow none."""
     (forms, outcomes), (others, other_outcomes) = [
-        (([], [], [], [], {}), frozenset[str]()) if s is None else (s.forms, s.outcomes.keys()) for s in (a, b)
+        (([], [], [], {}), frozenset[str]()) if s is None else (s.forms, s.outcomes.keys()) for s in (a, b)
     ]
     return forms == others and outcomes == other_outcomes
 
