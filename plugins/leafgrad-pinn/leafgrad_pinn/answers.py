@@ -12,11 +12,12 @@ from leafgrad import Tensor
 from leafgrad_pinn.callables import Function, Named, check_number, names_of
 from leafgrad_pinn.complex import ComplexValue
 from leafgrad_pinn.domains import Domain
+from leafgrad_pinn.elsewhere import anywhere, check
 from leafgrad_pinn.families import Given
 from leafgrad_pinn.field import Surrogate, columns_of
 from leafgrad_pinn.quadrature import inside, on_edges
 from leafgrad_pinn.sampling import Array
-from leafgrad_pinn.values import Points
+from leafgrad_pinn.values import Points, Value, noted
 from leafgrad_pinn.windows import Piecewise
 
 if TYPE_CHECKING:
@@ -113,7 +114,8 @@ class FieldFunction:
                    for name, (_, row) in self.solution.functions.items()}  # fmt: skip
         orders = {f.name: f.net.order for f in self.solution.fields if f.net.order is not None}
         points = Points({**columns, **rows_at}, self.domain.space, sides, functions, orders)
-        with leafgrad.enable_grad():
+        points.away = self.away
+        with leafgrad.enable_grad(), noted([points]):
             found = fields_at(self.run.modules, self.domain, rows, columns)
             values: dict[str, Any] = {**self.run.unknowns, **columns, **points.inputs()}
             values |= {name: points.value(value, self.coordinates[name], name) for name, value in found.items()}
@@ -122,8 +124,23 @@ class FieldFunction:
             result = self.call(values)
             results = result if isinstance(result, tuple) else (result,)
             arrays = [self.array(part, len(rows)) for part in results]
-        points.forget()
+        check(self.call.what, points, self.domain, {field.name: field.history for field in self.solution.fields})
+        for place in points.places:
+            place.forget()
         return arrays
+
+    def away(self, there: Points) -> dict[str, Value]:
+        """The fields at other points than those that are asked for."""
+        rows = np.stack([there.columns[name].detach().cpu().numpy() for name in self.domain.names], 1)
+
+        def fields(columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
+            return fields_at(self.run.modules, self.domain, rows, columns)
+
+        def past(columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
+            return {name: value for module in self.run.modules for name, value in module.past(columns).items()}
+
+        found = anywhere(fields, past, self.domain)(there.columns)
+        return {name: there.value(value, self.coordinates[name], name) for name, value in found.items()}
 
     def array(self, result: Any, count: int) -> Array:
         """A result at points, as an array (n,)."""

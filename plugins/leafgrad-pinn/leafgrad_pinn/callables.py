@@ -61,8 +61,8 @@ class Named:
                 ) from error
             if "'Value' object is not callable" in str(error):
                 raise TypeError(
-                    f"{self.what}: a field is its values at the condition's points: write u, u.x, not u(x); another "
-                    "place has a condition of its own, as Dirichlet(0, on='x_min')"
+                    f"{self.what}: a field is its values at the condition's points: write u, u.x, not u(x); at another "
+                    "place it is u.at(x=0), and on an edge there is a condition, as Dirichlet(0, on='x_min')"
                 ) from error
             told = ("Can't call numpy()", "calling .numpy()", "converted to Scalar", "converted to Python scalars")
             if any(part in str(error) for part in told):

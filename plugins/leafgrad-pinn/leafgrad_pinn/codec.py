@@ -54,8 +54,8 @@ def encode(value: Any) -> Any:
         return {"derivative": value.name, "of": encode(value.of), "by": value.coordinate, "factor": value.factor}
     if isinstance(value, Field):
         parts = {name: encode(getattr(value, name)) for name in ("domain", "net", "initial", "boundary")}
-        part = {} if value.part is None else {"part": encode(value.part)}
-        return {"field": value.name, "scale": value.scale, **parts, **part}
+        more = {name: encode(getattr(value, name)) for name in ("part", "history") if getattr(value, name) is not None}
+        return {"field": value.name, "scale": value.scale, **parts, **more}
     if isinstance(value, Domain):
         ranges = {"ranges": encode(list(value.parameters))} if value.parameters else {}
         functions = {"functions": encode(list(value.functions))} if value.functions else {}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import Tensor
+from leafgrad_pinn.callables import Function
 from leafgrad_pinn.field import Field, Hard, fields
 from leafgrad_pinn.networks import Network
 from leafgrad_pinn.unknowns import Unknown
@@ -25,6 +26,7 @@ class ComplexField:
         name: by which equations ask for it; ``psi_re`` and ``psi_im`` are its parts, which they may ask for too.
         domain, net: as for `Field`.
         initial, boundary: ``Hard(...)`` for the real part, the imaginary one being zero there, or a pair of them.
+        history: what it was before the first moment, as for `Field`: the real part, or a pair.
     """
 
     def __init__(
@@ -35,11 +37,16 @@ class ComplexField:
         *,
         initial: Hard | Sequence[Hard] | None = None,
         boundary: Hard | Sequence[Hard] | None = None,
+        history: Function | float | Sequence[Function | float] | None = None,
     ) -> None:
         parts = (f"{name}_re", f"{name}_im")
+        past: dict[str, Function | float] = {}
+        if history is not None:
+            past = dict(zip(parts, history if isinstance(history, (list, tuple)) else (history, 0), strict=True))
         hard = [{} if given is None else dict(zip(parts, pair(given), strict=True)) for given in (initial, boundary)]
         self.name = name
-        self.real, self.imag = fields(" ".join(parts), domain, net, initial=hard[0], boundary=hard[1])
+        self.real, self.imag = fields(" ".join(parts), domain, net, initial=hard[0], boundary=hard[1],
+                                      history=past)  # fmt: skip
 
     @property
     def domain(self) -> Any:
@@ -85,6 +92,10 @@ class ComplexValue:
     def along(self, path: Sequence[str]) -> ComplexValue:
         """The derivative by each coordinate of the path in turn."""
         return ComplexValue(self.real.along(path), self.imag.along(path))
+
+    def at(self, **place: Any) -> ComplexValue:
+        """It where coordinates are others, as `leafgrad_pinn.values.Value.at`."""
+        return ComplexValue(self.real.at(**place), self.imag.at(**place))
 
     @property
     def conj(self) -> ComplexValue:

@@ -82,7 +82,7 @@ class Decoder:
                 lambda derivative, of, by, factor: Derivative(derivative, of, by, factor),
             ),
             "field": (
-                {"field": schema.text, "scale": scale, "part": shape, **named},
+                {"field": schema.text, "scale": scale, "part": shape, "history": value, **named},
                 lambda field, domain, net, **given: Field(field, domain, net, **given),
             ),
             "domain": (
@@ -152,7 +152,7 @@ class Decoder:
         if not isinstance(found, str) or found not in self.kinds:
             raise schema.misfit(where, f"one of {', '.join(self.kinds)}, or a recipe", ", ".join(map(str, saved)))
         checks, make = self.kinds[found]
-        parts = schema.record(checks, optional=("scale", "ranges", "functions", "part"))(
+        parts = schema.record(checks, optional=("scale", "ranges", "functions", "part", "history"))(
             saved, where
         )  # which older files do not have
         with schema.making(where):

@@ -31,6 +31,10 @@ class Given(nn.Module):
         found: dict[str, Tensor] = self.module({**columns, **self.functions})
         return found
 
+    def past(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        found: dict[str, Tensor] = self.module.past({**columns, **self.functions})
+        return found
+
 
 def one_of(groups: Sequence[Sequence[Field]]) -> list[list[Field]]:
     """The fields of a family as those of one problem."""

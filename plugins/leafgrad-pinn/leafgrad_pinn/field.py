@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from leafgrad import Tensor, nn
 from leafgrad.func import jvp
 from leafgrad_pinn.callables import Function, Named, check_number, names_of
 from leafgrad_pinn.domains import Domain, as_domain
+from leafgrad_pinn.elsewhere import at_any_time
 from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.networks import Network
 from leafgrad_pinn.operators import Operator
@@ -21,9 +22,10 @@ from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.shapes import Shape
 from leafgrad_pinn.values import reverse
 
+Values = Callable[[Mapping[str, Tensor]], dict[str, Tensor]]
 Beginning = tuple[Tensor, Tensor | None]  # a field at a window's first moment, and its derivative by time
 
-RESERVED = ("lap", "n", "points", "names", "root", "path", "along", "space", "laplacian")
+RESERVED = ("lap", "n", "at", "points", "names", "root", "path", "along", "space", "laplacian")
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class Field:
         scale: of what size it is, in its units; what a `Problem` finds by default, where that is far from 1.
         part: a shape within the domain to which it belongs, such as one of two materials; elsewhere a solution has nan
             for it. Conditions in such a shape take it as ``of=``.
+        history: what it was before the first moment, for equations that ask, as ``u.at(t=t - 5)``: a number, or a
+            function of coordinates by name. At that moment it is what initial conditions say.
 
     Raises:
         ValueError: names that clash, edges that do not exist, hard conditions that contradict each other.
@@ -77,6 +81,7 @@ class Field:
         boundary: Hard | None = None,
         scale: float | None = None,
         part: Shape | None = None,
+        history: Function | float | None = None,
     ) -> None:
         if not isinstance(net, Network):
             raise TypeError(f"net: expected a recipe, such as MLP(32, 3), got {type(net).__name__}")
@@ -97,7 +102,7 @@ class Field:
             check_number(f"Field {name!r}: scale", scale)
             if scale <= 0:
                 raise ValueError(f"Field {name!r}: scale: expected a positive number, got {scale}")
-        self.scale, self.part = scale, part
+        self.scale, self.part, self.history = scale, part, history
         if part is not None and (not isinstance(part, Shape) or part.names != self.domain.space):
             raise ValueError(
                 f"Field {name!r}: part: expected a shape of {', '.join(self.domain.space) or 'space'}, got {part!r}"
@@ -120,6 +125,7 @@ def fields(
     initial: Mapping[str, Hard] = {},
     boundary: Mapping[str, Hard] = {},
     scale: Mapping[str, float] = {},
+    history: Mapping[str, Function | float] = {},
 ) -> tuple[Field, ...]:
     """Several fields on one network, which has an output for each: ``u, v, p = fields("u v p", domain, net=...)``.
 
@@ -127,21 +133,24 @@ def fields(
         names: of the fields, as one string.
         domain, net: as for `Field`.
         initial, boundary: exact conditions by field.
-        scale: sizes by field.
+        scale, history: sizes, and what they were before, by field.
     """
     split = names.split()
-    for given in (initial, boundary, scale):
+    for given, what, example in (
+        (initial, "conditions", "Hard(0)"),
+        (boundary, "conditions", "Hard(0)"),
+        (scale, "sizes", "1e5"),
+        (history, "values", "0"),
+    ):
         if not isinstance(given, Mapping):
-            what = (
-                f"sizes by field, as {{'{split[0]}': 1e5}}"
-                if given is scale
-                else (f"conditions by field, as {{'{split[0]}': Hard(0)}}")
-            )
-            raise TypeError(f"fields: expected {what}, got {given!r}")
+            raise TypeError(f"fields: expected {what} by field, as {{'{split[0]}': {example}}}, got {given!r}")
         if unknown := set(given) - set(split):
             raise ValueError(f"fields: expected names among {names}, got {', '.join(sorted(unknown))}")
     made = tuple(
-        Field(n, domain, net, initial=initial.get(n), boundary=boundary.get(n), scale=scale.get(n)) for n in split
+        Field(
+            n, domain, net, initial=initial.get(n), boundary=boundary.get(n), scale=scale.get(n), history=history.get(n)
+        )
+        for n in split
     )
     if len(set(split)) < len(split) or not made:
         raise ValueError(f"fields: expected different names, at least one, got {names!r}")
@@ -168,7 +177,7 @@ class Derivative(Field):
     def __init__(self, name: str, of: Field, coordinate: str, factor: float = 1.0) -> None:
         if not isinstance(of, Field):
             raise TypeError(f"Derivative {name!r}: of: expected a Field, got {type(of).__name__}")
-        super().__init__(name, of.domain, of.net, part=of.part)
+        super().__init__(name, of.domain, of.net, part=of.part, history=of.history)
         if coordinate not in of.domain.names:
             raise ValueError(
                 f"Derivative {name!r}: coordinate: expected one of {', '.join(of.domain.names)}, got {coordinate!r}"
@@ -201,6 +210,11 @@ class Ansatz:
             if domain.shape:
                 domain.shape.check_hard()
             self.side = Named(boundary.value, f"Field {field.name!r}: boundary", domain.names)
+        self.history = None
+        if field.history is not None:
+            if domain.time is None:
+                raise ValueError(f"Field {field.name!r}: history: the domain has no time")
+            self.history = Named(field.history, f"Field {field.name!r}: history", domain.names)
         asked = {name for call in (self.start, self.rate) if call for name in call.parameters}
         self.functions = [function for function in domain.functions if function.name in asked]
 
@@ -369,7 +383,29 @@ class Surrogate(nn.Module):
         self.before = () if before is None else (before,)  # in a tuple: none of its weights are this module's
 
     def forward(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        return {**self.values(columns), **{field.name: self.value(field, columns) for field in self.derivatives}}
+        return self.whole(self.values, columns)
+
+    def past(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The fields before their time begins: those of windows before, or what their history says, or nan."""
+        return self.whole(self.values_before, columns)
+
+    def whole(self, values: Values, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Fields that have outputs of the network, with those that are their derivatives."""
+        more = {field.name: self.value(field, values, columns) for field in self.derivatives}
+        return {**values(columns), **more}
+
+    def values_before(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Of fields with outputs what they were."""
+        for before in self.before:
+            assert before.time is not None
+            return at_any_time(before.values, before.values_before, before.time)(dict(columns))
+        like = next(iter(columns.values()))
+        return {
+            name: leafgrad.full_like(like, float("nan"))
+            if ansatz.history is None
+            else ansatz.history.numbers(columns, like)
+            for name, ansatz in self.ansatz.items()
+        }
 
     def values(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The fields that have an output of the network."""
@@ -393,13 +429,13 @@ class Surrogate(nn.Module):
             found = self({**columns, self.time.name: last})
             return {n: (found[n], reverse(found[n], [last])[0] if rate else None) for n, rate in rates.items()}
 
-    def value(self, field: Field, columns: Mapping[str, Tensor]) -> Tensor:
+    def value(self, field: Field, values: Values, columns: Mapping[str, Tensor]) -> Tensor:
         """One field, which may be a derivative."""
         if not isinstance(field, Derivative):
-            return self.values(columns)[field.name]
+            return values(columns)[field.name]
 
         def along(column: Tensor) -> Tensor:
-            return self.value(field.of, {**columns, field.coordinate: column})
+            return self.value(field.of, values, {**columns, field.coordinate: column})
 
         column = columns[field.coordinate]
         found: Tensor = field.factor * jvp(along, (column,), (leafgrad.ones_like(column).detach(),))[1]

@@ -179,6 +179,8 @@ class Linearised:
         (tensors,) = on_device([dict(batch)], self.trainee.dtype, self.trainee.device)
         rows, points, by_numbers = [], batch["points"], self._by_numbers(index, tensors)
         residuals, places = self.taylor.expanded(index, tensors)
+        if self.before is not None and self.trainee.problem.plans[index].away:
+            raise Unfit(f"{self.trainee.problem.names[index]}, which depends on all of the windows before")
         for k, each in enumerate(slopes(residuals, places)):
             matrix = np.zeros((len(points), self.size))
             for place, rates in zip(places, each, strict=True):

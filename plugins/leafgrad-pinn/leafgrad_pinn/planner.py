@@ -40,12 +40,14 @@ class DerivativePlan:
         asked: fields with paths of coordinates, or ``LAP``.
         costs: what each mode is estimated to take, in runs of the networks.
         beyond: derivatives of other expressions, in words, which are made by reverse passes.
+        away: whether fields are asked for at other places, too.
     """
 
     mode: str
     asked: tuple[Request, ...]
     costs: Mapping[str, float]
     beyond: tuple[str, ...] = ()
+    away: bool = False
 
     def __str__(self) -> str:
         beyond = f"{', '.join(self.beyond)} by reverse passes" if self.beyond else ""
@@ -78,7 +80,11 @@ class DerivativePlan:
 
 
 def plan(
-    asked: Iterable[Request], space: Sequence[str], derivatives: str = "auto", beyond: Iterable[str] = ()
+    asked: Iterable[Request],
+    space: Sequence[str],
+    derivatives: str = "auto",
+    beyond: Iterable[str] = (),
+    away: bool = False,
 ) -> DerivativePlan:
     """The cheapest way to what is asked for, or the one of ``derivatives``.
 
@@ -87,6 +93,7 @@ def plan(
         space: the coordinates that a Laplacian runs over.
         derivatives: ``"auto"``, ``"reverse"``, ``"forward"`` or ``"jet"``.
         beyond: what else is differentiated, in words.
+        away: whether fields are asked for at other places.
     """
     asked = sorted(set(asked))  # in one order in every process: that of sets changes, and with it rounding
     costs = {
@@ -95,7 +102,7 @@ def plan(
         "jet": jet_cost(asked, space),
     }
     mode = min(costs, key=lambda m: costs[m]) if derivatives == "auto" else derivatives
-    return DerivativePlan(mode, tuple(asked), costs, tuple(beyond))
+    return DerivativePlan(mode, tuple(asked), costs, tuple(beyond), away)
 
 
 # ---- costs ------------------------------------------------------------------------------------------------------

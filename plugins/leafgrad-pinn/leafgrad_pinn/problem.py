@@ -16,6 +16,7 @@ from leafgrad_pinn.callables import Named, distinct, listed
 from leafgrad_pinn.complex import ComplexField, ComplexValue, parts_of
 from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Scene, Wrap
 from leafgrad_pinn.domains import widest
+from leafgrad_pinn.elsewhere import anywhere, check
 from leafgrad_pinn.field import Ansatz, Field, Surrogate, columns_of
 from leafgrad_pinn.known import Known
 from leafgrad_pinn.layers import Maker, Periodic
@@ -255,19 +256,23 @@ class Problem:
 
     def _check_residuals(self, derivatives: str) -> None:
         """Run each condition at a few points; what it asks for there decides how derivatives are made."""
-        system = self.system()
+        system, histories = self.system(), {field.name: field.history for field in self.fields}
         for index, (name, batch) in enumerate(zip(self.names, self.draw(np.random.default_rng(0)), strict=True)):
             if not len(batch["points"]):
                 raise ValueError(f"{name}: expected points, got none; raise n, or take another sampler")
             self.domain.check_inside(name, batch["points"])
-            few = {key: leafgrad.tensor(np.ascontiguousarray(values[:LOOKS])) for key, values in batch.items()}
+            every = {key: leafgrad.tensor(np.ascontiguousarray(values)) for key, values in batch.items()}
+            few = {key: t[:LOOKS] for key, t in every.items()}
             residuals, points = system.residuals(index, few)
+            if points.visited:
+                check(name, system.residuals(index, every)[1], self.domain, histories)
             if system.orders and (beyond := [words for words in points.beyond if words.startswith("d(")]):
                 raise ValueError(
                     f"{name}: {beyond[0]}: expected derivatives of fields alone, as u.x, of a network that has few; "
                     "take an Energy(...)"
                 )
-            self.plans.append(cheapest(points.asked, self.domain.space, derivatives, points.beyond))
+            away = bool(points.visited)
+            self.plans.append(cheapest(points.asked, self.domain.space, derivatives, points.beyond, away))
             found = residuals.detach().numpy()
             self.marks.append([norm(found), norm(found + 1), *[norm(values) for values in batch.values()]])
             if not np.isfinite(found).all():
@@ -347,6 +352,10 @@ class System(nn.Module):
             found.update(surrogate(columns))
         return found
 
+    def past(self, columns: Mapping[str, Tensor]) -> Tensors:
+        """The same before the first moment."""
+        return {name: value for surrogate in self.surrogates for name, value in surrogate.past(columns).items()}
+
     def forward(self, index: int, batch: Tensors) -> Tensor:
         """What is squared of a condition, by its index, at a batch of its points: (n, k) for k equations.
 
@@ -369,7 +378,7 @@ class System(nn.Module):
         """The residuals (n, k), of other fields or by another plan if given, and points that know what was asked."""
         condition, label = self.conditions[index], self.labels[index]
         points = self.points(batch)
-        others = [self.points({**batch, "points": batch["opposite"]})] if "opposite" in batch else []
+        others: list[Points] = [self.points({**batch, "points": batch["opposite"]})] if "opposite" in batch else []
         chosen = plan or (self.plans[index] if index < len(self.plans) else cheapest((), self.domain.space))
         with bound(self.unknowns, list(self.numbers)):
             extra: dict[str, Any] = {**batch}
@@ -393,10 +402,10 @@ class System(nn.Module):
             if not isinstance(part, Tensor) or tuple(part.shape) != (n,) or not part.is_floating_point():
                 got = f"{part.dtype}, shape {tuple(part.shape)}" if isinstance(part, Tensor) else type(part).__name__
                 raise ValueError(f"{label}: expected one number for each of {n} points, shape ({n},), got {got}")
-        for other in others:
-            points.asked |= other.asked
-            points.beyond |= other.beyond
-        for each in (points, *others):
+        for each in [place for root in (points, *others) for place in root.places]:
+            points.asked |= each.asked
+            points.beyond |= each.beyond
+            points.visited += [] if each is points else each.visited
             each.forget()
         found, share = leafgrad.stack(parts, 1), batch.get("share", getattr(self, f"share{index}", None))
         return found if share is None else found * share, points
@@ -419,7 +428,10 @@ class System(nn.Module):
 
     def values(self, points: Points, plan: DerivativePlan, given: Fields | None = None) -> dict[str, Any]:
         """Fields, or those that are given, and coordinates by name."""
-        fields = plan.values(given or self.fields, points, self.coordinates)
+        inside: Fields = given or self.fields
+        fields = plan.values(inside, points, self.coordinates)
+        elsewhere = anywhere(inside, self.past, self.domain)
+        points.away = lambda there: plan.values(elsewhere, there, self.coordinates)
         pairs = {name: ComplexValue(fields[real], fields[imag]) for name, (real, imag) in self.pairs.items()}
         known = self.known(points) if self.known else {}
         return {**points.columns, **points.inputs(), **known, **fields, **pairs}

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
+import leafgrad
 from leafgrad import Tensor
 from leafgrad.autograd import grad
 from leafgrad_pinn.domains import Domain
@@ -69,16 +70,27 @@ class Taylor:
         """
         if "opposite" in tensors:
             raise Unfit(f"{self.trainee.problem.names[index]}, which depends on fields at other points, too")
-        known = self.trainee.residuals(index, tensors)
+        known, visited = self.trainee.residuals(index, tensors), self._visited(index, tensors)
         while True:
-            places = [Place(batch["points"], self._leaves(index, batch, self.orders[index]))
-                      for batch in self.system.taken_at(tensors)]  # fmt: skip
+            places = [self._place(index, columns, k >= len(self.system.taken_at(tensors)))
+                      for k, columns in enumerate(visited)]  # fmt: skip
             residuals = self.at(index, tensors, [place.leaves for place in places])
             if float((residuals - known).detach().abs().max()) <= SAME * (1 + float(known.abs().max())):
                 return residuals, places
             if self.orders[index] == HIGHEST:
                 raise Unfit(f"{self.trainee.problem.names[index]}, which depends on more than fields at a point")
             self.orders[index] += 1
+
+    def _visited(self, index: int, tensors: Tensors) -> list[dict[str, Tensor]]:
+        """Where a condition takes its fields, by coordinate, in the order in which it does."""
+        found: list[dict[str, Tensor]] = []
+
+        def noted(columns: Mapping[str, Tensor]) -> Tensors:
+            found.append({name: column.detach() for name, column in columns.items()})
+            return self.system.fields(columns)
+
+        self.system.residuals(index, tensors, noted, cheapest((), self.domain.space))
+        return found
 
     def at(self, index: int, tensors: Tensors, leaves: Sequence[Leaves]) -> Tensor:
         """A condition's residuals (n, k), of fields of these derivatives, in the order in which it takes them."""
@@ -96,24 +108,30 @@ class Taylor:
             path, field = (*path, field.coordinate), field.of
         return field.name, path
 
-    def _leaves(self, index: int, tensors: Tensors, order: int) -> Leaves:
-        """The fields' derivatives that a condition asks for, or all up to an order, as tensors without a past."""
-        system, domain = self.system, self.domain
+    def _place(self, index: int, columns: Mapping[str, Tensor], away: bool) -> Place:
+        """A place, with the fields' derivatives that a condition asks for, or all up to an order.
+
+        Elsewhere than at its points they are of one order more, for where that is may depend on fields.
+        """
+        system, domain, order = self.system, self.domain, self.orders[index]
         asked = [self.base(name, path) for name, path in spelled_out(self.trainee.problem.plans[index].asked, domain)]
         wanted = {(name, below) for name, path in asked for below in parts_of(path)} | {(n, ()) for n in self.bases}
+        if away:
+            wanted |= {(name, (*path, c)) for name, path in wanted for c in self.bases[name].domain.names}
         for name, field in self.bases.items():
             for k in range(order + 1):
                 wanted |= {(name, path) for path in combinations_with_replacement(field.domain.names, k)}
         if len(wanted) > MOST:
             raise Unfit(f"{len(wanted)} derivatives of fields, of at most {MOST}")
-        paths = sorted((name, sorted_path(path, domain.names)) for name, path in wanted)
-        points = system.points(tensors)
+        paths = sorted({(name, sorted_path(path, domain.names)) for name, path in wanted})
+        rows = leafgrad.stack([columns[name] for name in domain.names], 1)
+        points = system.points({"points": rows} | {f.key: columns[f.name] for f in domain.functions})
         values = cheapest([p for p in paths if p[1]], domain.space).values(system.fields, points, system.coordinates)
         found = {(name, path): values[name].along(path).detach().clone() for name, path in paths}
         points.forget()
         for tensor in found.values():
             tensor.requires_grad = True
-        return found
+        return Place(rows, found)
 
     def near(self, leaves: Leaves, columns: Mapping[str, Tensor]) -> Tensors:
         """Fields near each point, of their derivatives there."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
 
 import leafgrad
 from leafgrad import Tensor
@@ -71,6 +73,9 @@ class Points:
     Attributes:
         asked: what was asked of fields, for the planner.
         beyond: what else was differentiated, in words: Laplacians and, while it is among ``noting``, expressions.
+        away: gives the fields by name at points other than these.
+        places: these points, and others at which fields were asked for with `Value.at`.
+        visited: of which fields that was, and where, (n, d); while it is among ``noting``.
     """
 
     def __init__(
@@ -88,6 +93,9 @@ class Points:
         self.beyond: dict[str, None] = {}
         self.roots: list[tuple[Value, str | None, str]] = []  # values that are no derivatives, with names of fields
         self.derived: dict[tuple[int, Path], Value] = {}  # by the root of a value, and a path
+        self.away: Callable[[Points], Mapping[str, Value]] | None = None
+        self.places: list[Points] = [self]
+        self.visited: list[tuple[str, np.ndarray[Any, Any]]] = []
 
     def value(self, tensor: Tensor, names: Sequence[str], field: str | None = None, label: str = "") -> Value:
         """A tensor (n,) that depends on the coordinates of these names: a field, if it has a name of its own."""
@@ -108,6 +116,34 @@ class Points:
         made.points, made.names, made.root, made.path = self, tuple(names), root, path
         value: Value = made
         return value
+
+    def moved(self, field: str, place: Mapping[str, Any]) -> Points:
+        """Points where some coordinates are others, of which a field is asked."""
+        if unknown := [name for name in place if name not in self.coordinates]:
+            raise AttributeError(
+                f"{field}.at: expected coordinates among {', '.join(self.coordinates)}, got {', '.join(unknown)}"
+            )
+        columns, here = dict(self.columns), [self.columns[name] for name in self.coordinates]
+        for name, value in place.items():
+            like = columns[name]
+            number = value.current() if hasattr(value, "current") else value  # of an unknown
+            if not isinstance(number, Tensor):
+                number = leafgrad.full_like(like, number)
+            if number.shape not in ((), like.shape):
+                raise ValueError(
+                    f"{field}.at: {name}: expected a number, or one for each of {len(like)} points, got shape "
+                    f"{tuple(number.shape)}"
+                )
+            columns[name] = number.as_subclass(Tensor).expand(like.shape)
+        for name, like in zip(self.coordinates, here, strict=True):  # of its own, to be differentiated by
+            columns[name] = columns[name] + leafgrad.zeros_like(like, requires_grad=True)
+        there = Points(columns, self.space, None, list(self.functions.values()), self.orders)
+        there.places, there.away = self.places, self.away
+        self.places.append(there)
+        if self.places[0] in noting:
+            rows = np.stack([columns[name].detach().cpu().numpy() for name in self.coordinates], 1)
+            self.places[0].visited.append((field, rows))
+        return there
 
     def note(self, value: Value, path: Path, tensor: Tensor) -> None:
         """Keep the derivative of a field by a path, or its Laplacian, that the planner made."""
@@ -154,7 +190,7 @@ class Points:
         self.derived.clear()
         self.roots.clear()
         self.columns.clear()
-        self.normals = None
+        self.normals = self.away = None
 
 
 def split(name: str, coordinates: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -184,6 +220,8 @@ class Value(Tensor):
         x, xx, xt, ...: derivatives by coordinates, whatever they are called. They hide methods of the same name.
         lap: the Laplacian over the coordinates of space.
         n: the derivative along the outward normal, at points of a boundary.
+
+    With `at` it is asked for at other places.
     """
 
     __slots__ = ()
@@ -195,7 +233,7 @@ class Value(Tensor):
     path: Path
 
     def __getattribute__(self, name: str) -> Any:
-        if name.startswith("_") or name in ("points", "names", "root", "path", "along", "space", "laplacian"):
+        if name.startswith("_") or name in ("points", "names", "root", "path", "at", "along", "space", "laplacian"):
             return super().__getattribute__(name)
         points = self.points
         path = split(name, points.coordinates)
@@ -225,6 +263,25 @@ class Value(Tensor):
         points, whole = self.points, sorted_path((*self.path, *path), self.points.coordinates)
         points.ask(self.root, whole)
         return points.derivative(points.roots[self.root][0], whole)
+
+    def at(self, **place: Any) -> Value:
+        """The field, or the derivative of it that this is, where coordinates are others: ``u.at(t=t - 5)``.
+
+        Before the first moment it is what its field's ``history`` says, or, in windows of time, what it was in those
+        before. Beyond other ends of the domain's coordinates it is nan; periodic ones go on.
+
+        Args:
+            place: coordinates by name, each a number, or an expression of one for each point: of coordinates, unknowns
+                and fields.
+
+        Raises:
+            AttributeError: it is none of the problem's fields, or has no such coordinate. ValueError: another shape.
+        """
+        points, (_, field, label) = self.points, self.points.roots[self.root]
+        if field is None or points.away is None:
+            raise AttributeError(f"{label}.at: expected a field that is solved for, or a derivative, as u.at(x=0).xx")
+        found = points.away(points.moved(field, place))[field]
+        return found.along(self.path) if self.path else found
 
     def space(self, what: str) -> list[str]:
         """The coordinates of space that it depends on; AttributeError if there are none."""

@@ -36,6 +36,11 @@ class Piecewise(nn.Module):
         self.surrogates, self.moments = nn.ModuleList(surrogates), list(moments)
         self.names, self.parts = surrogates[0].fields, surrogates[0].parts
 
+    def past(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The fields before the first window."""
+        found: dict[str, Tensor] = self.surrogates[0].past(columns)
+        return found
+
     def forward(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
         t = list(columns.values())[-1]  # time is a domain's last coordinate
         ends = leafgrad.tensor(self.moments[1:-1], dtype=t.dtype, device=t.device)
