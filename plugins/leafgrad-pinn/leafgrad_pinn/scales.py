@@ -115,7 +115,70 @@ def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str,
         if all(name in known and abs(factor - 1) < SETTLED for name, factor in found.items()):
             break
         known = dict.fromkeys(found, turn) | known
-    return {name: size if name in known and 0 < size < math.inf else 1.0 for name, size in sizes.items()}
+    sized = {name: sizes[name] for name in known if 0 < sizes[name] < math.inf}
+    rest = [name for name in names if name not in sized]
+    return dict.fromkeys(names, 1.0) | sized | (together(system, batches, sized, rest) if rest else {})
+
+
+def together(
+    system: System, batches: Sequence[Tensors], sized: Mapping[str, float], names: Sequence[str]
+) -> dict[str, float]:
+    """Sizes of fields that nothing sizes one by one, as factors of a product: those at which each equation balances.
+
+    Terms are powers of sizes, so that these follow from linear equations of their logarithms.
+    """
+
+    def balances(logs: Array) -> Array:
+        return np.concatenate([balance(terms) for terms in terms_beside(system, batches, sized, names, np.exp(logs))])
+
+    starts = [np.full(len(names), -power * math.log(ROUNDING)) for power in range(SMALL, -1, -1)]
+    logs = max(starts, key=lambda start: np.count_nonzero(np.isfinite(balances(start))))  # sources may drown fields
+    slopes = np.zeros((0, len(names)))
+    for _ in range(ROUNDS):
+        here, steps = balances(logs), math.log(STEP) * np.eye(len(names))
+        slopes = np.stack([balances(logs + step) - here for step in steps], 1) / math.log(STEP)
+        seen = np.isfinite(here) & np.isfinite(slopes).all(1)
+        slopes = slopes[seen]
+        change = -np.linalg.lstsq(slopes, here[seen], rcond=GROWS[0])[0]
+        logs = logs + change
+        if np.abs(change).max() < SETTLED:
+            break
+    in_some = np.abs(slopes).max(0, initial=0.0) > GROWS[0]
+    return {name: math.exp(log) for name, log, some in zip(names, logs.tolist(), in_some, strict=True) if some}
+
+
+def terms_beside(
+    system: System, batches: Sequence[Tensors], sized: Mapping[str, float], names: Sequence[str], sizes: Array
+) -> Array:
+    """For each equation what is there of sized fields and sources, what others add to it, what each of these adds
+    alone, and what several of them add together: (equations, 3 + names)"""
+    nothing, found = {**sized, **dict.fromkeys(names, 0.0)}, []
+    several = dict(zip(names, sizes.tolist(), strict=True))
+    for crosses, share in WAVES:
+        given, every, *each = (
+            everything(system, batches, nothing | some, crosses).equations
+            for some in ({}, several, *({name: size} for name, size in several.items()))
+        )
+        rows = []
+        for source, whole, *alone in zip(given, every, *each, strict=True):
+            parts = [one - source for one in (whole, *alone)]
+            parts.append(parts[0] - sum(parts[1:]))
+            limits = [norm(source)] * len(alone) + [max(norm(source), *map(norm, parts))]
+            seen = [share * norm(part) * (norm(part) > ROUNDING * limit)
+                    for part, limit in zip(parts, [norm(source), *limits], strict=True)]  # fmt: skip
+            rows.append([norm(source), *seen])
+        found.append(rows)
+    return np.max(found, 0)
+
+
+def balance(terms: Array) -> Array:
+    """Logarithms that are zero where an equation's terms are of one size, nan for those that it does not have."""
+    with np.errstate(all="ignore"):
+        logs = np.log(np.where(terms > 0, terms, np.nan))
+    source, whole, *parts = logs
+    if terms[0] > 0:
+        return np.array([whole - source, *[math.nan for _ in parts]])
+    return np.array([math.nan, *[part - np.nanmax([-math.inf, *parts]) for part in parts]])
 
 
 @dataclass(frozen=True)
