@@ -9,8 +9,9 @@ Source of the idea: Wang, Sankaran, Wang and Perdikaris (2023), arXiv 2308.08468
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ ROUNDS = 12  # in which the sizes of fields follow from each other
 SETTLED = 1e-9  # a change of sizes below which there is no other round
 STEP = 1.01  # a change of a size by which it is seen how terms grow with it
 GROWS = 1e-4, 0.5  # by how much terms may then change
-SMALL = 3  # rounds in which sizes of which nothing is seen grow
+LARGEST = 3  # powers of 1 / ROUNDING with which sizes begin
 
 
 class Waves(nn.Module):
@@ -96,6 +97,8 @@ def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str,
     names = [name for surrogate in system.surrogates for name in surrogate.ansatz]
     sizes, known = dict.fromkeys(names, 1.0) | dict(declared), dict.fromkeys(declared, 0)
     inside, free = equations_inside(system, batches, sizes), sorted(set(names) - set(declared))
+    for name in free:
+        sizes[name] = largest(partial(terms_of_size, system, batches, sizes, name))
     for turn in range(1, ROUNDS + len(names)):
         added = {name: terms_alone(system, batches, sizes, name) for name in names}
         most = [max(term.size for term in terms) for terms in zip(*added.values(), strict=True)]
@@ -103,9 +106,6 @@ def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str,
         for name in free:
             own = [term for term, large in zip(added[name], most, strict=True) if term.size > PART * large]
             factors[name] = max((term.factor(term.given) for term in own), default=0.0)
-        if not known and not any(factors.values()) and turn <= SMALL:  # a source may drown all that fields add to it
-            sizes |= {name: sizes[name] / ROUNDING for name in free}
-            continue
         for name in free:
             before = [other for other, since in known.items() if since < known.get(name, turn)]
             if not factors[name] and before:
@@ -131,8 +131,7 @@ def together(
     def balances(logs: Array) -> Array:
         return np.concatenate([balance(terms) for terms in terms_beside(system, batches, sized, names, np.exp(logs))])
 
-    starts = [np.full(len(names), -power * math.log(ROUNDING)) for power in range(SMALL, -1, -1)]
-    logs = max(starts, key=lambda start: np.count_nonzero(np.isfinite(balances(start))))  # sources may drown fields
+    logs = np.full(len(names), math.log(largest(lambda size: balances(np.full(len(names), math.log(size))))))
     slopes = np.zeros((0, len(names)))
     for _ in range(ROUNDS):
         here, steps = balances(logs), math.log(STEP) * np.eye(len(names))
@@ -145,6 +144,16 @@ def together(
             break
     in_some = np.abs(slopes).max(0, initial=0.0) > GROWS[0]
     return {name: math.exp(log) for name, log, some in zip(names, logs.tolist(), in_some, strict=True) if some}
+
+
+def largest(terms: Callable[[float], Any]) -> float:
+    """At which size to begin: where no source drowns a field, and the highest of its powers is all that counts."""
+
+    def seen(size: float) -> int:
+        found = np.array(terms(size))
+        return int(np.count_nonzero(np.isfinite(found) & (found != 0)))
+
+    return float(max([ROUNDING**-power for power in range(LARGEST, -1, -1)], key=seen))
 
 
 def terms_beside(
@@ -218,6 +227,14 @@ def terms_alone(system: System, batches: Sequence[Tensors], sizes: Mapping[str, 
         even, odd = (one.energy + less.energy) / 2 - given.energy, (one.energy - less.energy) / 2
         found.append([*terms, Term(share * abs(even), 1.0, abs(odd))])
     return [max(each, key=lambda term: term.size) for each in zip(*found, strict=True)]
+
+
+def terms_of_size(
+    system: System, batches: Sequence[Tensors], sizes: Mapping[str, float], name: str, size: float
+) -> list[float]:
+    """What a field of a size adds to each equation, and what is given there."""
+    terms = terms_alone(system, batches, {**sizes, name: size}, name)
+    return [value for term in terms for value in (term.size, term.given)]
 
 
 def size_of(here: Array, there: Array) -> float:

@@ -317,3 +317,33 @@ def test_equations_of_which_a_plane_wave_shows_nothing_are_sized_in_any_units(st
     for units in [(1e6, 1), (1e-6, 1), (1, 1e9), (1, 1e-9), (3e-4, 7e5)]:
         for here, there in zip(usual, start(*units), strict=True):
             assert np.allclose(there, here, rtol=1e-9, atol=1e-12)
+
+
+def products(length, first, second):
+    """Four problems in which a source meets a product of two fields alone."""
+    x = pinn.Interval("x", 0, length)
+    u, v = (pinn.Field(name, x, net=pinn.MLP(4, 1)) for name in "uv")
+    zero = pinn.Dirichlet(0, "x_min", field="u")
+    for conditions in (
+        [pinn.Interior(lambda u, v: v * u.x - first * second / length), pinn.Dirichlet(second, field="v")],
+        [
+            pinn.Interior(lambda u, v: u * v - first * second),
+            pinn.Interior(lambda u, v: u.x * length / first - v / second),
+        ],
+        [pinn.Interior(lambda u, v: u * v - first * second), pinn.Interior(lambda u, v: u * u * v - first**2 * second)],
+        [
+            pinn.Interior(lambda u, v: u.xx * length**2 - u.x * u * length / first - first),
+            pinn.Interior(lambda u, v: v - u),
+        ],
+    ):
+        yield pinn.Problem([u, v], [*conditions, zero])
+
+
+def test_products_against_a_source_are_sized_in_any_units():
+    plain = [({f.name: f.scale or 1 for f in p.fields}, p.sizes) for p in products(1, 1, 1)]
+    assert all(0.05 < size < 20 for sizes, _ in plain for size in sizes.values())
+    for length, first, second in ((1e-6, 1e6, 1e-6), (1e6, 1e-6, 1e-3)):
+        for k, (problem, (sizes, _)) in enumerate(zip(products(length, first, second), plain, strict=True)):
+            units = {"u": first, "v": first if k == 3 else second}
+            found = {f.name: f.scale / units[f.name] for f in problem.fields}
+            assert found == pytest.approx(sizes, rel=1e-6), k
