@@ -121,14 +121,20 @@ def suspected(trainees: Sequence[Trainee], residuals: float) -> tuple[dict[str, 
 
 
 def contradiction(trainees: Sequence[Trainee]) -> str:
-    """That smooth residuals are as small as they can be, in words; "" if they can be lowered, or it cannot be told."""
-    for trainee in trainees[:1]:  # later windows go on from what is wrong before them
+    """That smooth residuals are as small as they can be, in words; "" if they can be lowered, or it cannot be told.
+
+    Windows of time are looked at after what is wrong at their beginning, as far as the one before explains that.
+    """
+    before: Before | None = None
+    for number, trainee in enumerate(trainees, 1):
         try:
-            *_, problem, c = fit(trainee, FEW, RATIOS[0], None, {})
+            left, _, problem, c = fit(trainee, FEW, RATIOS[0], before, {})
         except Unfit:
             return ""
         if not problem.energies and stuck(problem, c, max(64, problem.size // 2)):
-            return "no change of the fields lowers its residuals by much, which are smooth: there may be no solution"
+            where = f" in window {number}" if len(trainees) > 1 else ""
+            return f"no change of the fields lowers its residuals by much, which are smooth{where}: there may be no solution"
+        before = at_the_end(problem, c) if left < ROUGH[0] else None
     return ""
 
 

@@ -77,6 +77,8 @@ def expanded(problem: Linearised, index: int) -> Expansion:
     condition, domain = copy.copy(problem.trainee.problem.conditions[index]), problem.domain
     if not isinstance(condition, Energy):
         raise Unfit(f"{problem.trainee.problem.names[index]}, which is least and no energy")
+    if problem.trainee.problem.plans[index].away:
+        raise Unfit(f"{problem.trainee.problem.names[index]}, which depends on fields at other places, too")
     most = NODES ** (1 / len(condition.over)) / condition.pieces
     degree = max(max(basis.degrees) for _, basis in problem.bases.values())
     condition.order = max(condition.order, min(int(most), max(2 * condition.order + 1, 1 + degree // condition.pieces)))
