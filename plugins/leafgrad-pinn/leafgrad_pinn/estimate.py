@@ -102,8 +102,8 @@ def of_some(trainees: Sequence[Trainee]) -> tuple[dict[str, float], str]:
 def suspected(trainees: Sequence[Trainee], residuals: float) -> tuple[dict[str, float], str]:
     """Errors of fields that small residuals stand for, as near a resonance: large ones, by name. And why there is none.
 
-    By few polynomials, which take little time: nothing where there is no estimate by these, unless no change of the
-    fields lowers the residuals: then that, in words.
+    By few polynomials, which take little time: nothing where there is no estimate by these. Where these do not explain
+    the residuals, and no change of the fields lowers them: that, in words.
 
     Args:
         trainees: what was trained, by windows.
@@ -112,12 +112,13 @@ def suspected(trainees: Sequence[Trainee], residuals: float) -> tuple[dict[str, 
     if trainees[-1].problem.domain.functions:
         return {}, ""
     try:
-        found, _ = estimated(trainees, size=FEW, ratios=RATIOS[:1])
+        found, reservation = estimated(trainees, size=FEW, ratios=RATIOS[:1])
     except Contradiction as error:
         return {}, str(error)
-    except Unfit:
-        return {}, contradiction(trainees) if residuals > SLIGHT else ""
-    return {name: error for name, error in found.items() if error > LARGE}, ""
+    except Unfit as error:
+        found, reservation = {}, str(error)
+    why = contradiction(trainees) if reservation and residuals > SLIGHT else ""
+    return {name: error for name, error in found.items() if error > LARGE}, why
 
 
 def contradiction(trainees: Sequence[Trainee]) -> str:
@@ -133,7 +134,8 @@ def contradiction(trainees: Sequence[Trainee]) -> str:
             return ""
         if not problem.energies and stuck(problem, c, max(64, problem.size // 2)):
             where = f" in window {number}" if len(trainees) > 1 else ""
-            return f"no change of the fields lowers its residuals by much, which are smooth{where}: there may be no solution"
+            words = f"no change of the fields lowers its residuals by much, which are smooth{where}"
+            return f"{words}: there may be no solution"
         before = at_the_end(problem, c) if left < ROUGH[0] else None
     return ""
 
