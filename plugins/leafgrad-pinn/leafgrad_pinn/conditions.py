@@ -12,7 +12,7 @@ import numpy as np
 from leafgrad import Tensor
 from leafgrad_pinn.callables import Function, Named, check_number, names_of
 from leafgrad_pinn.domains import Domain
-from leafgrad_pinn.places import AtPoints, Part, Somewhere, normals_at, true_at
+from leafgrad_pinn.places import AtPoints, Nowhere, Part, Somewhere, normals_at, true_at
 from leafgrad_pinn.sampling import Array, check_sampler, columns_given
 from leafgrad_pinn.shapes import Shape
 from leafgrad_pinn.values import Points, Value
@@ -148,10 +148,20 @@ class Condition(ABC):
         """What it asks for in a part of its domain; None for nothing."""
         found = self.placed(domain)
         if found is None or self.own is None:
-            return self
+            return self if self.where is None or self.somewhere(domain) else None
         inside, part = domain.inside(found["points"]), copy.copy(self)
         part.own, part.n = {name: array[inside] for name, array in self.own.items()}, int(inside.sum())
         return part if part.n else None
+
+    def somewhere(self, domain: Domain) -> bool:
+        """Whether anything of a domain is where it holds."""
+        dense = copy.copy(self)
+        dense.sampler = "sobol"
+        try:
+            dense.draw(domain, np.random.default_rng(0))
+        except Nowhere:
+            return False
+        return True
 
     @property
     def equation_key(self) -> Hashable | None:

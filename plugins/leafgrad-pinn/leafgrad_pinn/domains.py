@@ -155,7 +155,7 @@ class Domain:
         if sampler == "grid":
             points, _ = draw(n)
             return points[self._open(points)]
-        points = filled(n, draw, keep, f"{self.shape}: no points inside were found")[0]
+        points = filled(n, draw, keep, ValueError(f"{self.shape}: no points inside were found"))[0]
         if sampler == "stratified":  # points that lie outside must not leave slices of time empty
             points[:, -1:] = self.bounds[-1, 0] + unit(sampler, n, 1, rng) * np.ptp(self.bounds[-1])
         return points
@@ -233,7 +233,7 @@ class Domain:
         def on_edge(points: Array, normals: Array) -> Array:
             return keep(points[:, : len(self.space)], normals)
 
-        points, normals = filled(n, draw, on_edge, "no points of an edge were found")
+        points, normals = filled(n, draw, on_edge, ValueError("no points of an edge were found"))
         if sampler == "stratified":
             points[:, -1:] = self.bounds[-1, 0] + unit(sampler, n, 1, rng) * np.ptp(self.bounds[-1])
         return points, normals
@@ -267,9 +267,9 @@ def shares(n: int, measures: Array) -> Array:
 
 
 def filled(
-    n: int, draw: Callable[[int], tuple[Array, Array]], keep: Callable[[Array, Array], Array], empty: str
+    n: int, draw: Callable[[int], tuple[Array, Array]], keep: Callable[[Array, Array], Array], empty: ValueError
 ) -> tuple[Array, Array]:
-    """n pairs of rows, ``keep`` accepting the first, drawn until there are n; ValueError(empty) if none come."""
+    """n pairs of rows, ``keep`` accepting the first, drawn until there are n; ``empty`` is raised if too few come."""
     kept: list[tuple[Array, Array]] = []
     count = 0
     for _ in range(TRIES):
@@ -279,7 +279,7 @@ def filled(
         count += int(good.sum())
         if count >= n:
             return np.concatenate([a for a, _ in kept])[:n], np.concatenate([b for _, b in kept])[:n]
-    raise ValueError(empty)
+    raise empty
 
 
 def widest(domains: Iterable[Domain]) -> Domain:

@@ -15,6 +15,10 @@ from leafgrad_pinn.shapes import Shape
 NEAR = 1e-6  # of the domain's size: how far from its boundary a point of it may lie, and steps of differences
 
 
+class Nowhere(ValueError):
+    """Nothing of a domain is where a condition holds."""
+
+
 class Somewhere(TypedDict, total=False):
     """What conditions take besides, to say where they hold; see `leafgrad_pinn.conditions.Condition`."""
 
@@ -58,9 +62,9 @@ class Part(Domain):
         if sampler == "grid" or len(points) < n:  # there are no others
             points, more = points[good], more[good]
         else:
-            points, more = filled(n, draw, lambda points, _: self.holds(points), self._empty)
+            points, more = filled(n, draw, lambda points, _: self.holds(points), Nowhere(self._empty))
         if not len(points):
-            raise ValueError(self._empty)
+            raise Nowhere(self._empty)
         return points, more
 
     @property

@@ -181,6 +181,18 @@ def test_equations_without_a_solution_are_not_solved_though_residuals_are_small(
     assert pinn.Solution.load(tmp_path / "solution.safetensors").run.doubts == sol.run.doubts
 
 
+def test_conditions_that_contradict_each_other_later_are_told_in_their_window():
+    """Two rates of decay after t = 1, 3 % apart; that holds in the second window of time alone."""
+    u = pinn.Field("u", pinn.Time("t", 0, 2), pinn.MLP(6, 1))
+    slow, fast = (pinn.Interior(lambda u, k=k: u.t + k * u, n=20, where=w) for k, w in ((0.2, None), (0.23, late)))
+    sol = pinn.Problem(u, [slow, fast, pinn.Initial(1)]).solve(pinn.LevenbergMarquardt(15), windows=2)
+    assert "which are smooth in window 2: there may be no solution" in sol.run.doubts
+
+
+def late(t):
+    return t > 1
+
+
 def test_an_energy_that_falls_for_ever_is_not_solved():
     u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(8, 1), boundary=pinn.Hard(0))
     sol = pinn.Problem(u, pinn.Energy(lambda u: u.x**2 - 20 * u**2 - u, least=-1e9)).solve(pinn.SSBroyden(20))
