@@ -20,7 +20,7 @@ from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import SKEW, norm, wave
 from leafgrad_pinn.shapes import Box
 from leafgrad_pinn.values import LAP, Request
-from leafgrad_pinn.windows import handed, order_of
+from leafgrad_pinn.windows import Changed, handed, maker, order_of
 
 UNSEEN = 1e-9  # of the residuals: a change below is none
 
@@ -124,11 +124,59 @@ def free(system: System, batches: Sequence[Tensors], before: Sequence[Array], un
     return found
 
 
+def backwards(problem: Problem) -> Iterator[str]:
+    """Equations of which most initial values have no solution, as heat that goes back in time, or Laplace's.
+
+    Of the highest derivatives by time and along a coordinate, the second of order 2 q, the coefficients are looked at,
+    if they do not depend on fields: times (-1)^q they have one sign, or waves grow the faster, the shorter they are.
+    """
+    time = problem.domain.time
+    if time is None or not usual(problem):
+        return
+    for field in problem.fields:
+        if isinstance(field, Derivative) or not handed(problem, field):
+            continue
+        for index, label in enumerate(problem.names):
+            paths = [path for name, asked in problem.plans[index].asked if name == field.name
+                     for path in ([(c, c) for c in problem.domain.space] if asked == LAP else [asked])]  # fmt: skip
+            order = max([path.count(time.name) for path in paths], default=0)
+            for name in problem.domain.space if order and isinstance(problem.conditions[index], Interior) else ():
+                across = max([path.count(name) for path in paths], default=0)
+                if not across or across % 2:
+                    continue
+                along, over = (coefficients(problem, index, field.name, c, k)
+                               for c, k in ((time.name, order), (name, across)))  # fmt: skip
+                signs = along * over * (-1) ** (across // 2)
+                if ((signs < 0).any(0) & (signs <= 0).all(0)).any():
+                    yield (
+                        f"{label}: {field.name} goes backwards in {time.name}: waves along {name} grow the faster, the "
+                        "shorter they are, so that most initial values have no solution"
+                    )
+
+
+def coefficients(problem: Problem, index: int, field: str, coordinate: str, order: int) -> Array:
+    """Those of a derivative in a condition's equations (n, k), at some points; nan where they depend on fields."""
+    batch, found = problem.some()[index], []
+    few = {name: t[:8] for name, t in batch.items()}
+    for seed in (0, 1):
+        plain = System(problem, maker(seed))
+        plain.plans = []
+        changed = Changed(problem, field, coordinate, order, seed)
+        found.append((changed(index, few) - plain(index, few)).detach().numpy())
+    same = np.isclose(found[0], found[1], rtol=1e-6, atol=UNSEEN * np.abs(found).max())
+    return np.where(same, found[0], np.nan)
+
+
+def usual(problem: Problem) -> bool:
+    """Whether equations, values on edges and initial ones are all there is."""
+    kinds = (Interior, OnBoundary, Initial, Wrap)
+    return all(isinstance(c, kinds) for c in problem.conditions) and not problem.unknowns
+
+
 def beginnings(problem: Problem, unseen: set[str]) -> Iterator[str]:
     """Fields whose derivatives by time need values at the first moment, or rates, that nothing gives."""
     time = problem.domain.time
-    usual = all(isinstance(c, (Interior, OnBoundary, Initial, Wrap)) for c in problem.conditions)
-    if time is None or time.name in problem.domain.periodic or not usual or problem.unknowns:
+    if time is None or time.name in problem.domain.periodic or not usual(problem):
         return
     for field in problem.fields:
         if field.domain.time is None or field.name in unseen:

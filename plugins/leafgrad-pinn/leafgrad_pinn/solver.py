@@ -15,7 +15,7 @@ from tqdm import tqdm
 import leafgrad
 from leafgrad.utils import Checkpoints
 from leafgrad_pinn.codec import encode
-from leafgrad_pinn.determinacy import homogeneous, undetermined
+from leafgrad_pinn.determinacy import backwards, homogeneous, undetermined
 from leafgrad_pinn.diagnosis import relative, residuals
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.errors import check_reference, score
@@ -117,6 +117,7 @@ class Job:
             self.out.mkdir(parents=True, exist_ok=True)
         if ranks.first:
             told = [f"not determined: {words}" for words in undetermined(self.problem)]
+            told += [f"not well posed: {words}" for words in backwards(self.problem)]
             for line in [*told, homogeneous(self.problem), apart(self.problem.names, self.problem.sizes)]:
                 if line:
                     tqdm.write(line, file=sys.stderr)

@@ -192,14 +192,14 @@ def order_of(problem: Problem, field: Field, time: Time) -> int:
 
 
 class Changed(System):
-    """A system with one derivative of a field by time that is another."""
+    """A system with one derivative of a field by a coordinate that is another."""
 
-    def __init__(self, problem: Problem, field: str, time: str, order: int) -> None:
-        super().__init__(problem, maker())
-        self.plans, self.field, self.time, self.order = [], field, time, order
+    def __init__(self, problem: Problem, field: str, coordinate: str, order: int, seed: int = 0) -> None:
+        super().__init__(problem, maker(seed))
+        self.plans, self.field, self.coordinate, self.order = [], field, coordinate, order
 
     def fields(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        found, t = super().fields(columns), columns[self.time]
+        found, t = super().fields(columns), columns[self.coordinate]
         return {**found, self.field: found[self.field] + math.prod([t - t.detach()] * self.order)}
 
 
@@ -242,12 +242,12 @@ def cut(group: Sequence[Field], start: float, stop: float) -> list[Field]:
     return list(parts.values())
 
 
-def maker() -> Maker:
-    return Maker(rng(), leafgrad.float64, "cpu")
+def maker(seed: int = 0) -> Maker:
+    return Maker(rng(seed), leafgrad.float64, "cpu")
 
 
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
 
 
 def numbers(tensor: Tensor) -> Array:

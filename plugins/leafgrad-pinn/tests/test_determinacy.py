@@ -8,7 +8,7 @@ import pytest
 
 import leafgrad as lg
 import leafgrad_pinn as pinn
-from leafgrad_pinn.determinacy import homogeneous, undetermined
+from leafgrad_pinn.determinacy import backwards, homogeneous, undetermined
 
 X, Y, T = pinn.Interval("x", 0, 2), pinn.Interval("y", 0, 1), pinn.Time("t", 0, 1)
 NET = pinn.MLP(4, 1)
@@ -156,3 +156,26 @@ def test_zero_is_told_to_be_a_solution(capsys):
     assert homogeneous(pinn.Problem(hard, [inside(lambda u: u.xx)])) == ""
     pinn.Problem(u, [resonant, pinn.Dirichlet(0, n=2)]).solve(pinn.Adam(1))
     assert "u = 0 satisfies every condition" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("equation", "wrong"),
+    [
+        (lambda u: u.t - u.xx, False),
+        (lambda u: u.t + u.xx, True),
+        (lambda u: -u.t - 3 * u.lap + u.x, True),
+        (lambda u: u.t + u.xx + 0.1 * u.xxxx, False),
+        (lambda u: u.t - u.xxxx, True),
+        (lambda u: u.t + u.xxx - u.xx, False),  # the highest moves waves alone
+        (lambda u: u.tt - u.xx + u.t, False),
+        (lambda u: u.tt + u.lap, True),
+        (lambda u: u.t - u * u.xx, False),
+        (lambda u, x: u.t + (x - 0.5) * u.xx, False),
+        (lambda u, x: (u.x, u.t + x * u.xx), True),
+    ],
+)
+def test_equations_that_go_backwards_are_told(equation, wrong):
+    u = pinn.Field("u", pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 1), pinn.MLP(3, 1))
+    start = pinn.Initial(lambda x: lg.sin(math.pi * x), rate=0, n=8)
+    found = list(backwards(pinn.Problem(u, [pinn.Interior(equation, n=20), start])))
+    assert [("u goes backwards in t: waves along x" in line) for line in found] == [True] * wrong
