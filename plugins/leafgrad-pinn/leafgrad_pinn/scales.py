@@ -98,7 +98,7 @@ def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str,
     sizes, known = dict.fromkeys(names, 1.0) | dict(declared), dict.fromkeys(declared, 0)
     inside, free = equations_inside(system, batches, sizes), sorted(set(names) - set(declared))
     for name in free:
-        sizes[name] = largest(partial(terms_of_size, system, batches, sizes, name))
+        sizes[name] = largest(partial(alone, system, batches, names, name))
     for turn in range(1, ROUNDS + len(names)):
         added = {name: terms_alone(system, batches, sizes, name) for name in names}
         most = [max(term.size for term in terms) for terms in zip(*added.values(), strict=True)]
@@ -153,7 +153,8 @@ def largest(terms: Callable[[float], Any]) -> float:
         found = np.array(terms(size))
         return int(np.count_nonzero(np.isfinite(found) & (found != 0)))
 
-    return float(max([ROUNDING**-power for power in range(LARGEST, -1, -1)], key=seen))
+    least = seen(1.0)
+    return next((size for size in (ROUNDING**-power for power in range(LARGEST, 0, -1)) if seen(size) >= least), 1.0)
 
 
 def terms_beside(
@@ -229,12 +230,12 @@ def terms_alone(system: System, batches: Sequence[Tensors], sizes: Mapping[str, 
     return [max(each, key=lambda term: term.size) for each in zip(*found, strict=True)]
 
 
-def terms_of_size(
-    system: System, batches: Sequence[Tensors], sizes: Mapping[str, float], name: str, size: float
-) -> list[float]:
-    """What a field of a size adds to each equation, and what is given there."""
-    terms = terms_alone(system, batches, {**sizes, name: size}, name)
-    return [value for term in terms for value in (term.size, term.given)]
+def alone(system: System, batches: Sequence[Tensors], names: Sequence[str], name: str, size: float) -> list[float]:
+    """How large what a field of a size adds to each equation is, and the odd part of the energy."""
+    nothing = dict.fromkeys(names, 0.0)
+    given, one, less = (everything(system, batches, nothing | {name: sign * size}) for sign in (0, 1, -1))
+    added = [norm(here - source) for source, here in zip(given.equations, one.equations, strict=True)]
+    return [*added, one.energy - less.energy]
 
 
 def size_of(here: Array, there: Array) -> float:
