@@ -142,8 +142,8 @@ def together(
         logs = logs + change
         if np.abs(change).max() < SETTLED:
             break
-    in_some = np.abs(slopes).max(0, initial=0.0) > GROWS[0]
-    return {name: math.exp(log) for name, log, some in zip(names, logs.tolist(), in_some, strict=True) if some}
+    logs = np.linalg.lstsq(slopes, slopes @ logs, rcond=GROWS[0])[0]  # what nothing says is 1
+    return dict(zip(names, np.exp(logs).tolist(), strict=True))
 
 
 def largest(terms: Callable[[float], Any]) -> float:
@@ -188,7 +188,8 @@ def balance(terms: Array) -> Array:
     source, whole, *parts = logs
     if terms[0] > 0:
         return np.array([whole - source, *[math.nan for _ in parts]])
-    return np.array([math.nan, *[part - np.nanmax([-math.inf, *parts]) for part in parts]])
+    first = next((part for part in parts if np.isfinite(part)), math.nan)
+    return np.array([math.nan, *[part - first for part in parts]])
 
 
 @dataclass(frozen=True)

@@ -347,3 +347,13 @@ def test_products_against_a_source_are_sized_in_any_units():
             units = {"u": first, "v": first if k == 3 else second}
             found = {f.name: f.scale / units[f.name] for f in problem.fields}
             assert found == pytest.approx(sizes, rel=1e-6), k
+
+
+def test_sizes_that_only_equal_each_other_are_those_of_the_units():
+    """u_t + p_t = 0 says that p is as large as u, and not how large."""
+    strip = pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 0.3)
+    fields = [pinn.Field(name, strip, net=pinn.MLP(4, 1)) for name in "up"]
+    problem = pinn.Problem(fields, [pinn.Interior(lambda u, p: u.t + 100 * p.t, n=16), pinn.Initial(0, field="u", n=4)])
+    u, p = (field.scale for field in problem.fields)
+    assert u * p == pytest.approx(1, rel=0.2)
+    assert u / p == pytest.approx(100, rel=0.5)
