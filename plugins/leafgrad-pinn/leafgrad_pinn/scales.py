@@ -129,7 +129,8 @@ def together(
     """
 
     def balances(logs: Array) -> Array:
-        return np.concatenate([balance(terms) for terms in terms_beside(system, batches, sized, names, np.exp(logs))])
+        terms = terms_beside(system, batches, sized, names, np.exp(logs))
+        return np.concatenate([np.zeros(0), *map(balance, terms)])
 
     logs = np.full(len(names), math.log(largest(lambda size: balances(np.full(len(names), math.log(size))))))
     slopes = np.zeros((0, len(names)))
