@@ -71,7 +71,7 @@ class Domain:
     Attributes:
         names: the coordinates: those of space, the parameters, and time last.
         functions: those that the problems of a family differ in.
-        bounds: the smallest and largest value of each: float64 (d, 2).
+        bounds: the smallest and largest value of each: float64 (d, 2). ends: the same by name.
         space: the coordinates of space.
     """
 
@@ -94,6 +94,7 @@ class Domain:
         ranges = [(p.low, p.high) for p in self.parameters]
         rows = [*(shape.bounds if shape else ()), *ranges, *([(time.start, time.stop)] if time else ())]
         self.bounds = np.array(rows, dtype=np.float64)
+        self.ends: dict[str, tuple[float, float]] = dict(zip(self.names, map(tuple, self.bounds.tolist()), strict=True))
         self.periodic = shape.periodic if isinstance(shape, Box) else ()
         self.functions = tuple(function.on(self) for function in functions)
         if taken := {f.name for f in self.functions} & {*self.names, *self.edges}:

@@ -31,12 +31,11 @@ def at_any_time(fields: Fields, past: Fields, time: Time) -> Fields:
 
 def anywhere(fields: Fields, past: Fields, domain: Domain) -> Fields:
     """Fields of places (n,) that may lie before the first moment; beyond the bounds of the domain they are nan."""
-    ends = dict(zip(domain.names, domain.bounds.tolist(), strict=True))
     begun = fields if domain.time is None else at_any_time(fields, past, domain.time)
 
     def found(columns: Columns) -> dict[str, Tensor]:
         kept, beyond = dict(columns), []
-        for name, (low, high) in ends.items():
+        for name, (low, high) in domain.ends.items():
             c, slack = columns[name], SLACK * (high - low)
             if name in domain.periodic:
                 kept[name] = c - (high - low) * ((c - low) / (high - low)).detach().floor()

@@ -430,8 +430,7 @@ class System(nn.Module):
         """Fields, or those that are given, and coordinates by name."""
         inside: Fields = given or self.fields
         fields = plan.values(inside, points, self.coordinates)
-        elsewhere = anywhere(inside, self.past, self.domain)
-        points.away = lambda there: plan.values(elsewhere, there, self.coordinates)
+        points.away = lambda there: plan.values(anywhere(inside, self.past, self.domain), there, self.coordinates)
         pairs = {name: ComplexValue(fields[real], fields[imag]) for name, (real, imag) in self.pairs.items()}
         known = self.known(points) if self.known else {}
         return {**points.columns, **points.inputs(), **known, **fields, **pairs}
