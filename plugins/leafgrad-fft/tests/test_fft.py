@@ -101,6 +101,7 @@ def test_a_program_and_its_derivative_run_in_chunks():
         np.testing.assert_allclose(compiled(x).numpy(), step(x).numpy(), rtol=1e-12)
     assert "not chunked" not in compiled.explain()
     assert "loop over 500 rows" in compiled.explain()
+    assert "closed; 1 program" in compiled.explain()
 
 
 def test_no_norm_is_backward():

@@ -49,9 +49,15 @@ def is_python(file: str) -> bool:
 @functools.cache
 def is_library(file: str) -> bool:
     """Whether a source file belongs to this package, to Python or to an array library: no user's program changes it."""
-    tops = {kind.__module__.partition(".")[0] for kind in list(BACKENDS)}
-    folders = tuple(os.path.dirname(f) + os.sep for t in tops if (f := getattr(sys.modules.get(t), "__file__", None)))
-    return is_ours(file) or is_python(file) or file.startswith(folders)
+    return is_ours(file) or is_python(file) or file.startswith(tuple(map(library_of, list(BACKENDS))))
+
+
+def library_of(kind: type) -> str:
+    """Where the source of an array library is: its package, or, of one that may be the user's, the class's module."""
+    package = getattr(sys.modules.get(kind.__module__.partition(".")[0]), "__file__", None) or "<unknown>"
+    folder = os.path.dirname(package) + os.sep
+    installed = f"{os.sep}site-packages{os.sep}" in folder or f"{os.sep}dist-packages{os.sep}" in folder
+    return folder if installed else getattr(sys.modules.get(kind.__module__), "__file__", None) or "<unknown>"
 
 
 def source_of(code: types.CodeType, scope: dict[str, Any]) -> str:
