@@ -190,12 +190,17 @@ def targets():
     for prefix, space in SPACES.items():
         for name in sorted(set(getattr(space, "__all__", None) or dir(space)) - lent(space.__name__)):
             value = getattr(space, name)
-            ours = getattr(value, "__module__", None) or type(value).__module__
-            if callable(value) and not name.startswith("_") and ours.startswith("leafgrad"):
+            if callable(value) and not name.startswith("_") and module_of(value) == "leafgrad":
                 yield prefix + name, value, False
     for name in sorted({n for n in dir(leafgrad.Tensor) if not n.startswith("_")} | set(OPERATORS)):
-        if callable(getattr(leafgrad.Tensor, name)):
-            yield "Tensor." + name, getattr(leafgrad.Tensor, name), True
+        method = getattr(leafgrad.Tensor, name)
+        if callable(method) and not module_of(method).startswith("leafgrad_"):  # as those of plugins are
+            yield "Tensor." + name, method, True
+
+
+def module_of(value):
+    """The package of something that may be called."""
+    return (getattr(value, "__module__", None) or type(value).__module__).partition(".")[0]
 
 
 TARGETS = [t for t in targets() if t[0] not in LEFT_OUT]
