@@ -42,6 +42,7 @@ def test_scenarios(name, record_property):
     assert served(ROWS[name], refusals), refusals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in sorted(ROWS) if ROWS[name].kind in SERVED])
 def test_by_replay(name):
     refusals = check(ROWS[name], "replay", LATE)

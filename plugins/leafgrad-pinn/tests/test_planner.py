@@ -69,6 +69,7 @@ def residuals(problem, how=lambda f: f):
     return found
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("mode", ["forward", "jet", "auto"])
 @pytest.mark.parametrize("problem", [moving, shared, periodic])
 def test_the_same_numbers_by_all_ways(problem, mode):
