@@ -113,7 +113,7 @@ def pow(xp: Any, x: Any, y: Any) -> Any:
         return x >= y
     if hasattr(y, "dtype") and y.dtype.kind == "i":
         return _whole(xp, x, y)
-    if type(y) is int and y < 0 and hasattr(x, "dtype") and x.dtype.kind in "iu":
+    if type(y) is int and y < 0 and hasattr(x, "dtype") and x.dtype.kind in "biu":
         raise ValueError("Integers to negative integer powers are not allowed.")
     return x**y
 

@@ -35,7 +35,7 @@ def expect_in_range(index: Any, size: int, dim: int, inside: bool = False) -> No
 
 def _chosen(shape: Shape, at: Sequence[Any], dims: tuple[int, ...], inside: bool) -> tuple[Any, ...]:
     """The key of ``index``: arrays at ``dims``, everything elsewhere."""
-    if not inside:
+    if not inside and len(at) > 1:
         index_shape(shape, [a.shape for a in at], dims)  # an IndexError if they do not broadcast
     key: list[Any] = [slice(None)] * len(shape)
     for d, indices in zip(dims, at, strict=True):
@@ -298,6 +298,13 @@ scatter.vjp(
 )
 
 
+def _last_of_runs(xp: Any, target: Any) -> Any:
+    """Of indices in order, whether each is the last of those that equal it. (n,) -> (n,)"""
+    last = xp.ones(len(target), "bool")
+    last[:-1] = target[1:] != target[:-1]
+    return last
+
+
 @op("any_dtype", "raises")
 def scatter_best(xp: Any, x: Any, at: Any, v: Any, *, dim: int, largest: bool) -> Any:
     """The largest (smallest) of x and all of v that goes to the same index; equal ones share the gradient.
@@ -320,8 +327,7 @@ def _scatter_best(xp: Any, x: Any, at: Any, v: Any, *, dim: int, largest: bool) 
     order = xp.argsort(ranks, kind="stable")
     order = order[xp.argsort(flat[order], kind="stable")]
     target = flat[order]
-    last = xp.ones(len(target), "bool")
-    last[:-1] = target[1:] != target[:-1]
+    last = _last_of_runs(xp, target)
     out = x.copy()
     to, best = target[last], values[order][last]
     out.reshape(-1)[to] = (xp.maximum if largest else xp.minimum)(x.reshape(-1)[to], best)
@@ -368,8 +374,7 @@ def scatter_product(xp: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
         same = target[reach:] == target[:-reach]
         run[reach:] *= xp.where(same, run[:-reach], 1)
         reach *= 2
-    last = xp.ones(len(target), "bool")
-    last[:-1] = target[1:] != target[:-1]
+    last = _last_of_runs(xp, target)
     factors = xp.ones(x.size + 1, dtype=x.dtype)  # with one for what is not the last of its run
     factors[xp.where(last, target, x.size)] = run
     return x * factors[:-1].reshape(x.shape)
