@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from leafgrad import backends
-from leafgrad.compile.ir.graph import Graph, Value
+from leafgrad.compile.ir.graph import Captured, Expression, Graph, Value, Write
 from leafgrad.compile.ir.replay import ReplayProgram, run_equation
 from leafgrad.compile.run.executor import Program
 from leafgrad.errors import CompileError
 from leafgrad.ops import dispatch
+from leafgrad_cuda.arguments import Arguments, Lent, Memory, Results
 from leafgrad_cuda.device import Device, Emulated
 from leafgrad_cuda.gpu import Gpu
 from leafgrad_cuda.launches import Capture, OpRun
@@ -52,70 +53,95 @@ class CudaProgram:
         self.kinds: list[Any] = [None] * len(graph.inputs)  # shapes and dtypes that were right
         self.read = [plan.slots[plan.whole[v].root] for v in graph.inputs]
         self.quads = {k for root, k in plan.slots.items() if root in plan.functions.aligned}
-        constants = [(plan.slots[plan.whole[e.out].root], run_equation(e, {})) for e in plan.constants]
-        self.constants = [(k, self.ready(k, array)) for k, array in constants]
-        copied = [r for p in plan.parts if isinstance(p, OpRun) for r in p.inputs.values()]
-        given = {*self.read, *(k for k, _ in self.constants)}
-        made = {plan.slots[plan.whole[v].root] for p in plan.parts if isinstance(p, OpRun) for v in p.equation.outputs}
-        fresh = [r for r in dict.fromkeys([*plan.results, *copied]) if plan.slots[r] not in given | made]
-        fresh = [r for r in fresh if r not in plan.foreign]
-        written = {r for r, _ in plan.targets}
-        together = [[r for r in fresh if r not in written], [r for r in fresh if r in written]]
-        self.fresh = [([plan.slots[r] for r in some], [(r.shape, r.dtype) for r in some]) for some in together]
+        self.place_results()
         self.random = [e for e in graph.equations if "random" in e.op.traits]
-        self.words = [0] * (2 * len(plan.draws))
         self.stops = bool(plan.failures)
         self.later = self.backend.deferred and plan.kept  # whether who reads the next value is told
         with self.backend.device_scope(self.place[1]):
             self.arena = device.zeros(self.backend, max(1, plan.arena))
             self.flag = device.zeros(self.backend, 8)
-            self.table = device.zeros(self.backend, 8 * (1 + len(plan.slots) + len(self.words)))
+            words = 2 * len(plan.draws)
+            table = device.zeros(self.backend, 8 * (1 + len(plan.slots) + words))
+            self.arguments = Arguments(device, table, self.flag, len(plan.slots), words)
+            for e in plan.constants:
+                k = plan.slots[plan.whole[e.out].root]
+                self.arguments.put(k, self.ready(k, run_equation(e, {})))
             self.course = [
-                device.capture(part, self.table, self.arena) if isinstance(part, Capture) else part
-                for part in plan.course
+                device.capture(part, table, self.arena) if isinstance(part, Capture) else part for part in plan.course
             ]
-            self.delivery = device.capture(Capture(plan.delivery), self.table, self.arena) if plan.delivery else None
+            self.delivery = device.capture(Capture(plan.delivery), table, self.arena) if plan.delivery else None
+
+    def place_results(self) -> None:
+        """Which results get new memory at each call, and which, since they are only written into tensors, do not."""
+        plan, slots, graph = self.plan, self.plan.slots, self.graph
+        ops = [p for p in plan.parts if isinstance(p, OpRun)]
+        made = {slots[plan.whole[v].root] for p in ops for v in p.equation.outputs}
+        given = {*self.read, *made, *(slots[plan.whole[e.out].root] for e in plan.constants)}
+        copied = [r for p in ops for r in p.inputs.values()]
+        new = [r for r in dict.fromkeys([*plan.results, *copied]) if slots[r] not in given and r not in plan.foreign]
+        written = graph.written
+        others = {r for v, r in zip(graph.ends, plan.results, strict=True) if v not in written}.union(copied)
+        self.passing = Memory([r for r in new if r not in others], slots)
+        self.fresh = Memory([r for r in new if r in others], slots)
+        self.lent = Lent()
+        targets = [slots[target] for _, target in plan.targets]
+        writes = [e for e in graph.effects if isinstance(e, Write)][: len(targets)]
+        sources = [*graph.inputs.values(), *(e.source for e in writes)]
+        lasting = (Captured, Expression)  # whose arrays mostly are those of the call before
+        once = [k for k, s in zip([*self.read, *targets], sources, strict=True) if not isinstance(s, lasting)]
+        foreign = [slots[r] for r in plan.results if r in plan.foreign]
+        self.leaving = [*once, *made, *foreign, *self.fresh.slots]
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
-        """The arrays of ``graph.results`` and then of its effects' values, each in memory of its own."""
+        """The arrays of ``graph.results`` and then of its effects' values."""
         with self.backend.device_scope(self.place[1]):
-            return self.run(inputs)
+            try:
+                return self.run(inputs)
+            finally:
+                self.arguments.forget(self.leaving)
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
-        plan = self.plan
-        slots: list[Any] = [None] * len(plan.slots)
+        plan, slots, arguments = self.plan, self.plan.slots, self.arguments
         for i, (k, array) in enumerate(zip(self.read, inputs, strict=True)):
+            if arguments[k] is array:
+                continue
             if (kind := (array.shape, array.dtype)) != self.kinds[i]:
                 expect(array, *self.inputs[i], "the caller of the program")
                 self.kinds[i] = kind
-            slots[k] = self.ready(k, array)
-        for k, array in self.constants:
-            slots[k] = array
-        for numbers, kinds in self.fresh:
-            made: list[Any] = []
-            try:
-                self.device.empty(self.backend, kinds, made)
-            except MemoryError as error:
-                raise self.no_memory(numbers[len(made)], slots, error) from error
-            for k, array in zip(numbers, made, strict=True):
-                slots[k] = array
+            arguments.put(k, self.ready(k, array))
+        self.make(self.fresh)
+        passing = self.lent.take()
+        if passing is None:
+            passing = self.make(self.passing)
+        else:
+            arguments.put_all(self.passing.slots, passing)
         self.device.begin(self.arena)
         self.draw(0)
         for part in self.course:
             if isinstance(part, OpRun):
-                self.op(part, slots)
+                self.op(part)
                 if part.equation in self.random:
                     self.draw(self.random.index(part.equation) + 1)
                 continue
-            self.start(part, slots)
+            self.start(part)
         if self.stops and self.later:
             self.backend.expect(self.check, self.place[1])
         elif self.stops and (flag := self.device.raised(self.flag)):
             raise Stopped from plan.error(flag)
         for v, root in zip(self.graph.ends, plan.results, strict=True):
             if root in plan.foreign:
-                slots[plan.slots[root]] = slots[plan.slots[plan.whole[v].root]].reshape(v.shape).copy()
-        return [slots[plan.slots[r]] for r in plan.results]
+                arguments.put(slots[root], arguments[slots[plan.whole[v].root]].reshape(v.shape).copy())
+        return self.lent.to(Results(arguments[slots[r]] for r in plan.results), passing)
+
+    def make(self, wanted: Memory) -> list[Any]:
+        """New arrays, put where kernels find them."""
+        made: list[Any] = []
+        try:
+            self.device.empty(self.backend, wanted.kinds, made)
+        except MemoryError as error:
+            raise self.no_memory(wanted.slots[len(made)], error) from error
+        self.arguments.put_all(wanted.slots, made)
+        return made
 
     def ready(self, k: int, array: Any) -> Any:
         """An array as kernels read it in a slot."""
@@ -125,39 +151,37 @@ class CudaProgram:
             return self.backend.wrap(array.copy())
         return array
 
-    def no_memory(self, k: int, slots: list[Any], error: MemoryError) -> MemoryError:
+    def no_memory(self, k: int, error: MemoryError) -> MemoryError:
         """The error of a call that has no room for the array of a slot."""
-        root = next(r for r, slot in self.plan.slots.items() if slot == k)
-        mine = set(self.plan.results)
-        ends = zip(self.plan.results, self.graph.ends, strict=True)
+        plan = self.plan
+        root = next(r for r, slot in plan.slots.items() if slot == k)
+        ends = zip(plan.results, self.graph.ends, strict=True)
         makers = {v: e for e in self.graph.equations for v in e.outputs}
         maker = next((makers.get(v) for r, v in ends if r is root), None)
         what = f"the result of {maker.name}, from {maker.line}" if maker else "an array that an op reads"
-        held = sum(self.plan.size(r) for r, slot in self.plan.slots.items() if slots[slot] is not None and r in mine)
+        held = sum(plan.size(r) for r in set(plan.results) if self.arguments[plan.slots[r]] is not None)
         return MemoryError(
-            f"expected {self.plan.size(root):,} bytes for {what}, while this call holds {held:,} bytes of results, and "
-            f"the program {self.plan.arena:,} bytes between calls: {error}"
+            f"expected {plan.size(root):,} bytes for {what}, while this call holds {held:,} bytes of results, and "
+            f"the program {plan.arena:,} bytes between calls: {error}"
         )
 
     def deliver(self, pairs: Sequence[tuple[Any, Any]]) -> None:
         """Write results of the last call into arrays of memory of their own: one graph, if they lie alike."""
-        plan, backend = self.plan, self.backend
+        plan, backend, arguments = self.plan, self.backend, self.arguments
         with backend.device_scope(self.place[1]):
             if self.delivery is None or not all(alike(backend, self.place[1], a, v) for a, v in pairs):
                 for a, values in pairs:
                     dispatch.overwrite(a, values)
                 return
-            slots: list[Any] = [None] * len(plan.slots)
-            for (source, target), (a, values) in zip(plan.targets, pairs, strict=True):
-                slots[plan.slots[source]], slots[plan.slots[target]] = values, a
+            arguments.put_all([plan.slots[source] for source, _ in plan.targets], [values for _, values in pairs])
+            arguments.put_all([plan.slots[target] for _, target in plan.targets], [a for a, _ in pairs])
             self.device.begin(self.arena)
-            self.start(self.delivery, slots)
+            self.start(self.delivery)
+            arguments.forget(self.leaving)
 
-    def start(self, graph: Any, slots: list[Any]) -> None:
-        """A graph, after a copy of what it has to know."""
-        arrays, address = [self.flag, *slots], self.device.address
-        self.device.write(self.table, [*[0 if a is None else address(a) for a in arrays], *self.words])
-        self.device.start(graph, arrays)
+    def start(self, graph: Any) -> None:
+        """A graph, after a copy of what it has to know, if that is new."""
+        self.arguments.start(graph)
         self.launched += 1
 
     def check(self) -> None:
@@ -172,17 +196,17 @@ class CudaProgram:
         for e in self.random[start:]:
             if e not in self.plan.draws:
                 break
-            k = 2 * self.plan.draws.index(e)
-            self.words[k : k + 2] = e.params["generator"].words(math.prod(e.out.shape))
+            self.arguments.draw(self.plan.draws.index(e), e.params["generator"].words(math.prod(e.out.shape)))
 
-    def op(self, part: OpRun, slots: list[Any]) -> None:
+    def op(self, part: OpRun) -> None:
         """One equation through its op."""
-        at = {v: slots[self.plan.slots[r]].reshape(v.shape) for v, r in part.inputs.items()}
+        slots, arguments = self.plan.slots, self.arguments
+        at = {v: arguments[slots[r]].reshape(v.shape) for v, r in part.inputs.items()}
         made = run_equation(part.equation, at)
         for v, array in zip(part.equation.outputs, made if part.equation.several else (made,), strict=True):
             expect(array, self.plan.names[v], v.shape, v.dtype, f"the op {part.equation.name!r}")
-            k = self.plan.slots[self.plan.whole[v].root]
-            slots[k] = self.ready(k, array)
+            k = slots[self.plan.whole[v].root]
+            arguments.put(k, self.ready(k, array))
 
     def source(self) -> str:
         """The kernels."""

@@ -218,6 +218,12 @@ class Graph:
         return (*self.results, *(e.value for e in self.effects if e.value is not None))
 
     @property
+    def written(self) -> set[Value]:
+        """Of these, what is written into tensors and nothing else."""
+        others = [*self.results, *(e.value for e in self.effects if not isinstance(e, Write))]
+        return {e.value for e in self.effects if isinstance(e, Write)}.difference(others)
+
+    @property
     def kept(self) -> set[Value]:
         """The values that must exist when the equations are done; in no order, which `ends` has."""
         return set(self.ends)

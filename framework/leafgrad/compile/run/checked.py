@@ -58,13 +58,15 @@ class Kinds:
     Args:
         graph: what was run.
         right: arrays as they should be.
-        first: what the first run returned, whose memory no later run may use again.
+        first: what the first run returned. No later run may use its memory again, but for what is only written.
     """
 
     def __init__(self, graph: Graph, right: Sequence[Any], first: Sequence[Any]) -> None:
         self.graph = graph
         self.facts = [(type(a), (a.shape, a.dtype, None)) for a in right]
-        self.first: list[Any] = [weakref.ref(memory_of(a)) for a in first]
+        written = graph.written
+        ends = zip(graph.ends, first, strict=True)
+        self.first: list[Any] = [weakref.ref(memory_of(a)) for v, a in ends if v not in written]
 
     def check(self, inputs: Sequence[Any], arrays: Any) -> None:
         """Raises Mismatch if they are not, or share memory."""

@@ -32,7 +32,8 @@ class Program(Protocol):
         """Run on the arrays of ``graph.inputs``, in their order, which it does not change.
 
         Returns:
-            The arrays of ``graph.results`` and then of the effects that have a value, each in memory of its own.
+            The arrays of ``graph.results`` and then of the effects that have a value, each in memory of its own. That
+            of ``graph.written`` values may be used again when the list that is returned is gone.
         """
 
     def source(self) -> str:

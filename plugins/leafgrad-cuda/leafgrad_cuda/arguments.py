@@ -1,0 +1,101 @@
+"""What the kernels of a program are given at a call: where arrays lie, and words of random numbers."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from leafgrad.lowering.forms import Root
+from leafgrad_cuda.device import Device
+
+
+class Arguments:
+    """A table on the device, copied there when something in it is not what it was at the call before.
+
+    Args:
+        device: where the kernels run.
+        memory: of the table, on the device.
+        flag: the array that is its first entry.
+        count: how many slots for arrays follow.
+        words: how many words of random numbers follow these.
+
+    Attributes:
+        arrays: the flag, and then what is in the slots.
+        new: whether the table on the device is another one.
+    """
+
+    def __init__(self, device: Device, memory: Any, flag: Any, count: int, words: int) -> None:
+        self.device, self.memory, self.count = device, memory, count
+        self.arrays: list[Any] = [flag, *[None] * count]
+        self.numbers = [device.address(flag), *[0] * (count + words)]
+        self.new = True
+
+    def __getitem__(self, slot: int) -> Any:
+        return self.arrays[slot + 1]
+
+    def put(self, slot: int, array: Any) -> None:
+        """An array that kernels read or write."""
+        self.arrays[slot + 1] = array
+        self.number(slot + 1, self.device.address(array))
+
+    def put_all(self, slots: Sequence[int], arrays: Sequence[Any]) -> None:
+        """Arrays, of which most may be there already."""
+        held = self.arrays
+        for slot, array in zip(slots, arrays, strict=True):
+            if held[slot + 1] is not array:
+                self.put(slot, array)
+
+    def draw(self, k: int, words: tuple[int, int]) -> None:
+        """The words of the draw with number ``k``."""
+        for at, word in enumerate(words, 1 + self.count + 2 * k):
+            self.number(at, word)
+
+    def number(self, at: int, number: int) -> None:
+        if self.numbers[at] != number:
+            self.numbers[at] = number
+            self.new = True
+
+    def forget(self, slots: Sequence[int]) -> None:
+        """The arrays in these are held no longer."""
+        for slot in slots:
+            self.arrays[slot + 1] = None
+
+    def start(self, graph: Any) -> None:
+        """Start a captured graph."""
+        if self.new:
+            self.device.write(self.memory, self.numbers)
+            self.new = False
+        self.device.start(graph, self.arrays)
+
+
+class Memory:
+    """What arrays of some roots are, and the slots in which they are put."""
+
+    def __init__(self, roots: Sequence[Root], slots: dict[Root, int]) -> None:
+        self.slots = [slots[r] for r in roots]
+        self.kinds = [(r.shape, r.dtype) for r in roots]
+
+
+class Results(list[Any]):
+    """The arrays that a call returned."""
+
+    __slots__ = ("__weakref__",)
+
+
+class Lent:
+    """Memory of results which is used again as soon as nobody has these results."""
+
+    def __init__(self) -> None:
+        self.users: list[tuple[weakref.ref[Results], list[Any]]] = []
+
+    def to(self, results: Results, arrays: list[Any]) -> Results:
+        """The results, some of which are these arrays."""
+        self.users.append((weakref.ref(results), arrays))
+        return results
+
+    def take(self) -> list[Any] | None:
+        """The last of such arrays that nobody has, and no more of these are kept; None if there are none."""
+        free = [arrays for user, arrays in self.users if user() is None]
+        self.users = [(user, arrays) for user, arrays in self.users if user() is not None]
+        return free[-1] if free else None

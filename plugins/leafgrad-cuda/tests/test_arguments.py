@@ -1,0 +1,94 @@
+"""What kernels are given: told to the device only where it is new, and memory that is used again only by its owner."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compiled_steps import burgers
+
+import leafgrad
+from leafgrad import nn
+from leafgrad.compile.ir.graph import Expression
+from leafgrad_cuda.device import Emulated
+from leafgrad_cuda.executor import CudaProgram
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What the device was asked for: addresses of arrays, copies of the table, and arrays of results."""
+    counts = {"address": 0, "write": 0, "empty": 0}
+    for name in counts:
+        real = getattr(Emulated, name)
+
+        def count(self, *given, _name=name, _real=real):
+            counts[_name] += len(given[1]) if _name == "empty" else 1
+            return _real(self, *given)
+
+        monkeypatch.setattr(Emulated, name, count)
+    return counts
+
+
+def test_a_call_asks_nothing_of_parameters_and_their_updates(asked):
+    model, step, args = burgers(rows=64, width=8, depth=2)
+    run = leafgrad.compile(step, executor="cuda-emulated")
+    for _ in range(5):
+        run(*args)
+    asked.update(address=0, write=0, empty=0)
+    run(*args)
+    parameters = len(list(model.parameters()))
+    assert asked["empty"] == parameters + 1  # gradients, which stay, and the loss
+    numbers = sum(isinstance(source, Expression) for source in run.graph.inputs.values())
+    assert asked["address"] <= asked["empty"] + len(args) + numbers  # not of parameters and the optimizer's state
+    assert asked["write"] <= 1  # for both graphs of the call
+
+
+def program_of(step, *args):
+    run = leafgrad.compile(step, executor="cuda-emulated")
+    for _ in range(3):
+        run(*args)
+    return CudaProgram(run.graph, Emulated(("forward",)))
+
+
+def test_what_is_only_written_has_its_memory_again_when_its_results_are_gone():
+    w, kept = leafgrad.ones(6), leafgrad.ones(6)
+
+    def step(x):
+        with leafgrad.no_grad():
+            w.add_(x.sin().cos().exp() * 2)
+        return x * 3
+
+    program = program_of(step, kept)
+    given = [np.full(6, 2, "float32") for _ in program.graph.inputs]
+    first = program(given)
+    second = program(given)
+    (at,) = [i for i, v in enumerate(program.graph.ends) if v in program.graph.written]
+    assert second[at] is not first[at]  # somebody has the first
+    was = id(first[at])
+    del first
+    third = program(given)
+    assert id(third[at]) == was
+    assert third[1 - at] is not second[1 - at]  # a result is always new
+
+
+def test_a_parameter_with_another_array_is_read_and_written_there():
+    leafgrad.manual_seed(0)
+    net = nn.Linear(3, 2)
+    x = leafgrad.rand(5, 3)
+
+    def step():
+        loss = (net(x) ** 2).mean().exp()
+        (g,) = leafgrad.autograd.grad(loss, [net.weight])
+        with leafgrad.no_grad():
+            net.weight.sub_(g, alpha=0.1)
+        return loss
+
+    run = leafgrad.compile(step, executor="cuda-emulated")
+    for _ in range(4):
+        run()
+    old = net.weight.detach()
+    before = old.numpy().copy()
+    net.weight.data = leafgrad.zeros(2, 3)
+    bias = float((net.bias.detach() ** 2).mean().exp())
+    assert float(run()) == pytest.approx(bias, rel=1e-6)
+    assert net.weight.detach().abs().sum() > 0
+    np.testing.assert_array_equal(old.numpy(), before)
