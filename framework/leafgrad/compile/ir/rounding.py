@@ -94,16 +94,19 @@ def unsure(graph: Graph, inputs: Sequence[Any], seed: int) -> dict[Value, Any]:
     with xp.errstate(all="ignore"):
         for equation, dead in steps(graph):
             made = run_equation(equation, at)
-            given = [on_host(at[v]).ravel() for v in equation.values]
+            given = [on_host(at[v]) for v in equation.values]
+            traits, values = equation.op.traits, (*equation.values, *equation.outputs)
+            in_place = "elementwise" in traits and not any(v.dtype.startswith("complex") for v in values)
             for v, array in zip(equation.outputs, made if equation.several else (made,), strict=True):
-                at[v] = nudged(array, seed, given)
+                at[v] = array if "view" in traits else nudged(array, seed, given, in_place)
             for v in dead:
                 del at[v]
     return {v: at[v] for v in graph.ends}
 
 
-def nudged(array: Any, seed: int, given: Sequence[Any] = ()) -> Any:
-    """The array with numbers, but for those that are ``given``, moved by some units in the last place; integers stay.
+def nudged(array: Any, seed: int, given: Sequence[Any] = (), in_place: bool = False) -> Any:
+    """The array with numbers moved by some units in the last place, but for those that are ``given``, each anywhere or
+    ``in_place``; integers stay.
 
     Each moves, and those of about one size together: a sum rounds its partial sums, which may be larger than all that
     it is made of, and than itself.
@@ -115,10 +118,11 @@ def nudged(array: Any, seed: int, given: Sequence[Any] = ()) -> Any:
     eps = 2.0**-7 if kind.name == "bfloat16" else float(xp.finfo(host.dtype).eps)
     bits = xp.ascontiguousarray(host).ravel().view(f"u{host.dtype.itemsize}").astype("uint64")
     noise = DIGITS * (scattered(bits, 2 * seed) + scattered(bits >> MANTISSA[host.dtype.name], 2 * seed + 1))
+    noise = noise.reshape(host.shape)
     for other in given:
-        noise[xp.isin(host.ravel(), other)] = 0
+        noise[host == other if in_place else xp.isin(host, other)] = 0
     with xp.errstate(all="ignore"):
-        moved = host * (1 + noise.reshape(host.shape) * eps)
+        moved = host * (1 + noise * eps)
     moved = xp.asarray(moved, host.dtype).view(kind)[..., 0] if kind.kind == "c" else xp.asarray(moved, kind)
     return backends.by_device_type(device).from_host(moved, index)
 
