@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import leafgrad
-from leafgrad.compile.ir.graph import Argument
+from leafgrad.compile.ir.sources import Argument
 from leafgrad.compile.passes import optimize
 from leafgrad.compile.record.trace import trace_call
 

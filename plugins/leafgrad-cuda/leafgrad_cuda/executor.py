@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from leafgrad import backends
-from leafgrad.compile.ir.graph import Captured, Expression, Graph, Value, Write
+from leafgrad.compile.ir.graph import Graph, Value, Write
 from leafgrad.compile.ir.replay import ReplayProgram, run_equation
+from leafgrad.compile.ir.sources import Captured, Expression
 from leafgrad.compile.run.executor import Program
 from leafgrad.errors import CompileError
 from leafgrad.ops import dispatch

@@ -8,7 +8,7 @@ from compiled_steps import burgers
 
 import leafgrad
 from leafgrad import nn
-from leafgrad.compile.ir.graph import Expression
+from leafgrad.compile.ir.sources import Expression
 from leafgrad_cuda.device import Emulated
 from leafgrad_cuda.executor import CudaProgram
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leafgrad.compile.ir import edges, rounding
-from leafgrad.compile.ir.graph import Equation, Given, Graph, Source, Value
+from leafgrad.compile.ir.graph import Equation, Graph, Value
 from leafgrad.compile.ir.replay import run_equation
+from leafgrad.compile.ir.sources import Given, Source
 from leafgrad.lowering.folder import RefusedFolder
 from leafgrad.lowering.stages import CPhase
 from leafgrad_native import pool

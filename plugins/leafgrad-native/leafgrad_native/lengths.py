@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from threading import Lock
 
 from leafgrad import forks
-from leafgrad.compile.ir.graph import Argument, Graph
+from leafgrad.compile.ir.graph import Graph
+from leafgrad.compile.ir.sources import Argument
 from leafgrad.compile.schedule.schedule import batches
 
 KEPT = 64  # kinds of steps that are remembered

@@ -12,7 +12,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 import leafgrad
-from leafgrad.compile.ir.graph import Captured
+from leafgrad.compile.ir.sources import Captured
 from leafgrad_onnx.errors import OnnxExporterError
 from leafgrad_onnx.types import NUMBER
 from leafgrad_onnx.writer import EmittedNode, Numbers, OnnxWriter, Subgraph

@@ -15,8 +15,9 @@ import onnx
 
 import leafgrad
 from leafgrad.batching.pytree import flatten, unflatten
-from leafgrad.compile.ir.graph import Argument, Captured, Graph
+from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.lines import Line
+from leafgrad.compile.ir.sources import Argument, Captured
 from leafgrad.compile.passes.pairs import pairs
 from leafgrad_onnx import forms as forms
 from leafgrad_onnx.build import Build, Interface, bytes_of, data_of

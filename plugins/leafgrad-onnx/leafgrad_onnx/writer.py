@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from leafgrad.compile.ir.graph import Captured, Equation, Graph, Operand, Source, Value
+from leafgrad.compile.ir.graph import Equation, Graph, Operand, Value
 from leafgrad.compile.ir.lines import Line
+from leafgrad.compile.ir.sources import Captured, Source
 from leafgrad.compile.passes.pairs import has_complex
 from leafgrad.compile.passes.rewrite import Rewriter
 from leafgrad_onnx.errors import OnnxExporterError

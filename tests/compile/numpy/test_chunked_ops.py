@@ -7,7 +7,7 @@ import pytest
 
 import leafgrad
 from leafgrad import nn
-from leafgrad.compile.ir.graph import Argument
+from leafgrad.compile.ir.sources import Argument
 from leafgrad.compile.numpy.executor import NumpyProgram
 from leafgrad.compile.passes import optimize
 from leafgrad.compile.schedule.schedule import Loop

@@ -7,8 +7,8 @@ import pytest
 
 import leafgrad
 from leafgrad import nn, optim
-from leafgrad.compile.ir.graph import Argument, Captured
 from leafgrad.compile.ir.replay import ReplayProgram
+from leafgrad.compile.ir.sources import Argument, Captured
 from leafgrad.compile.numpy.executor import NumpyProgram
 from leafgrad.compile.record.trace import trace_call
 from leafgrad.ops.elementwise import mul

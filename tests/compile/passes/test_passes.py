@@ -31,7 +31,8 @@ from compile.passes.graphs import (
 from hypothesis import given, settings, strategies as st
 
 import leafgrad
-from leafgrad.compile.ir.graph import Argument, Graph, Value
+from leafgrad.compile.ir.graph import Graph, Value
+from leafgrad.compile.ir.sources import Argument
 from leafgrad.compile.ir.typecheck import typecheck
 from leafgrad.compile.passes import FINISH, PASSES, optimize
 from leafgrad.errors import CompileError

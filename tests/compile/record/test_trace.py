@@ -6,12 +6,13 @@ import pytest
 
 import leafgrad
 from leafgrad import nn, optim
-from leafgrad.compile.ir.graph import Captured, Grad, SetGrad, Write
+from leafgrad.compile.ir.graph import SetGrad, Write
+from leafgrad.compile.ir.sources import Captured, Grad
 from leafgrad.compile.record.trace import trace_call
 from leafgrad.errors import TraceError
 from leafgrad.ops.define import op
 
-TESTS = "compile.ir.graph"
+TESTS = "compile.ir.sources"
 
 
 def test_prints_as_a_short_program_with_names_shapes_and_lines():

@@ -9,7 +9,8 @@ import pytest
 
 import leafgrad
 from leafgrad import nn
-from leafgrad.compile.ir.graph import Argument, Captured, Graph
+from leafgrad.compile.ir.graph import Graph
+from leafgrad.compile.ir.sources import Argument, Captured
 from leafgrad.compile.numpy.executor import NumpyProgram, fit
 from leafgrad.compile.passes import optimize
 from leafgrad.compile.record.trace import trace_call

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leafgrad.compile.ir.lines import Line
+from leafgrad.compile.ir.sources import Argument, Captured, Source, origin
 from leafgrad.errors import CompileError
 from leafgrad.ops.op import Op
 
@@ -71,59 +72,6 @@ class Equation:
         """Whether it runs even where nothing reads what it makes: a draw advances the generator, other processes wait
         for a collective, and elements that the op refuses are an error, unless all are known to be ``inside``."""
         return self.op.ordered or ("raises" in self.op.traits and not self.params.get("inside"))
-
-
-# ---- where inputs come from -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Argument:
-    """The data of the ``index``-th tensor among the arguments of the call."""
-
-    index: int
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Captured:
-    """The data of a tensor that the function reached from outside."""
-
-    tensor: Any
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Expression:
-    """A Python number that is computed anew at each call, by an expression in what the call was given."""
-
-    text: str
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Raw:
-    """An array that belongs to no tensor; no guarded program has one."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Grad:
-    """The data of the ``.grad`` of another source's tensor."""
-
-    of: Argument | Captured
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Given:
-    """The ``index``-th array given to a backward program: what the forward one saved, then gradients of results."""
-
-    index: int
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class KeptArray:
-    """The ``index``-th of the arrays that nodes of the autograd graph behind the call's tensors keep."""
-
-    index: int
-
-
-Source = Argument | Captured | Grad | Given | Expression | Raw | KeptArray
 
 
 # ---- what is done with results ----------------------------------------------------------------------------------
@@ -322,24 +270,6 @@ def expression(equation: Equation, names: dict[Value, str]) -> str:
 def brief(value: Any) -> str:
     text = getattr(value, "__name__", None) or repr(value)
     return text if len(text) <= 40 else text[:37] + "..."
-
-
-def origin(source: Source) -> str:
-    match source:
-        case Argument(index):
-            return f"argument {index}"
-        case Captured():
-            return "captured"
-        case Expression(text):
-            return f"{text} at each call"
-        case Raw():
-            return "an array"
-        case Grad(of):
-            return f".grad of {origin(of)}"
-        case Given(index):
-            return f"given {index}"
-        case KeptArray(index):
-            return f"array {index} of the graph behind"
 
 
 def render(graph: Graph) -> str:

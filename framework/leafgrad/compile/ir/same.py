@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from leafgrad.compile.ir.graph import Argument, Captured, Expression, Grad, Graph, KeptArray, Source, Value
+from leafgrad.compile.ir.graph import Graph, Value
+from leafgrad.compile.ir.sources import Argument, Captured, Expression, Grad, KeptArray, Source
 
 Values = Mapping[Value, Value]  # of one graph, for each the one in its place in another
 

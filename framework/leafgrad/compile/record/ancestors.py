@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from leafgrad import backends
-from leafgrad.compile.ir.graph import Argument, Captured, KeptArray
+from leafgrad.compile.ir.sources import Argument, Captured, KeptArray
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import FREED, GraphNode, Leaf, Node, Output, TensorBase
 

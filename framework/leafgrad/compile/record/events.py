@@ -8,7 +8,8 @@ from typing import Any
 
 from leafgrad import backends
 from leafgrad.backends.place import place
-from leafgrad.compile.ir.graph import Equation, Expression, KeptArray, Operand, Source, Value
+from leafgrad.compile.ir.graph import Equation, Operand, Value
+from leafgrad.compile.ir.sources import Expression, KeptArray, Source
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import Numbers, SymbolicNumber, fixed
 

@@ -7,36 +7,34 @@ an uncompiled call.
 from __future__ import annotations
 
 import types
-import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any, ClassVar
 
 from leafgrad import modes
 from leafgrad.backends.place import place
 from leafgrad.compile.ir import memory
 from leafgrad.compile.ir.effects import complete
-from leafgrad.compile.ir.graph import Argument, Captured, Given, Graph, KeptArray, Raw, Source, Value
+from leafgrad.compile.ir.graph import Value
 from leafgrad.compile.ir.lines import Line, Position, positions_in, user_line
-from leafgrad.compile.ir.replay import ReplayProgram, run_equation
+from leafgrad.compile.ir.sources import Argument, Captured, KeptArray, Raw
 from leafgrad.compile.record.ancestors import arrays_of
 from leafgrad.compile.record.forwards import keeps_state
 from leafgrad.compile.record.outside import Outside
+from leafgrad.compile.record.part import PartRecorder
 from leafgrad.compile.record.recorder import is_exposed
-from leafgrad.compile.record.settle import Settler
-from leafgrad.compile.record.shared import Shared, can_share, hand_over, heir_of, owner, set_memory
+from leafgrad.compile.record.shared import can_share, hand_over, heir_of, owner
 from leafgrad.compile.record.symbol import Symbol
-from leafgrad.compile.record.watch import is_ours, unwatched
-from leafgrad.errors import CompileError, TraceError
+from leafgrad.compile.record.watch import is_ours
+from leafgrad.errors import TraceError
 from leafgrad.ops import dispatch, messages
-from leafgrad.ops.node import GraphNode, Leaf, SymbolBase
+from leafgrad.ops.node import GraphNode, Leaf
 from leafgrad.tensor.tensor import Tensor
 
 HANDED_OUT = ("numpy()", "__dlpack__()")  # what gives memory away, not only values
 
 
-class LazyRecorder(Settler):
+class LazyRecorder(PartRecorder):
     """Records a call, and does what it does.
 
     Args:
@@ -45,24 +43,17 @@ class LazyRecorder(Settler):
 
     Attributes:
         tears: what ended a part, or needs Python at each call, and where.
-        ran: whether a part of the call is done.
     """
 
     fit: ClassVar[set[Any]] = set()
 
     def __init__(self, arguments: Sequence[Tensor], wary: bool) -> None:
-        super().__init__(arguments)
-        self.wary = wary
+        super().__init__(arguments, wary)
         self.strict = False  # whether a tear is an error
         self.code: frozenset[types.CodeType] = frozenset()  # of the function
         self.positions: set[Position] = set()  # in it, of what needs Python at each call
         self.goes_through = True  # whether backward passes through what was computed outside may be closed
-        self.given_up = False  # whether nothing is written of what was recorded last
         self.tears: list[tuple[str, Line]] = []
-        self.ran = False
-        self.owners: dict[int, list[Outside]] = {}  # tensors from outside that were read, by whose memory they show
-        self.writes: list[tuple[int, Outside, Value]] = []  # after how many equations of this part
-        self.sharing = Shared()
 
     def tear(self, what: str) -> None:
         """Note that Python is needed at each call."""
@@ -287,103 +278,6 @@ class LazyRecorder(Settler):
         group = self.owners.get(id(dispatch.memory_of(found.tensor._data)), ())
         return any(o is not found and memory.overlap(o.tensor._data, found.tensor._data) for o in group)
 
-    # ---- the end of a part ------------------------------------------------------------------------------------
-
-    def flush(self) -> None:
-        """Compute what was recorded, as far as somebody holds it, and write what was written."""
-        token = modes.FLAGS.set(modes.get() & ~(modes.TRACE | modes.GRAD | modes.BATCH))
-        try:
-            writes = [o for o in self.outside.values() if o.inner._view is None and o.written]
-            given = [o for o in self.outside.values() if o.before is not None]
-            alive = [s for ref in self.symbols if (s := ref()) is not None]
-            made = {v for e in self.equations for v in e.outputs}
-            wanted = list(dict.fromkeys([s.value for s in alive if s.value in made]))
-            try:
-                written = {o.base: o.inner._data.value for o in writes if o.base is not None}
-                with unwatched():
-                    found = self.known | self.computed(wanted)
-            except BaseException as error:
-                ours = isinstance(error, (CompileError, MemoryError))
-                self.lose(error, ours or not isinstance(error, Exception))  # which the handler of a signal raised
-                if not self.given_up:
-                    self.run_up_to_error()
-                raise
-            before = {s.value for s in alive} & written.keys()  # somebody needs what is about to be overwritten
-            found |= {v: (found[v] if v in found else self.waiting[v]).copy() for v in before}
-            steps = [partial(self.overwrite, o, o.inner._data.value, found) for o in (*writes, *given)]
-            complete([*steps, partial(self.next_part, alive, found)])
-        finally:
-            modes.FLAGS.reset(token)
-
-    def computed(self, wanted: Sequence[Value]) -> dict[Value, Any]:
-        """The arrays of some values of this part."""
-        if not wanted and not any(e.must_run for e in self.equations):
-            return {}
-        inputs: dict[Value, Source] = {v: Given(i) for i, v in enumerate(self.sources)}
-        program = ReplayProgram(Graph(inputs, tuple(self.equations), tuple(wanted)))
-        return dict(zip(wanted, program([self.known[v] for v in inputs]), strict=True))
-
-    def lose(self, error: BaseException, all_of_it: bool) -> None:
-        """What was recorded will never be computed; of ``all_of_it`` nothing is written."""
-        self.failed, self.given_up = f"{type(error).__name__}: {error}", all_of_it
-        self.undo()
-
-    def overwrite(self, o: Outside, value: Value, found: dict[Value, Any]) -> None:
-        """Put what was computed into the memory of a tensor from outside, or make it that memory."""
-        array = found[value] if value in found else self.waiting[value]
-        if o.before is None:
-            dispatch.overwrite(o.tensor._data, array)
-        else:
-            set_memory(o.tensor, array)
-        o.count()
-
-    def run_up_to_error(self) -> None:
-        """One of the ops fails: write what was written before it, and raise what it raises."""
-        known = {v: array for v, array in self.known.items() if v in self.sources}
-        for i, e in enumerate(self.equations):
-            try:
-                result = run_equation(e, known)
-            except Exception as error:
-                error.add_note(f"in the compiled step at {e.line}")
-                last = {id(o): (o, value) for at, o, value in self.writes if at <= i}
-                complete([partial(self.overwrite, o, value, known) for o, value in last.values()])
-                raise
-            known.update(zip(e.outputs, result if e.several else (result,), strict=True))
-
-    def next_part(self, alive: list[Symbol], found: dict[Value, Any]) -> None:
-        """Let symbols that somebody holds stand for arrays, which become inputs where they are used again."""
-        self.ran = True
-        self.writes.clear()
-        self.undos.clear()
-        added: list[Symbol] = []
-        for o in self.outside.values():
-            if o.before is not None:
-                o.base, o.before = o.inner._data.value, None
-                self.owners.setdefault(id(dispatch.memory_of(o.tensor._data)), []).append(o)
-            if o.base is not None and o.inner._view is None:
-                if self.wary and is_exposed(o.tensor._data):  # to be read anew at each use
-                    o.inner._data, o.base = o.tensor._data, None
-                    continue
-                o.inner._data = symbol = Symbol(self, like(o.inner._data.value))
-                o.base = symbol.value
-                self.waiting[o.base] = o.tensor._data
-                added.append(symbol)
-        for s in alive:
-            if s.value in found:
-                value = like(s.value)
-                self.waiting[value] = found[s.value]
-                s.value = value
-        for t in self.alive():
-            if t._view is not None and isinstance(t._data, SymbolBase):
-                t._view.root = None
-        for group in self.sharing.alive():
-            for t in group:
-                if id(t) not in self.inner:
-                    self.settle_memory(t)
-        self.sharing = Shared()
-        self.begin()
-        self.symbols = [weakref.ref(s) for s in (*alive, *added)]
-
     # ---- the end of the call ----------------------------------------------------------------------------------
 
     def finish(self) -> None:
@@ -410,7 +304,3 @@ class LazyRecorder(Settler):
         else:
             with suppress(Exception):  # it may have come between two lines of the recorder
                 self.finish()
-
-
-def like(value: Value) -> Value:
-    return Value(value.shape, value.dtype, value.place)

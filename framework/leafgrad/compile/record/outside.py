@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from leafgrad.compile.ir.graph import Source, Value
+from leafgrad.compile.ir.graph import Value
+from leafgrad.compile.ir.sources import Source
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import Version
 from leafgrad.tensor import view

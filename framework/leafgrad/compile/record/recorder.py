@@ -15,9 +15,10 @@ from leafgrad.backends import Generator
 from leafgrad.backends.place import place
 from leafgrad.compile.ir import shapes
 from leafgrad.compile.ir.draws import rewound
-from leafgrad.compile.ir.graph import Argument, Captured, Equation, Grad, Operand, Raw, Source, Value
+from leafgrad.compile.ir.graph import Equation, Operand, Value
 from leafgrad.compile.ir.lines import user_line
 from leafgrad.compile.ir.replay import run_equation
+from leafgrad.compile.ir.sources import Argument, Captured, Grad, Raw, Source
 from leafgrad.compile.record import outside
 from leafgrad.compile.record.ancestors import Ancestors
 from leafgrad.compile.record.events import Events

@@ -5,32 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from leafgrad import dtypes, modes
-from leafgrad.autograd import engine
 from leafgrad.batching.pytree import flatten
 from leafgrad.compile.ir import memory
-from leafgrad.compile.ir.graph import (
-    Argument,
-    Captured,
-    Effect,
-    Expression,
-    Given,
-    Grad,
-    Graph,
-    Raw,
-    SetData,
-    SetGrad,
-    SetRequiresGrad,
-    Source,
-    Value,
-    Write,
-)
-from leafgrad.compile.ir.lines import Line, user_line
+from leafgrad.compile.ir.graph import Effect, Graph, SetData, SetGrad, SetRequiresGrad, Write
+from leafgrad.compile.ir.lines import Line
+from leafgrad.compile.ir.sources import Argument, Captured, Expression, Grad, Raw, Source
 from leafgrad.compile.record.ancestors import Ancestors
-from leafgrad.compile.record.history import History, Reader
+from leafgrad.compile.record.gradients import Gradients, gradients_of, saving
 from leafgrad.compile.record.kept import check_kept, check_made
 from leafgrad.compile.record.recorder import Owner, Recorder
 from leafgrad.compile.record.shared import owner
@@ -38,34 +23,13 @@ from leafgrad.compile.record.strict import StrictRecorder
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import SymbolicNumber
 from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.errors import MissingGradientError, TraceError
+from leafgrad.errors import TraceError
 from leafgrad.ops import messages
 from leafgrad.ops.node import Leaf
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import is_own_leaf
 
 IMMUTABLE = (bool, int, float, complex, str, bytes, type(None))
-
-
-@dataclass(frozen=True)
-class Pullback:
-    """How gradients of some results become gradients of what these are made of.
-
-    Attributes:
-        results: which.
-        graph: the program, of what was saved for it and of gradients of the results.
-        targets: the sources, and the numbers of other results, whose gradients it gives, in order.
-        saved: the values that gradients need.
-        read: how many of them the program is given; the others are for derivatives of derivatives.
-        history: the graph of the results as far as the targets.
-    """
-
-    results: list[int]
-    graph: Graph
-    targets: list[Owner | int]
-    saved: list[Value]
-    read: int
-    history: History
 
 
 @dataclass
@@ -76,13 +40,10 @@ class Traced:
         graph: the program of the call.
         outputs: the function's result, with each tensor replaced by a ``Slot``.
         structure: how to rebuild the result from its leaves.
-        count: how many results are for the caller; those after them are for ``pullbacks``.
-        pullbacks: how gradients of results become those of what they are made of, each after those it leads to.
-        refused: which results require grad but have none, since their graph was freed or cannot be compiled, and what
-            to raise when they are differentiated after all.
-        leaves: the sources that require grad.
         touched: sources whose ``.grad`` was looked at, with whether it was None.
         views: captured views.
+        count: how many results are for the caller; those after them are for ``gradients``.
+        gradients: how results are differentiated.
         aliases: which results are in the memory of others.
         items: which results are read as numbers, by the number in their names ``r0``, ``r1``, ….
         ancestors: the graph behind tensors from outside through which the call has differentiated.
@@ -94,17 +55,10 @@ class Traced:
     touched: list[tuple[Owner, bool]]
     views: list[Tensor]
     count: int
-    pullbacks: list[Pullback] = field(default_factory=list)
-    refused: dict[int, Exception] = field(default_factory=dict)
-    leaves: list[Owner] = field(default_factory=list)
-    aliases: dict[int, Alias] = field(default_factory=dict)
-    items: dict[int, int] = field(default_factory=dict)
-    ancestors: Ancestors = field(default_factory=Ancestors)
-
-    @property
-    def saved(self) -> list[Value]:
-        """The values of ``graph`` that gradients need, in order: inputs, or results after all others."""
-        return list(dict.fromkeys([v for p in self.pullbacks for v in p.saved]))
+    gradients: Gradients
+    aliases: dict[int, Alias]
+    items: dict[int, int]
+    ancestors: Ancestors
 
     @property
     def captured(self) -> list[Tensor]:
@@ -229,12 +183,9 @@ def finish(recorder: Recorder, result: Any, written: Sequence[Any] = ()) -> Trac
     graph = Graph(inputs, tuple(recorder.equations), tuple(values), effects)
     touched = [(source, before is None) for source, before, _ in recorder.grads.values() if source is not None]
     views = [o.tensor for o in recorder.outside.values() if o.inner._view is not None and o.tensor._view is not None]
-    traced = Traced(
-        graph, outputs, structure, touched, views, len(values),
-        aliases=aliases, items=items, ancestors=recorder.ancestors,
-    )  # fmt: skip
-    differentiate(recorder, traced, {i: t for i, t in enumerate(tensors) if t._node is not None})
-    return traced
+    gradients = gradients_of(recorder, graph, {i: t for i, t in enumerate(tensors) if t._node is not None})
+    graph = saving(recorder, graph, gradients.saved)
+    return Traced(graph, outputs, structure, touched, views, len(values), gradients, aliases, items, recorder.ancestors)
 
 
 def outputs_of(recorder: Recorder, leaves: Sequence[Any]) -> tuple[list[Any], list[Tensor]]:
@@ -331,111 +282,6 @@ def check_overlap(recorder: Recorder) -> None:
                     f"it writes into a tensor, {messages.describe(o.tensor)}, whose memory it also reaches through "
                     "another tensor, made outside by detach(), data or a slice"
                 )
-
-
-# ---- gradients of results -----------------------------------------------------------------------------------------
-
-
-def differentiate(recorder: Recorder, traced: Traced, outputs: dict[int, Tensor]) -> None:
-    """Add the backward programs of those results whose graph can be walked; keep what to raise for the others."""
-    sources: dict[Any, Owner | int] = dict(differentiable_sources(recorder))
-    traced.leaves = [source for source in dict.fromkeys(sources.values()) if not isinstance(source, int)]
-    for chosen in layers(outputs, recorder.born):
-        found = pullback(recorder, sources, {i: outputs[i] for i in chosen}, traced.graph)
-        if isinstance(found, Exception):
-            alone = {i: pullback(recorder, sources, {i: outputs[i]}, traced.graph) for i in chosen}
-            traced.refused |= {i: error for i, error in alone.items() if isinstance(error, Exception)}
-            able = {i: outputs[i] for i in chosen if i not in traced.refused}
-            found = pullback(recorder, sources, able, traced.graph) if able else found
-        if isinstance(found, Pullback):
-            traced.pullbacks.append(found)
-        sources |= {outputs[i]._node: i for i in chosen if i not in traced.refused}
-    graph, saved = traced.graph, traced.saved
-    numbers = {v: s for v in saved if isinstance(s := recorder.sources.get(v), Expression) and v not in graph.inputs}
-    inputs = graph.inputs | numbers
-    traced.graph = Graph(
-        inputs, graph.equations, (*graph.results, *(v for v in saved if v not in inputs)), graph.effects
-    )
-
-
-def layers(outputs: dict[int, Tensor], since: int) -> list[list[int]]:
-    """Results in groups, each after those that gradients come through on their way.
-
-    What one is made of is another's place for hooks, ``.grad`` and ``autograd.grad``, so gradients must arrive there.
-    """
-    ends = {t._node for t in outputs.values()}
-    depth: dict[Any, int] = {}
-    for node in reversed(engine.reachable(ends, since)):
-        depth[node] = max([depth[edge] + (edge in ends) for edge in node.edges if edge in depth], default=0)
-    found: dict[int, list[int]] = {}
-    for i, t in outputs.items():
-        found.setdefault(depth[t._node], []).append(i)
-    return [found[d] for d in sorted(found)]
-
-
-def pullback(
-    recorder: Recorder, sources: dict[Any, Owner | int], outputs: dict[int, Tensor], forward: Graph
-) -> Pullback | Exception:
-    """The backward program of some results of the program ``forward``, or why there is none."""
-    cut = [(node, node.edges) for node, source in sources.items() if isinstance(source, int)]
-    try:
-        for node, _ in cut:
-            node.edges = ()
-        return trace_backward(recorder, sources, outputs, forward)
-    except Unclosed:
-        raise
-    except (RuntimeError, MissingGradientError, TraceError) as error:
-        return error.with_traceback(None)
-    finally:
-        for node, edges in cut:
-            node.edges = edges
-        del recorder.equations[len(forward) :]
-
-
-def differentiable_sources(recorder: Recorder) -> dict[Any, Owner]:
-    """The sources that require grad, by their nodes."""
-    sources: dict[Any, Owner] = {}
-    for o in recorder.outside.values():
-        inner = o.inner
-        own = inner._view is None or is_own_leaf(inner)
-        if own and isinstance(o.source, (Argument, Captured)) and inner._node is not None:
-            sources.setdefault(inner._node, o.source)
-    return sources
-
-
-def trace_backward(
-    recorder: Recorder, sources: dict[Any, Owner | int], outputs: dict[int, Tensor], forward: Graph
-) -> Pullback:
-    """The program that takes what the forward one saved and gradients of ``outputs`` to gradients of ``sources``."""
-    symbols = []
-    for t in outputs.values():
-        result = recorder.lift(t).value
-        gradient = Value(result.shape, result.dtype, result.place)
-        recorder.likes[gradient] = result
-        symbols.append(recorder.symbol(gradient))
-    found: dict[Any, Any] = {}
-    with modes.no_grad():
-        seeds = [(t._node, s) for t, s in zip(outputs.values(), symbols, strict=True)]
-        engine.run(seeds, set(sources), True, False, found.__setitem__, recorder.born)
-    targets = [(source, recorder.operand(None, found[node])) for node, source in sources.items() if node in found]
-    equations = tuple(recorder.equations[len(forward) :])
-    made = {v for e in equations for v in e.outputs} | {s.value for s in symbols}
-    wanted = [v for e in equations for v in e.values] + [v for _, v in targets if isinstance(v, Value)]
-    read = list(dict.fromkeys(v for v in wanted if v not in made))
-    strange = {v for v, s in recorder.sources.items() if not isinstance(s, Expression)} - forward.inputs.keys()
-    if not strange.isdisjoint(read):
-        raise TraceError(f"the gradient of a result needs an array that the program does not know, at {user_line()}")
-    reached = {node: i for i, node in enumerate(node for node in sources if node in found)}
-    history = Reader(recorder, reached, recorder.born).read([t._node for t in outputs.values()])
-    given: dict[Value, Source] = {v: Given(i) for i, v in enumerate([*read, *(s.value for s in symbols)])}
-    return Pullback(
-        list(outputs),
-        Graph(given, equations, tuple(v for _, v in targets if isinstance(v, Value))),
-        [source for source, _ in targets],
-        list(dict.fromkeys([*read, *history.values()])),
-        len(read),
-        history,
-    )
 
 
 __all__ = ["Alias", "Line", "Slot", "Traced", "Unclosed", "finish", "recording", "trace_call"]

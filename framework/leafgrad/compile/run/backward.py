@@ -9,7 +9,7 @@ from typing import Any
 from leafgrad.autograd import engine
 from leafgrad.compile.ir.graph import Equation, Graph, Value
 from leafgrad.compile.ir.locks import Lock
-from leafgrad.compile.record.trace import Pullback
+from leafgrad.compile.record.gradients import Pullback
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.elementwise import add

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,23 +13,13 @@ from leafgrad.compile.guard.conditions import Miss
 from leafgrad.compile.guard.guards import Guards
 from leafgrad.compile.ir.draws import States, restore
 from leafgrad.compile.ir.effects import complete
-from leafgrad.compile.ir.graph import (
-    Argument,
-    Captured,
-    Effect,
-    Expression,
-    Grad,
-    Graph,
-    KeptArray,
-    SetData,
-    SetRequiresGrad,
-    Source,
-    Value,
-    Write,
-)
-from leafgrad.compile.ir.same import Values, matching, places_of, same, same_source
+from leafgrad.compile.ir.graph import Effect, Graph, SetData, SetRequiresGrad, Value, Write
+from leafgrad.compile.ir.same import same_source
+from leafgrad.compile.ir.sources import Argument, Captured, Expression, Grad, KeptArray, Source
+from leafgrad.compile.record.gradients import Pullback
 from leafgrad.compile.record.shared import set_memory
-from leafgrad.compile.record.trace import Alias, Pullback, Slot, Traced
+from leafgrad.compile.record.trace import Slot, Traced
+from leafgrad.compile.run.alike import adopts, same_alias, same_output
 from leafgrad.compile.run.backward import Backward, Refused, Saved
 from leafgrad.compile.run.followed import Followed
 from leafgrad.compile.run.numbers import NumberInputs, Strayed, SymbolicValues, same_numbers
@@ -54,9 +43,7 @@ class Call:
         guards: when it may be run.
         graph: the program.
         runner: what runs it; calls that do the same with other tensors have one.
-        gradients: the program of the gradients of its results; None if none requires grad.
-        history: what the nodes of its results are made of.
-        backward: how its results are differentiated by it.
+        pullbacks, backward: how its results are differentiated.
         hits, strays: how often it was run, and how often a value decided for a way that no program goes.
         trusted: whether a second run of the Python has confirmed it.
         symbolic: the numbers that it computes by expressions; None if there are none.
@@ -75,16 +62,18 @@ class Call:
     ) -> None:
         self.guards = guards
         self.outputs = traced.outputs
-        self.early = [o.source for o in traced.outputs if is_early(o)]
+        slots = [o for o in traced.outputs if isinstance(o, Slot)]
+        self.early = [o.source for o in slots if o.source is not None and not o.late]
         self.structure = traced.structure
         self.tensors = list(tensors)  # the place among the leaves of each tensor argument
         self.hits = self.strays = 0
         self.trusted = self.first = False
         self.count = traced.count
         self.aliases = traced.aliases
-        self.refused = {i: Refused(error) for i, error in traced.refused.items()}
-        twin = next((call for call in known if adopts(traced, call)), None)
-        self.graph, self.pullbacks = traced.graph, traced.pullbacks
+        self.refused = {i: Refused(error) for i, error in traced.gradients.refused.items()}
+        twin = next((call for call in known if adopts(traced, call.graph, call.pullbacks, call.count)), None)
+        self.graph: Graph = traced.graph
+        self.pullbacks: list[Pullback] = traced.gradients.pullbacks
         self.runner: Runner = Runner(self.graph, name) if twin is None else twin.runner
         inputs = list(self.runner.graph.inputs)
         self.effects = plan_effects(traced.graph)
@@ -102,7 +91,7 @@ class Call:
         self.roots, self.freed = traced.ancestors.roots, traced.ancestors.places_of_freed
         self.pure = not (self.effects or self.replaced or written or self.backward or self.freed)
         self.edges = [self.nodes_of([t for t in p.targets if not isinstance(t, int)]) for p in self.pullbacks]
-        self.nodes = self.nodes_of(traced.leaves)
+        self.nodes = self.nodes_of(traced.gradients.leaves)
 
     def differentiated(self, name: str | None) -> list[Backward]:
         """How its results are differentiated."""
@@ -326,58 +315,6 @@ def written(*tensors: Any) -> None:
     Version.bump(*versions)
 
 
-def same_output(a: Any, b: Any) -> bool:
-    """Whether two results are the same number, string or place of a tensor."""
-    if isinstance(a, Expression) and isinstance(b, Expression):
-        return a.text == b.text
-    if isinstance(a, Slot) and isinstance(b, Slot):
-        return a.index == b.index and a.late == b.late and same_source(a.source, b.source)
-    return same(a, b)
-
-
-def same_alias(a: Alias, b: Alias) -> bool:
-    """Whether two results are the same view of the same memory."""
-    base = a.base == b.base if isinstance(a.base, int) else same_source(a.base, b.base)
-    return base and same(a.steps, b.steps) and a.apart == b.apart
-
-
-def adopts(traced: Traced, call: Call) -> bool:
-    """Whether what was traced does the same as ``call``, if with other tensors. Then it gets that program."""
-    at = matching(traced.graph, call.graph)
-    if at is None or traced.count != call.count or len(traced.pullbacks) != len(call.pullbacks):
-        return False
-    pairs = list(zip(traced.pullbacks, call.pullbacks, strict=True))
-    if not all(same_pullback(p, q, at) for p, q in pairs):
-        return False
-    ours, theirs = places_of(traced.graph), places_of(call.graph)
-    if any(targets_in(p, ours) != targets_in(q, theirs) for p, q in pairs):
-        return False
-    inputs = dict(zip(call.graph.inputs, traced.graph.inputs.values(), strict=True))
-    effects = tuple([e.on(lambda v: at[v]) for e in traced.graph.effects])
-    traced.graph = replace(call.graph, inputs=inputs, effects=effects)
-    traced.pullbacks = [replace(q, targets=p.targets) for p, q in pairs]
-    return True
-
-
-def same_pullback(a: Pullback, b: Pullback, at: Values) -> bool:
-    """Whether results are differentiated alike, as often as one likes."""
-    return (
-        (a.results, a.read) == (b.results, b.read)
-        and [at[v] for v in a.saved] == b.saved
-        and matching(a.graph, b.graph) is not None
-        and a.history.same_as(b.history, at)
-    )
-
-
-def targets_in(pullback: Pullback, inputs: dict[int, int]) -> list[Any]:
-    """Which results, and which inputs, gradients go to."""
-    return [t if isinstance(t, int) else (inputs.get(id(t)),) for t in pullback.targets]
-
-
-def is_early(output: Any) -> bool:
-    return isinstance(output, Slot) and output.source is not None and not output.late
-
-
 def plan_effects(graph: Graph) -> list[tuple[Effect, int | None]]:
     """Each effect with the number of its array among what the program returns; leaves first: nodes come after them."""
     found: list[tuple[Effect, int | None]] = []
@@ -392,7 +329,7 @@ def plan_saved(traced: Traced, inputs: list[Value]) -> list[tuple[Value, Source 
     """Each saved value with the input's source and number, or None and the number of the result."""
     found: list[tuple[Value, Source | None, int]] = []
     k = traced.count
-    for value in traced.saved:
+    for value in traced.gradients.saved:
         if value in traced.graph.inputs:
             found.append((value, traced.graph.inputs[value], inputs.index(value)))
         else:

@@ -18,9 +18,10 @@ from leafgrad.compile.guard.guards import Guards, Symbolic
 from leafgrad.compile.guard.objects import NOTHING_GIVEN
 from leafgrad.compile.guard.walk import look
 from leafgrad.compile.ir.draws import rewound
-from leafgrad.compile.ir.graph import Argument, Captured, Grad, Graph, KeptArray, Value, Write
+from leafgrad.compile.ir.graph import Graph, Value, Write
 from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.ir.memory import Apart
+from leafgrad.compile.ir.sources import Argument, Captured, Grad, KeptArray
 from leafgrad.compile.record.kept import check_holders, check_kept, check_outside
 from leafgrad.compile.record.lazy import LazyRecorder
 from leafgrad.compile.record.trace import Traced, finish, recording, trace_call

@@ -9,7 +9,8 @@ from typing import Any
 
 from leafgrad import backends
 from leafgrad.compile.guard.guards import Guards
-from leafgrad.compile.ir.graph import Expression, Value
+from leafgrad.compile.ir.graph import Value
+from leafgrad.compile.ir.sources import Expression
 from leafgrad.compile.record.events import Kind, as_inputs
 from leafgrad.compile.record.symbolic import text_of
 from leafgrad.compile.record.trace import Traced

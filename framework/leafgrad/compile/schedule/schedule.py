@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from leafgrad.compile.ir.graph import Argument, Captured, Equation, Graph, Value, Write
+from leafgrad.compile.ir.graph import Equation, Graph, Value, Write
+from leafgrad.compile.ir.sources import Argument, Captured
 from leafgrad.compile.schedule.axes import Carried, carried
 
 SMALLEST_BATCH = 64

@@ -15,8 +15,9 @@ import leafgrad
 from leafgrad import plugins
 from leafgrad.autograd import grad
 from leafgrad.compile import trace
-from leafgrad.compile.ir.graph import Captured, Graph
+from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.replay import run_equation
+from leafgrad.compile.ir.sources import Captured
 from leafgrad.compile.numpy.executor import NumpyProgram
 from leafgrad.compile.passes import optimize
 from leafgrad.errors import CompileError

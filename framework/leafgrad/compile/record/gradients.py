@@ -1,0 +1,164 @@
+"""The backward programs of a recorded call: how gradients of its results become those of what these are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from leafgrad import modes
+from leafgrad.autograd import engine
+from leafgrad.compile.ir.graph import Graph, Value
+from leafgrad.compile.ir.lines import user_line
+from leafgrad.compile.ir.sources import Argument, Captured, Expression, Given, Source
+from leafgrad.compile.record.history import History, Reader
+from leafgrad.compile.record.recorder import Owner, Recorder
+from leafgrad.compile.record.unclosed import Unclosed
+from leafgrad.errors import MissingGradientError, TraceError
+from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import is_own_leaf
+
+
+@dataclass(frozen=True)
+class Pullback:
+    """How gradients of some results become gradients of what these are made of.
+
+    Attributes:
+        results: which.
+        graph: the program, of what was saved for it and of gradients of the results.
+        targets: the sources, and the numbers of other results, whose gradients it gives, in order.
+        saved: the values that gradients need.
+        read: how many of them the program is given; the others are for derivatives of derivatives.
+        history: the graph of the results as far as the targets.
+    """
+
+    results: list[int]
+    graph: Graph
+    targets: list[Owner | int]
+    saved: list[Value]
+    read: int
+    history: History
+
+
+@dataclass
+class Gradients:
+    """How the results of a call are differentiated.
+
+    Attributes:
+        leaves: the sources that require grad.
+        pullbacks: how gradients of results become those of what they are made of, each after those it leads to.
+        refused: which results require grad but have none, since their graph was freed or cannot be compiled, and what
+            to raise when they are differentiated after all.
+    """
+
+    leaves: list[Owner]
+    pullbacks: list[Pullback] = field(default_factory=list)
+    refused: dict[int, Exception] = field(default_factory=dict)
+
+    @property
+    def saved(self) -> list[Value]:
+        """The values of the call's graph that they need, in order: inputs, or results after all others."""
+        return list(dict.fromkeys([v for p in self.pullbacks for v in p.saved]))
+
+
+def gradients_of(recorder: Recorder, graph: Graph, outputs: dict[int, Tensor]) -> Gradients:
+    """The backward programs of those results whose graph can be walked; what to raise for the others."""
+    sources: dict[Any, Owner | int] = dict(differentiable_sources(recorder))
+    found = Gradients([source for source in dict.fromkeys(sources.values()) if not isinstance(source, int)])
+    for chosen in layers(outputs, recorder.born):
+        one = pullback(recorder, sources, {i: outputs[i] for i in chosen}, graph)
+        if isinstance(one, Exception):
+            alone = {i: pullback(recorder, sources, {i: outputs[i]}, graph) for i in chosen}
+            found.refused |= {i: error for i, error in alone.items() if isinstance(error, Exception)}
+            able = {i: outputs[i] for i in chosen if i not in found.refused}
+            one = pullback(recorder, sources, able, graph) if able else one
+        if isinstance(one, Pullback):
+            found.pullbacks.append(one)
+        sources |= {outputs[i]._node: i for i in chosen if i not in found.refused}
+    return found
+
+
+def saving(recorder: Recorder, graph: Graph, saved: list[Value]) -> Graph:
+    """The graph with results that gradients need after all others, and inputs for numbers that they need."""
+    numbers = {v: s for v in saved if isinstance(s := recorder.sources.get(v), Expression) and v not in graph.inputs}
+    inputs = graph.inputs | numbers
+    return Graph(inputs, graph.equations, (*graph.results, *(v for v in saved if v not in inputs)), graph.effects)
+
+
+def layers(outputs: dict[int, Tensor], since: int) -> list[list[int]]:
+    """Results in groups, each after those that gradients come through on their way.
+
+    What one is made of is another's place for hooks, ``.grad`` and ``autograd.grad``, so gradients must arrive there.
+    """
+    ends = {t._node for t in outputs.values()}
+    depth: dict[Any, int] = {}
+    for node in reversed(engine.reachable(ends, since)):
+        depth[node] = max([depth[edge] + (edge in ends) for edge in node.edges if edge in depth], default=0)
+    found: dict[int, list[int]] = {}
+    for i, t in outputs.items():
+        found.setdefault(depth[t._node], []).append(i)
+    return [found[d] for d in sorted(found)]
+
+
+def pullback(
+    recorder: Recorder, sources: dict[Any, Owner | int], outputs: dict[int, Tensor], forward: Graph
+) -> Pullback | Exception:
+    """The backward program of some results of the program ``forward``, or why there is none."""
+    cut = [(node, node.edges) for node, source in sources.items() if isinstance(source, int)]
+    try:
+        for node, _ in cut:
+            node.edges = ()
+        return trace_backward(recorder, sources, outputs, forward)
+    except Unclosed:
+        raise
+    except (RuntimeError, MissingGradientError, TraceError) as error:
+        return error.with_traceback(None)
+    finally:
+        for node, edges in cut:
+            node.edges = edges
+        del recorder.equations[len(forward) :]
+
+
+def differentiable_sources(recorder: Recorder) -> dict[Any, Owner]:
+    """The sources that require grad, by their nodes."""
+    sources: dict[Any, Owner] = {}
+    for o in recorder.outside.values():
+        inner = o.inner
+        own = inner._view is None or is_own_leaf(inner)
+        if own and isinstance(o.source, (Argument, Captured)) and inner._node is not None:
+            sources.setdefault(inner._node, o.source)
+    return sources
+
+
+def trace_backward(
+    recorder: Recorder, sources: dict[Any, Owner | int], outputs: dict[int, Tensor], forward: Graph
+) -> Pullback:
+    """The program that takes what the forward one saved and gradients of ``outputs`` to gradients of ``sources``."""
+    symbols = []
+    for t in outputs.values():
+        result = recorder.lift(t).value
+        gradient = Value(result.shape, result.dtype, result.place)
+        recorder.likes[gradient] = result
+        symbols.append(recorder.symbol(gradient))
+    found: dict[Any, Any] = {}
+    with modes.no_grad():
+        seeds = [(t._node, s) for t, s in zip(outputs.values(), symbols, strict=True)]
+        engine.run(seeds, set(sources), True, False, found.__setitem__, recorder.born)
+    targets = [(source, recorder.operand(None, found[node])) for node, source in sources.items() if node in found]
+    equations = tuple(recorder.equations[len(forward) :])
+    made = {v for e in equations for v in e.outputs} | {s.value for s in symbols}
+    wanted = [v for e in equations for v in e.values] + [v for _, v in targets if isinstance(v, Value)]
+    read = list(dict.fromkeys(v for v in wanted if v not in made))
+    strange = {v for v, s in recorder.sources.items() if not isinstance(s, Expression)} - forward.inputs.keys()
+    if not strange.isdisjoint(read):
+        raise TraceError(f"the gradient of a result needs an array that the program does not know, at {user_line()}")
+    reached = {node: i for i, node in enumerate(node for node in sources if node in found)}
+    history = Reader(recorder, reached, recorder.born).read([t._node for t in outputs.values()])
+    given: dict[Value, Source] = {v: Given(i) for i, v in enumerate([*read, *(s.value for s in symbols)])}
+    return Pullback(
+        list(outputs),
+        Graph(given, equations, tuple(v for _, v in targets if isinstance(v, Value))),
+        [source for source, _ in targets],
+        list(dict.fromkeys([*read, *history.values()])),
+        len(read),
+        history,
+    )
