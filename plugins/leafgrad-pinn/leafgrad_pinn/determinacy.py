@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from leafgrad_pinn.conditions import Initial, Interior, OnBoundary, Wrap
 from leafgrad_pinn.field import Ansatz, Derivative
 from leafgrad_pinn.problem import Problem, System, Tensors
 from leafgrad_pinn.sampling import Array
-from leafgrad_pinn.scales import SKEW, norm, wave
+from leafgrad_pinn.scales import SKEW, at_once, norm, wave
 from leafgrad_pinn.shapes import Box
 from leafgrad_pinn.values import LAP, Request
 from leafgrad_pinn.windows import Changed, handed, maker, order_of
@@ -25,22 +26,27 @@ from leafgrad_pinn.windows import Changed, handed, maker, order_of
 UNSEEN = 1e-9  # of the residuals: a change below is none
 
 
+Look = dict[str, list[float]]  # for each field a factor of its waves, a constant, and a coefficient of each coordinate
+
+
 class Probe(nn.Module):
     """In place of a network: for each output two waves, which satisfy no equation both, times a factor, and a linear
-    function.
+    function of coordinates, which run from -1 to 1; in several ways at once.
 
     Attributes:
-        factors: of each wave.
-        added: for each output a constant, and a coefficient of each coordinate, which runs from -1 to 1.
+        looks: what they are: of as many equal parts of the points, one after the other, each in turn.
     """
 
-    def __init__(self, bounds: Array, count: int) -> None:
+    def __init__(self, bounds: Array, names: Sequence[str]) -> None:
         super().__init__()
-        self.bounds, self.factors, self.added = bounds, np.ones(count), np.zeros((count, len(bounds) + 1))
+        self.bounds, self.names = bounds, names
+        self.looks: Sequence[Look] = ()
 
     def forward(self, columns: Sequence[Tensor], *functions: Tensor) -> Tensor:
-        outputs = []
-        for k, (factor, (constant, *slopes)) in enumerate(zip(self.factors.tolist(), self.added.tolist(), strict=True)):
+        outputs, n = [], len(columns[0]) // len(self.looks)
+        for k, name in enumerate(self.names):
+            numbers = np.repeat([look[name] for look in self.looks], n, axis=0).T
+            factor, constant, *slopes = (leafgrad.tensor(np.ascontiguousarray(each)) for each in numbers)
             waves = wave(columns, self.bounds, k) + wave(columns, self.bounds, k, 0.8, SKEW)
             output = waves * factor + constant
             for column, (low, high), slope in zip(columns, self.bounds.tolist(), slopes, strict=True):
@@ -49,29 +55,33 @@ class Probe(nn.Module):
         return leafgrad.stack(outputs, 1)
 
 
+def probed(problem: Problem) -> tuple[System, Look]:
+    """Its system with probes in place of the networks, and how to look at these: as waves alone."""
+    system = problem.system()
+    look: Look = {}
+    for surrogate in system.surrogates:
+        surrogate.net = Probe(surrogate.bounds, list(surrogate.ansatz))
+        look |= {name: [1.0, 0.0, *[0.0] * len(surrogate.bounds)] for name in surrogate.ansatz}
+    return system, look
+
+
 def undetermined(problem: Problem) -> list[str]:
     """What the conditions say nothing about, in words; none where nothing was found, which proves nothing."""
     if any(condition.minimised for condition in problem.conditions):  # a quotient sees no factor of its field
         return []
-    system = problem.system()
-    for surrogate in system.surrogates:
-        surrogate.net = Probe(surrogate.bounds, len(surrogate.ansatz))
-    batches = problem.some()
-    before = residuals(system, batches)
+    (system, waves), batches = probed(problem), problem.some()
+    doubled = [waves | {name: [2.0, *rest]} for name, (_, *rest) in waves.items()]
+    before, *others = residuals(system, batches, [waves, *doubled])
     found, unseen, moved = [], set(), set()
-    for surrogate in system.surrogates:
-        for k, name in enumerate(surrogate.ansatz):
-            surrogate.net.factors[k] = 2
-            after = residuals(system, batches)
-            if same(before, after):
-                unseen.add(name)
-                found.append(f"{name}: no condition depends on it")
-            pairs = zip(problem.names, before, after, strict=True)
-            moved |= {label for label, here, there in pairs if not same([here], [there])}
-            surrogate.net.factors[k] = 1
+    for name, after in zip(waves, others, strict=True):
+        if same(before, after):
+            unseen.add(name)
+            found.append(f"{name}: no condition depends on it")
+        pairs = zip(problem.names, before, after, strict=True)
+        moved |= {label for label, here, there in pairs if not same([here], [there])}
     if not problem.unknowns and len(unseen) < len(problem.fields):
         found += [f"{label}: no field is in it" for label in problem.names if label not in moved]
-    directions = free(system, batches, before, unseen)
+    directions = free(system, batches, waves, before, unseen)
     if directions:
         found.append(f"at least {len(directions)} direction{'s are' * (len(directions) > 1) or ' is'} free: "
                      f"{', '.join(directions)} is as good as any other; add a condition that says which")  # fmt: skip
@@ -82,11 +92,8 @@ def homogeneous(problem: Problem) -> str:
     """That fields of zero are a solution, in words; "" where they are none."""
     if any(condition.minimised for condition in problem.conditions):
         return ""
-    system, batches = problem.system(), problem.some()
-    for surrogate in system.surrogates:
-        surrogate.net = Probe(surrogate.bounds, len(surrogate.ansatz))
-        surrogate.net.factors[:] = 0
-    left = residuals(system, batches)
+    (system, waves), batches = probed(problem), problem.some()
+    (left,) = residuals(system, batches, [{name: [0.0] * len(row) for name, row in waves.items()}])
     fields = [field for batch in batches for field in system.fields(system.points(batch).columns).values()]
     if any(norm(values) > UNSEEN for values in [*left, *[field.detach().numpy() for field in fields]]):
         return ""
@@ -94,33 +101,36 @@ def homogeneous(problem: Problem) -> str:
     return f"{names} = 0 satisfies every condition; if another solution is meant, add one that says how large it is"
 
 
-def free(system: System, batches: Sequence[Tensors], before: Sequence[Array], unseen: set[str]) -> list[str]:
+def free(
+    system: System, batches: Sequence[Tensors], waves: Look, before: Sequence[Array], unseen: set[str]
+) -> list[str]:
     """Which constants and linear functions change no residual when added to a field, or to several at once."""
     places = [
-        (surrogate.net, k, j, name, "constant" if j == 0 else f"multiple of {surrogate.names[j - 1]}")
+        (name, 1 + j, "constant" if j == 0 else f"multiple of {surrogate.names[j - 1]}")
         for surrogate in system.surrogates
-        for k, name in enumerate(surrogate.ansatz)
+        for name in surrogate.ansatz
         for j in range(len(surrogate.names) + 1 if len(surrogate.names) <= 4 else 1)
         if name not in unseen and (j == 0 or surrogate.names[j - 1] not in system.domain.periodic)
     ]
+
+    def beside(weights: Sequence[float]) -> Look:
+        look = {name: list(row) for name, row in waves.items()}
+        for (name, at, _), weight in zip(places, weights, strict=True):
+            look[name][at] = weight
+        return look
+
     columns = []
-    for net, k, j, _, _ in places:
-        net.added[k, j] = 1
-        gaps = zip(before, residuals(system, batches), strict=True)
+    for after in residuals(system, batches, [beside(row) for row in np.eye(len(places)).tolist()]):
+        gaps = zip(before, after, strict=True)
         columns.append(np.concatenate([((there - here) / max(1, norm(here))).ravel() for here, there in gaps]))
-        net.added[k, j] = 0
     if not np.isfinite(columns).all() or not columns:  # the first loss says which term has no numbers
         return []
     _, sizes, rows = np.linalg.svd(np.stack(columns, 1), full_matrices=False)
-    found = []
-    for row in rows[sizes <= UNSEEN * len(columns[0]) ** 0.5]:
-        for place, weight in zip(places, row.tolist(), strict=True):
-            place[0].added[place[1], place[2]] = weight
-        if same(before, residuals(system, batches)):  # those of nonlinear equations do not add up
-            parts = [f"{p[3]} + {p[4]}" for p, weight in zip(places, row, strict=True) if abs(weight) > 1e-3]
+    rows, found = rows[sizes <= UNSEEN * len(columns[0]) ** 0.5], []
+    for row, after in zip(rows, residuals(system, batches, [beside(row) for row in rows.tolist()]), strict=True):
+        if same(before, after):  # those of nonlinear equations do not add up
+            parts = [f"{p[0]} + {p[2]}" for p, weight in zip(places, row, strict=True) if abs(weight) > 1e-3]
             found.append(" with ".join(parts))
-        for net, k, j, _, _ in places:
-            net.added[k, j] = 0
     return found
 
 
@@ -232,10 +242,10 @@ def spoken_of(problem: Problem, condition: OnBoundary) -> set[str]:
     return found
 
 
-def residuals(system: System, batches: Sequence[Tensors]) -> list[Array]:
-    """Those of each condition (n, k)."""
-    with np.errstate(all="ignore"):
-        return [system(index, batch).detach().numpy() for index, batch in enumerate(batches)]
+def residuals(system: System, batches: Sequence[Tensors], looks: Sequence[Look]) -> list[list[Array]]:
+    """For each look those of each condition (n, k)."""
+    each = [at_once(system, batch, looks, partial(system, index)) for index, batch in enumerate(batches)]
+    return [list(found) for found in zip(*each, strict=True)]
 
 
 def same(first: Sequence[Array], second: Sequence[Array]) -> bool:

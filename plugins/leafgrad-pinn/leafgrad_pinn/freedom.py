@@ -62,7 +62,7 @@ def directions(trainee: Trainee) -> str:
         return ""
     points = problem.domain.interior(4 * problem.size, "sobol", np.random.default_rng(0))
     r: Array = np.asarray(np.linalg.qr(sizes(problem, points), mode="r"))
-    whitened = linalg.solve_triangular(r.T, a.T, lower=True).T
+    whitened = np.linalg.qr(linalg.solve_triangular(r.T, a.T, lower=True).T, mode="r")
     _, found, rows = np.linalg.svd(whitened)
     open_ = rows[np.count_nonzero(found > FREE) :]
     known: list[Named] = []

@@ -94,6 +94,7 @@ class Problem:
             raise ValueError(f"Problem: derivatives: expected auto, {', '.join(MODES)}, got {derivatives!r}")
         self.plans: list[DerivativePlan] = []
         self.sizes: list[list[float]] = []  # for each condition those of its equations' terms, which divide residuals
+        self.few: list[Tensors] = []  # points by which units are found
         self.marks: list[list[float]] = []  # for each condition numbers that are others for another equation or data
         self.before: tuple[Surrogate, ...] = ()  # for each group what it goes on from, in a later window of time
         if not self.fields or not self.conditions:
@@ -137,10 +138,10 @@ class Problem:
 
     def some(self) -> list[Tensors]:
         """A few points for each condition, always the same."""
-        return [
-            {key: leafgrad.tensor(np.ascontiguousarray(values[:UNITS])) for key, values in batch.items()}
-            for batch in self.draw(np.random.default_rng(0))
-        ]
+        if not self.few:
+            few = [{key: v[:UNITS] for key, v in batch.items()} for batch in self.draw(np.random.default_rng(0))]
+            self.few = on_device(few, leafgrad.float64, "cpu")
+        return self.few
 
     def system(self, seed: int = 0, dtype: Any = leafgrad.float64, device: Any = "cpu") -> System:
         """The networks and unknowns of a seed, as a module."""
@@ -262,6 +263,7 @@ class Problem:
                 raise ValueError(f"{name}: expected points, got none; raise n, or take another sampler")
             self.domain.check_inside(name, batch["points"])
             every = {key: leafgrad.tensor(np.ascontiguousarray(values)) for key, values in batch.items()}
+            self.few.append({key: t[:UNITS] for key, t in every.items()})
             few = {key: t[:LOOKS] for key, t in every.items()}
             residuals, points = system.residuals(index, few)
             if points.visited:

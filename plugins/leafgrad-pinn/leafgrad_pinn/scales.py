@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -38,32 +38,57 @@ ROUNDS = 12  # in which the sizes of fields follow from each other
 SETTLED = 1e-9  # a change of sizes below which there is no other round
 STEP = 1.01  # a change of a size by which it is seen how terms grow with it
 GROWS = 1e-4, 0.5  # by how much terms may then change
-LARGEST = 3  # powers of 1 / ROUNDING with which sizes begin
+BEGIN = tuple(ROUNDING**-power for power in range(3, -1, -1))  # sizes to begin with, the largest first
+NUMBERS = 2**14  # of points that are looked at at once
+
+
+class Look(NamedTuple):
+    """What stands in place of the networks.
+
+    Attributes:
+        sizes: of the wave of each field, by name.
+        turns: how many half waves they are.
+        crossed: whether they are crossed.
+    """
+
+    sizes: Mapping[str, float]
+    turns: float = SHORT
+    crossed: bool = False
 
 
 class Waves(nn.Module):
-    """In place of a network: `wave` of a number for each output, or `crossed` ones.
+    """In place of a network: `wave` of a number for each output, or `crossed` ones, in several sizes at once.
+
+    Args:
+        bounds: of the coordinates.
+        scales: what each output is multiplied by, by field.
+        first: the number of the first output among those of all networks.
 
     Attributes:
-        sizes: of each output.
-        turns: how many half waves they are.
-        crossed: whether they are crossed.
-        first: the number of the first output among those of all networks.
+        looks: what they are: of as many equal parts of the points, one after the other, each in turn.
     """
 
-    def __init__(self, bounds: Array, count: int, first: int) -> None:
+    def __init__(self, bounds: Array, scales: Mapping[str, float], first: int) -> None:
         super().__init__()
-        self.bounds, self.sizes, self.first = bounds, [1.0] * count, first
-        self.turns, self.crossed = 1.0, False
+        self.bounds, self.scales, self.first = bounds, scales, first
+        self.looks: Sequence[Look] = ()
 
     def forward(self, columns: Sequence[Tensor], *functions: Tensor) -> Tensor:
-        form = crossed if self.crossed else wave
-        found = [size * form(columns, self.bounds, k, self.turns) for k, size in enumerate(self.sizes, self.first)]
+        def spread(numbers: Iterable[float]) -> Tensor:
+            return leafgrad.tensor(np.repeat(list(numbers), len(columns[0]) // len(self.looks)))
+
+        turns, found = spread(look.turns for look in self.looks), []
+        oblique = spread(look.crossed for look in self.looks)
+        for number, (name, scale) in enumerate(self.scales.items(), self.first):
+            form = wave(columns, self.bounds, number, turns)
+            if any(look.crossed for look in self.looks):
+                form = leafgrad.where(oblique, crossed(columns, self.bounds, number, turns), form)
+            found.append(spread(look.sizes[name] / scale for look in self.looks) * form)
         return leafgrad.stack(found, 1)
 
 
 def wave(
-    columns: Sequence[Tensor], bounds: Array, number: int, turns: float = 1.0, skew: Sequence[float] = STRAIGHT
+    columns: Sequence[Tensor], bounds: Array, number: int, turns: Tensor | float = 1.0, skew: Sequence[float] = STRAIGHT
 ) -> Tensor:
     """A plane wave of mean square 1 at points (n,) of each coordinate; by number another.
 
@@ -75,7 +100,7 @@ def wave(
     return math.sqrt(2) * leafgrad.cos(phase)
 
 
-def crossed(columns: Sequence[Tensor], bounds: Array, number: int, turns: float = 1.0) -> Tensor:
+def crossed(columns: Sequence[Tensor], bounds: Array, number: int, turns: Tensor | float = 1.0) -> Tensor:
     """Oblique waves in as many directions as there are coordinates, three at most, of mean square 1 together.
 
     A single one has no determinant of second derivatives, and may be the very wave that an equation describes.
@@ -96,11 +121,12 @@ def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str,
     waved(system)
     names = [name for surrogate in system.surrogates for name in surrogate.ansatz]
     sizes, known = dict.fromkeys(names, 1.0) | dict(declared), dict.fromkeys(declared, 0)
-    inside, free = equations_inside(system, batches, sizes), sorted(set(names) - set(declared))
-    for name in free:
-        sizes[name] = largest(partial(alone, system, batches, names, name))
+    free = sorted(set(names) - set(declared))
+    if not free:
+        return sizes
+    sizes |= beginnings(system, batches, names, free)
     for turn in range(1, ROUNDS + len(names)):
-        added = {name: terms_alone(system, batches, sizes, name) for name in names}
+        added, inside = terms_alone(system, batches, sizes)
         most = [max(term.size for term in terms) for terms in zip(*added.values(), strict=True)]
         factors = dict.fromkeys(free, 0.0)
         for name in free:
@@ -132,7 +158,8 @@ def together(
         terms = terms_beside(system, batches, sized, names, np.exp(logs))
         return np.concatenate([np.zeros(0), *map(balance, terms)])
 
-    logs = np.full(len(names), math.log(largest(lambda size: balances(np.full(len(names), math.log(size))))))
+    first = largest([balances(np.full(len(names), math.log(size))) for size in BEGIN])
+    logs = np.full(len(names), math.log(first))
     slopes = np.zeros((0, len(names)))
     for _ in range(ROUNDS):
         here, steps = balances(logs), math.log(STEP) * np.eye(len(names))
@@ -147,15 +174,27 @@ def together(
     return dict(zip(names, np.exp(logs).tolist(), strict=True))
 
 
-def largest(terms: Callable[[float], Any]) -> float:
-    """At which size to begin: where no source drowns a field, and the highest of its powers is all that counts."""
+def largest(terms: Sequence[Any]) -> float:
+    """At which size to begin, by the terms at each: where no source drowns a field, and its highest power counts."""
+    seen = [np.count_nonzero(np.isfinite(found) & (np.array(found) != 0)) for found in terms]
+    return next(size for size, count in zip(BEGIN, seen, strict=True) if count >= seen[-1])
 
-    def seen(size: float) -> int:
-        found = np.array(terms(size))
-        return int(np.count_nonzero(np.isfinite(found) & (found != 0)))
 
-    least = seen(1.0)
-    return next((size for size in (ROUNDING**-power for power in range(LARGEST, 0, -1)) if seen(size) >= least), 1.0)
+def beginnings(
+    system: System, batches: Sequence[Tensors], names: Sequence[str], free: Sequence[str]
+) -> dict[str, float]:
+    """The sizes with which these fields begin, by what each adds alone."""
+    nothing, found = dict.fromkeys(names, 0.0), {}
+    some = [Look(nothing | {name: sign * size}) for name in free for size in BEGIN for sign in (1, -1)]
+    given, *alone = everything(system, batches, [Look(nothing), *some])
+    rest = iter(alone)
+    for name in free:
+        terms = []
+        for one, less in zip(*[islice(rest, 2 * len(BEGIN))] * 2, strict=True):
+            added = [norm(here - source) for source, here in zip(given.equations, one.equations, strict=True)]
+            terms.append([*added, one.energy - less.energy])
+        found[name] = largest(terms)
+    return found
 
 
 def terms_beside(
@@ -165,11 +204,10 @@ def terms_beside(
     alone, and what several of them add together: (equations, 3 + names)"""
     nothing, found = {**sized, **dict.fromkeys(names, 0.0)}, []
     several = dict(zip(names, sizes.tolist(), strict=True))
+    some = [{}, several, *({name: size} for name, size in several.items())]
     for crosses, share in WAVES:
-        given, every, *each = (
-            everything(system, batches, nothing | some, crosses).equations
-            for some in ({}, several, *({name: size} for name, size in several.items()))
-        )
+        looks = [Look(nothing | sizes, crossed=crosses) for sizes in some]
+        given, every, *each = (seen.equations for seen in everything(system, batches, looks))
         rows = []
         for source, whole, *alone in zip(given, every, *each, strict=True):
             parts = [one - source for one in (whole, *alone)]
@@ -213,31 +251,40 @@ class Term:
         return ratio ** (1 / self.power) if 0 < ratio < math.inf and self.power > 0 else 0.0
 
 
-def terms_alone(system: System, batches: Sequence[Tensors], sizes: Mapping[str, float], name: str) -> list[Term]:
-    """What a field of its size adds to each equation where all others are zero, and to the energy.
+def terms_alone(
+    system: System, batches: Sequence[Tensors], sizes: Mapping[str, float]
+) -> tuple[dict[str, list[Term]], list[bool]]:
+    """What each field of its size adds to each equation where all others are zero, and to the energy; and which of
+    these hold inside.
 
     An energy is least where what is even in a field is as large as what is odd.
     """
-    nothing, found = dict.fromkeys(sizes, 0.0), []
-    for crosses, share in WAVES:
-        given, one, more, less = (
-            everything(system, batches, nothing | {name: factor * sizes[name]}, crosses) for factor in (0, 1, STEP, -1)
-        )
-        terms = [
-            Term(share * size_of(here - source, there - source), power_of(here - source, there - source), norm(source))
-            for source, here, there in zip(given.equations, one.equations, more.equations, strict=True)
-        ]
-        even, odd = (one.energy + less.energy) / 2 - given.energy, (one.energy - less.energy) / 2
-        found.append([*terms, Term(share * abs(even), 1.0, abs(odd))])
-    return [max(each, key=lambda term: term.size) for each in zip(*found, strict=True)]
-
-
-def alone(system: System, batches: Sequence[Tensors], names: Sequence[str], name: str, size: float) -> list[float]:
-    """How large what a field of a size adds to each equation is, and the odd part of the energy."""
-    nothing = dict.fromkeys(names, 0.0)
-    given, one, less = (everything(system, batches, nothing | {name: sign * size}) for sign in (0, 1, -1))
-    added = [norm(here - source) for source, here in zip(given.equations, one.equations, strict=True)]
-    return [*added, one.energy - less.energy]
+    nothing, found = dict.fromkeys(sizes, 0.0), {}
+    some = [
+        Look(nothing | {name: factor * size}, crossed=crosses)
+        for name, size in sizes.items()
+        for crosses, _ in WAVES
+        for factor in (1, STEP, -1)
+    ]
+    given, *alone = everything(system, batches, [Look(nothing), *some])
+    rest = iter(alone)
+    for name in sizes:
+        each = []
+        for _, share in WAVES:
+            one, more, less = islice(rest, 3)
+            rows = zip(given.equations, one.equations, more.equations, strict=True)
+            terms = [
+                Term(
+                    share * size_of(here - source, there - source),
+                    power_of(here - source, there - source),
+                    norm(source),
+                )
+                for source, here, there in rows
+            ]
+            even, odd = (one.energy + less.energy) / 2 - given.energy, (one.energy - less.energy) / 2
+            each.append([*terms, Term(share * abs(even), 1.0, abs(odd))])
+        found[name] = [max(terms, key=lambda term: term.size) for terms in zip(*each, strict=True)]
+    return found, [*given.inside, True]
 
 
 def size_of(here: Array, there: Array) -> float:
@@ -256,8 +303,9 @@ def waved(system: System) -> None:
     """Put waves in place of its networks, of each field another."""
     first = 0
     for surrogate in system.surrogates:
-        surrogate.net = Waves(surrogate.bounds, len(surrogate.ansatz), first)
-        first += len(surrogate.ansatz)
+        scales = dict(zip(surrogate.ansatz, surrogate.scales, strict=True))
+        surrogate.net = Waves(surrogate.bounds, scales, first)
+        first += len(scales)
 
 
 def beside(own: Sequence[Term], known: Sequence[Sequence[Term]], inside: Sequence[bool]) -> float:
@@ -274,16 +322,6 @@ def beside(own: Sequence[Term], known: Sequence[Sequence[Term]], inside: Sequenc
     return min(found[True] or found[False], default=0.0)
 
 
-def equations_inside(system: System, batches: Sequence[Tensors], sizes: Mapping[str, float]) -> list[bool]:
-    """For each equation of `everything` whether it holds inside, and for the energy."""
-    found = []
-    for index, batch in enumerate(batches):
-        if not system.conditions[index].minimised:
-            few = {key: t[:1] for key, t in batch.items()}
-            found += [isinstance(system.conditions[index], Interior)] * residuals(system, index, few, sizes).shape[1]
-    return [*found, True]
-
-
 def sizes_of(system: System, batches: Sequence[Tensors], scales: Mapping[str, float]) -> list[list[float]]:
     """For each equation of each condition the size of its terms, of fields of these sizes.
 
@@ -295,8 +333,7 @@ def sizes_of(system: System, batches: Sequence[Tensors], scales: Mapping[str, fl
     waved(system)
     found = []
     for index, batch in enumerate(batches):
-        source = sources(system, index, batch, scales)
-        long, short = (terms_of(system, index, batch, scales, several) for several in (LONG, TERMS))
+        source, (long, short) = terms_of(system, index, batch, scales)
         limit = ROUNDING * least(system, index, scales)
         given = [size if size > limit else 0.0 for size in map(norm, source.T)]
         found.append([
@@ -311,25 +348,24 @@ def sizes_of(system: System, batches: Sequence[Tensors], scales: Mapping[str, fl
 
 
 def terms_of(
-    system: System, index: int, batch: Tensors, scales: Mapping[str, float], several: Sequence[float]
-) -> list[float]:
-    """For each equation of a condition what fields of these sizes add to it, as waves of several lengths."""
-    source, found = sources(system, index, batch, scales), []
-    larger = {name: STEP * scale for name, scale in scales.items()}
-    for crosses, share in WAVES:
-        here, there = (
-            np.concatenate([residuals(system, index, batch, sizes, turns, crosses) - source for turns in several])
-            for sizes in (scales, larger)
-        )
-        known = system.conditions[index].minimised  # a quotient of energies is the same for fields of any size
-        found.append([share * (norm(a) if known else size_of(a, b)) for a, b in zip(here.T, there.T, strict=True)])
-    return [max(each) for each in zip(*found, strict=True)]
-
-
-def sources(system: System, index: int, batch: Tensors, names: Iterable[str]) -> Array:
-    """The residuals of a condition without any field (n, k), for a quotient of energies 0."""
-    found = residuals(system, index, batch, dict.fromkeys(names, 0.0))
-    return np.nan_to_num(found) if system.conditions[index].minimised else found
+    system: System, index: int, batch: Tensors, scales: Mapping[str, float]
+) -> tuple[Array, list[list[float]]]:
+    """The residuals of a condition without any field (n, k), for a quotient of energies 0, and for each of its
+    equations what fields of these sizes add to it, as LONG waves and as those that size TERMS."""
+    larger, known = {name: STEP * scale for name, scale in scales.items()}, system.conditions[index].minimised
+    several = [(turns, crosses) for turns in (LONG, TERMS) for crosses, _ in WAVES]
+    some = [Look(sizes, turn, crosses) for turns, crosses in several for sizes in (scales, larger) for turn in turns]
+    source, *waves = residuals(system, index, batch, [Look(dict.fromkeys(scales, 0.0)), *some])
+    source = np.nan_to_num(source) if known else source
+    rest, found = iter(waves), []
+    for turns in (LONG, TERMS):
+        each = []
+        for _, share in WAVES:
+            here, there = (np.concatenate([values - source for values in islice(rest, len(turns))]) for _ in range(2))
+            # a quotient of energies is the same for fields of any size
+            each.append([share * (norm(a) if known else size_of(a, b)) for a, b in zip(here.T, there.T, strict=True)])
+        found.append([max(terms) for terms in zip(*each, strict=True)])
+    return source, found
 
 
 def apart(names: Sequence[str], sizes: Sequence[Sequence[float]]) -> str:
@@ -362,36 +398,52 @@ def least(system: System, index: int, scales: Mapping[str, float]) -> float:
     return more * min([*found, *scales.values()])
 
 
-def residuals(
-    system: System, index: int, batch: Tensors, sizes: Mapping[str, float], turns: float = SHORT, crosses: bool = False
-) -> Array:
-    """The residuals of a condition (n, k), of waves of these sizes and so many half waves, or of crossed ones."""
-    for surrogate in system.surrogates:
-        surrogate.net.turns, surrogate.net.crossed = turns, crosses
-        surrogate.net.sizes = [sizes[n] / scale for n, scale in zip(surrogate.ansatz, surrogate.scales, strict=True)]
-    with np.errstate(all="ignore"):
-        return system.residuals(index, batch)[0].detach().numpy()
+def residuals(system: System, index: int, batch: Tensors, looks: Sequence[Look]) -> list[Array]:
+    """The residuals of a condition (n, k) for each look."""
+    return at_once(system, batch, looks, lambda every: system.residuals(index, every)[0])
+
+
+def at_once(
+    system: System, batch: Tensors, looks: Sequence[Any], residuals: Callable[[Tensors], Tensor]
+) -> list[Array]:
+    """Residuals (n, k) of a batch for each of several looks at what stands in place of the networks.
+
+    Each point counts alone, so that a run of few operations tells of all.
+    """
+    found: list[Array] = []
+    most = max(1, NUMBERS // max(values.numel() for values in batch.values()))
+    for begin in range(0, len(looks), most):
+        some = looks[begin : begin + most]
+        for surrogate in system.surrogates:
+            surrogate.net.looks = some
+        with np.errstate(all="ignore"):
+            every = residuals({key: leafgrad.cat([values] * len(some)) for key, values in batch.items()})
+        found += np.split(every.detach().numpy(), len(some))
+    return found
 
 
 class Everything(NamedTuple):
-    """The residuals of all equations, one after the other (n,), and the sum of all energies."""
+    """The residuals of all equations (n,), which of these hold inside, and the sum of all energies."""
 
     equations: list[Array]
+    inside: list[bool]
     energy: float
 
 
-def everything(
-    system: System, batches: Sequence[Tensors], sizes: Mapping[str, float], crosses: bool = False
-) -> Everything:
-    """All that conditions say of waves of these sizes."""
-    equations, energy = [], 0.0
-    for index, batch in enumerate(batches):
-        found = residuals(system, index, batch, sizes, crosses=crosses)
-        if system.conditions[index].minimised:
-            energy += float(np.nan_to_num(found).mean())  # a quotient of no field is none
-        else:
-            equations += list(found.T)
-    return Everything(equations, energy)
+def everything(system: System, batches: Sequence[Tensors], looks: Sequence[Look]) -> list[Everything]:
+    """All that conditions say of waves, for each look."""
+    equations: list[list[Array]] = [[] for _ in looks]
+    energies, inside = [0.0] * len(looks), []
+    for index, (condition, batch) in enumerate(zip(system.conditions, batches, strict=True)):
+        found = residuals(system, index, batch, looks)
+        if condition.minimised:  # a quotient of no field is none
+            energies = [
+                energy + float(np.nan_to_num(values).mean()) for energy, values in zip(energies, found, strict=True)
+            ]
+            continue
+        inside += [isinstance(condition, Interior)] * found[0].shape[1]
+        equations = [[*rows, *values.T] for rows, values in zip(equations, found, strict=True)]
+    return [Everything(rows, inside, energy) for rows, energy in zip(equations, energies, strict=True)]
 
 
 def norm(values: Array) -> float:

@@ -216,7 +216,7 @@ def window(problem: Problem, start: float, stop: float, before: Sequence[Surroga
         if inside is not None:
             kept.append((inside, name, plan))
     part.conditions, part.names, part.plans = (list(column) for column in zip(*kept, strict=True))
-    part.sizes = []
+    part.sizes, part.few = [], []
     part.sizes = sizes_of(part.system(), part.some(), {field.name: field.scale or 1.0 for field in part.fields})
     return part
 

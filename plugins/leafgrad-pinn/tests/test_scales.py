@@ -7,6 +7,8 @@ import pytest
 
 import leafgrad as lg
 import leafgrad_pinn as pinn
+from leafgrad_pinn.determinacy import undetermined
+from leafgrad_pinn.scales import Look, residuals, waved
 from leafgrad_pinn.windows import window
 
 UNITS = [(1e6, 1), (1e-6, 1), (1, 1e9), (1, 1e-9), (3, 7), (0.02, 100)]
@@ -357,3 +359,34 @@ def test_sizes_that_only_equal_each_other_are_those_of_the_units():
     u, p = (field.scale for field in problem.fields)
     assert u * p == pytest.approx(1, rel=0.2)
     assert u / p == pytest.approx(100, rel=0.5)
+
+
+def test_an_equation_is_looked_at_a_few_times_before_the_first_step():
+    calls = []
+
+    def equation(u, v, x):
+        calls.append(len(x))
+        return 1e3 * u.xx + v - 1, v.xx - 1e-3 * u * u + x
+
+    line = pinn.Interval("x", 0, 10)
+    fields = [pinn.Field(name, line, pinn.MLP(6, 1)) for name in "uv"]
+    problem = pinn.Problem(
+        fields, [pinn.Interior(equation, n=50), pinn.Dirichlet(0, field="u"), pinn.Dirichlet(1, field="v")]
+    )
+    assert problem.fields[0].scale == pytest.approx(106, rel=0.01)
+    assert undetermined(problem) == []
+    assert len(calls) <= 12
+
+
+def test_looks_at_once_are_those_one_by_one():
+    square = pinn.Box(x=(0, 2), y=(0, 1))
+    u = pinn.Field("u", square, pinn.MLP(4, 1))
+    conditions = [pinn.Interior(lambda u, x: u.lap * x + u * u), pinn.Integral(lambda u: u.x * u, equals=1)]
+    problem = pinn.Problem(u, conditions)
+    system, looks = problem.system(), [Look({"u": 0.0}), Look({"u": 3.0}, 0.7), Look({"u": -1.0}, 1.0, True)]
+    waved(system)
+    for index, batch in enumerate(problem.some()):
+        alone = [residuals(system, index, batch, [look])[0] for look in looks]
+        for one, other in zip(alone, residuals(system, index, batch, looks), strict=True):
+            np.testing.assert_allclose(other, one, rtol=1e-13, atol=1e-13)
+        assert not np.allclose(alone[1], alone[2])
