@@ -176,6 +176,7 @@ def _is_class(module: ModuleType, name: str, plain: str) -> bool:
     return name.lower() == plain and shows(module, name) and isinstance(getattr(module, name), type)
 
 
+@functools.cache
 def exists(name: str) -> bool:
     """Whether there is a file for the module of this name."""
     parent, _, _ = name.rpartition(".")
@@ -243,7 +244,9 @@ class Finder(MetaPathFinder, Loader):
         if isinstance(module, StandIn) and module.__name__ not in TOPS:
             for source in module._sources:
                 for name in getattr(source, "__all__", ()):
-                    getattr(module, name, None)
+                    lent = not isinstance(getattr(source, name, None), ModuleType)
+                    if lent or sources(f"{module.__name__}.{name}"):
+                        getattr(module, name, None)
 
 
 def beside(name: str) -> ModuleSpec | None:
