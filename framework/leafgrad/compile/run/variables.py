@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import copy
+import functools
 import symtable
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -24,12 +24,18 @@ class Variables(NamedTuple):
 
 def names_in(statements: Sequence[ast.stmt]) -> Variables:
     """The variables of some statements."""
-    told = [s for s in statements if not isinstance(s, (ast.Global, ast.Nonlocal))] or [ast.Pass()]
-    tree = OfGenerators().visit(copy.deepcopy(definition("run", (), told)))
+    told = [s for s in statements if not isinstance(s, (ast.Global, ast.Nonlocal))]
+    return variables_of("\n".join(map(ast.unparse, told)) or "pass")
+
+
+@functools.lru_cache(4096)
+def variables_of(text: str) -> Variables:
+    """The variables of the statements that a text has: those of one are asked for with each block around it."""
+    tree = OfGenerators().visit(definition("run", (), ast.parse(text).body))
     source = ast.unparse(ast.fix_missing_locations(tree))
     top = symtable.symtable(source, "<statements>", "exec").get_children()[0]
     own = {s.get_name(): s for s in top.get_symbols()}
-    nodes = [node for s in told for node in ast.walk(s)]
+    nodes = [*ast.walk(ast.parse(text))]
     updated = {n.target.id for n in nodes if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
     inner = {s.get_name() for table in below(top) for s in table.get_symbols() if s.is_free() or s.is_global()}
     read = {name for name, s in own.items() if s.is_referenced()} | updated | inner
