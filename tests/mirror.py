@@ -8,6 +8,7 @@ Where ops are defined, the op table tests them. A module that only lists names h
 from __future__ import annotations
 
 import ast
+import gc
 import re
 from fnmatch import fnmatchcase
 from functools import cache
@@ -38,8 +39,16 @@ def defined(path: Path) -> list[ast.FunctionDef | ast.ClassDef]:
 
 @cache
 def parsed(text: str) -> ast.Module:
-    """A source as a tree, which several rules look at."""
-    return ast.parse(text)
+    """A source as a tree, which several rules look at: out of the collector's sight, who would look through all."""
+    tree = ast.parse(text)
+    gc.freeze()
+    return tree
+
+
+@cache
+def nodes(text: str) -> list[ast.AST]:
+    """All nodes of it."""
+    return [*ast.walk(parsed(text))]
 
 
 @cache

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import mirror
 import pytest
-from mirror import parsed
+from mirror import nodes, parsed
 
 ROOT = Path(__file__).resolve().parent.parent
 MAX_LINES = 450
@@ -253,25 +253,25 @@ def plugin_violations(root: Path) -> Iterator[str]:
             dotted = f"{module}.{name}"
             if within(module, "leafgrad") and is_private(dotted):
                 yield f"{where}:{line}: {dotted.rstrip('.')} is private: plugins use public names only"
-        tree = parsed(path.read_text(encoding="utf-8"))
+        found = nodes(path.read_text(encoding="utf-8"))
         ours = {
             alias.asname or alias.name.split(".")[0]
-            for node in ast.walk(tree)
+            for node in found
             if isinstance(node, ast.Import)
             or (isinstance(node, ast.ImportFrom) and within(node.module or "", "leafgrad"))
             for alias in node.names
             if isinstance(node, ast.ImportFrom) or within(alias.name, "leafgrad")
         }
-        for node in ast.walk(tree):
+        for node in found:
             if isinstance(node, ast.Attribute) and is_private(node.attr):
                 dotted = ast.unparse(node)
                 if node.attr in INSIDES or dotted.split(".")[0] in ours:
                     yield f"{where}:{node.lineno}: {dotted} is private: plugins use public names only"
 
 
-def private_names_of(tree: ast.AST) -> Iterator[str]:
+def private_names_of(file: Iterable[ast.AST]) -> Iterator[str]:
     """The private names that a file gives: to functions, classes, variables, attributes and slots."""
-    for node in ast.walk(tree):
+    for node in file:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -289,15 +289,15 @@ def reached_by_name(node: ast.AST) -> set[str]:
 def outsider_violations(root: Path) -> Iterator[str]:
     """Private names of the rest of leafgrad in rooms that use it as plugins do."""
     for room in OUTSIDERS.split():
-        trees = {p: parsed(p.read_text(encoding="utf-8")) for p in python_files(root / "framework/leafgrad" / room)}
-        own = {name for tree in trees.values() for name in private_names_of(tree)}
-        for path, tree in trees.items():
+        files = {p: nodes(p.read_text(encoding="utf-8")) for p in python_files(root / "framework/leafgrad" / room)}
+        own = {name for file in files.values() for name in private_names_of(file)}
+        for path, file in files.items():
             where = path.relative_to(root)
             for line, module, name in imported(path):
                 dotted = f"{module}.{name}"
                 if within(module, "leafgrad") and is_private(dotted) and not dotted.startswith(OUR_PRIVATE):
                     yield f"{where}:{line}: {dotted.rstrip('.')} is private: {room} uses public names only"
-            for node in ast.walk(tree):
+            for node in file:
                 found = {node.attr} if isinstance(node, ast.Attribute) else reached_by_name(node)
                 for name in sorted(n for n in found - own - DOCUMENTED if is_private(n)):
                     if ast.unparse(node).split(".")[0] not in sys.stdlib_module_names:
@@ -309,7 +309,7 @@ def op_names(root: Path) -> set[str]:
     found = set()
     for path in python_files(root / "framework" / "leafgrad"):
         text = path.read_text(encoding="utf-8")
-        for node in ast.walk(parsed(text)) if "@op" in text else ():
+        for node in nodes(text) if "@op" in text else ():
             for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
                 call = decorator if isinstance(decorator, ast.Call) else None
                 if ast.unparse(call.func if call else decorator) == "op":
@@ -340,7 +340,7 @@ def table_violations(root: Path) -> Iterator[str]:
     """What is to be known of an op stands beside it: no names of ops in comparisons, and no tables of them."""
     names = op_names(root)
     for path in [p for folder in WITHOUT_TABLES for p in python_files(root / folder)]:
-        for node in ast.walk(parsed(path.read_text(encoding="utf-8"))):
+        for node in nodes(path.read_text(encoding="utf-8")):
             found: set[str] = set()
             if isinstance(node, ast.Compare) and any(map(is_name, [node.left, *node.comparators])):
                 found = strings(node) & names
