@@ -10,7 +10,7 @@ from leafgrad import dtypes, modes
 from leafgrad.errors import TraceError
 from leafgrad.modes import GRAD, INFERENCE, TRACE, TRACER
 from leafgrad.ops import dispatch, messages
-from leafgrad.ops.convert import new_full, to_dtype
+from leafgrad.ops.convert import clone, new_full, to_dtype
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import add
 from leafgrad.ops.flat import unpack
@@ -138,7 +138,10 @@ def check(x: Any, name: str, *, fill: bool = False) -> None:
         raise RuntimeError(
             f"Inplace update to inference tensor outside InferenceMode is not allowed ({name}_); clone() it first"
         )
-    if not fill and not isinstance(x._data, SymbolBase) and x._data.base is not None and overlaps(x._data):
+    data = x._data
+    if not fill and isinstance(data, SymbolBase) and modes.get() & TRACE:
+        data = modes.TRACER.get().layout(x)
+    if not fill and not isinstance(data, SymbolBase) and data.base is not None and overlaps(data):
         raise RuntimeError(
             f"unsupported operation: more than one element of the written-to tensor refers to a single memory location "
             f"({name}_ of a tensor of size {list(x._data.shape)}, expanded or unfolded). Please clone() the tensor "
@@ -181,8 +184,12 @@ def overlaps(data: Any) -> bool:
     return False
 
 
-def write(x: T, new: Any) -> T:
-    """Give ``x`` the value and the history of ``new``, which broadcasts to it; returns x."""
+def write(x: T, new: Any, *, held: bool = False) -> T:
+    """Give ``x`` the value and the history of ``new``, which broadcasts to it; returns x.
+
+    Args:
+        held: whether others have ``new``, too, so that it is not the same as the value of ``x`` from now on.
+    """
     given, x, new = x, dispatch.inside(x), dispatch.inside(new)
     kind, theirs = dtypes.of(x._data), dtypes.of(new._data)
     if theirs.category > kind.category:
@@ -206,7 +213,8 @@ def write(x: T, new: Any) -> T:
     base = x if x._view is None else x._view.base
     before = base._node
     if flags & TRACE:
-        _write_symbol(x, TRACER.get().lift(new))
+        symbol = TRACER.get().lift(new)
+        _write_symbol(x, clone(symbol) if held else symbol)
     else:
         dispatch.overwrite(x._data, new._data)
     if x._writes is not dispatch.INFERENCE_VERSION:

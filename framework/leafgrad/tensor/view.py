@@ -65,6 +65,17 @@ class View:
     def base(self, base: Any) -> None:
         self._base = base
 
+    def of(self, base: Any) -> None:
+        """Be a view of ``base``; if that is one itself, of its base, as far as it still shows the memory of that."""
+        self.base, self.root, theirs = base, base._data, base._view
+        if theirs is None or is_own_leaf(base) or theirs.root is not theirs.base._data:
+            return
+        path = theirs.path
+        for step in self.steps:
+            path = path, step
+        self.base, self.root, self.path, self.origin = theirs.base, theirs.root, path, self.origin or theirs.origin
+        self.seen = math.inf if theirs.detached else self.seen
+
     @property
     def detached(self) -> bool:
         """Whether the tensor has no part in the base's history."""
@@ -88,11 +99,11 @@ class View:
     def node(self, tensor: Tensor) -> Any:
         """The node of ``tensor``, which is this view."""
         if tensor._writes.seq > self.seen:
-            self.seen = tensor._writes.seq
+            seen = tensor._writes.seq
             with modes.enable_grad():
                 history = None if self.base._node is None else follow(self.base, self.steps)._node
             hand_over(tensor, tensor._history, history)
-            tensor._history = history
+            tensor._history, self.seen = history, seen
         return tensor._history
 
     def given(self, node: Any) -> None:
@@ -201,6 +212,7 @@ def become(x: Any, base: Any, path: Path | None, detached: bool, origin: str | N
     """``x`` as the view of ``base`` that a path leads to."""
     x._writes, x._epoch = base._writes, base._epoch
     x._view = View(base, path, detached, origin)
+    x._view.of(base)
     return x
 
 

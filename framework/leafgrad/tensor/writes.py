@@ -44,7 +44,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     target, source = self.device.resolve(), new.device.resolve()
     if target != source:
         new = to_device(new, device=target, source=source)
-    return write(self, arguments.discarding(new, self.dtype))
+    return write(self, arguments.discarding(new, self.dtype), held=True)
 
 
 @public(only="Tensor")

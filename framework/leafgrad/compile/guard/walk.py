@@ -152,7 +152,7 @@ class Walker(ObjectWalker):
         self.found.tensors.setdefault(id(value), path)
         self.place("class", value, None, f"type({path})", Class(type(value), None))
         self.attributes(value, path, self.names.of(type(value)))
-        node = value._node
+        node = value._history  # a leaf that is a view has one of its own
         if type(node) is Leaf and node.hooks is not None:  # guards of tensors compare them
             for hook in node.hooks.all():
                 self.push(hook, f"a hook of {path}")

@@ -7,7 +7,7 @@ an uncompiled call.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar
 
@@ -27,8 +27,9 @@ from leafgrad.compile.record.shared import can_share, hand_over, heir_of, owner
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.watch import is_ours
 from leafgrad.errors import TraceError
-from leafgrad.ops import dispatch, messages
+from leafgrad.ops import dispatch
 from leafgrad.ops.node import GraphNode, Leaf
+from leafgrad.tensor.inplace import rebase
 from leafgrad.tensor.tensor import Tensor
 
 HANDED_OUT = ("numpy()", "__dlpack__()")  # what gives memory away, not only values
@@ -54,6 +55,7 @@ class LazyRecorder(PartRecorder):
         self.positions: set[Position] = set()  # in it, of what needs Python at each call
         self.goes_through = True  # whether backward passes through what was computed outside may be closed
         self.tears: list[tuple[str, Line]] = []
+        self.lone: list[Outside] = []  # arguments that are views, without their bases
 
     def tear(self, what: str) -> None:
         """Note that Python is needed at each call."""
@@ -247,36 +249,62 @@ class LazyRecorder(PartRecorder):
         self.sharing.written(tensor)
         found = self.inner.get(id(tensor))
         if found is not None:
-            if found.before is None and self.shared(found):
-                self.check_history(found)
             self.writes.append((len(self.equations), found, tensor._data.value))
             if found.before is not None:
                 return
-            if self.shared(found) or (self.wary and is_exposed(found.tensor._data)):
+            if self.has_history(found) and self.beside(found, self.outside.values()):
+                self.give_history(found)
+            elif self.shared(found) or (self.wary and is_exposed(found.tensor._data)):
                 self.flush()
 
     def meet(self, found: Outside) -> None:
         """A tensor is about to be read: what was written to its memory through others comes first."""
         group = self.owners.setdefault(id(dispatch.memory_of(found.tensor._data)), [])
-        others = [o for o in group if o is not found and memory.overlap(o.tensor._data, found.tensor._data)]
-        for o in others:
-            self.check_history(o)
-        if any(o.written for o in others):
+        if any(o.written for o in self.beside(found, group)):
             self.flush()
         group.append(found)
 
-    def check_history(self, o: Outside) -> None:
-        """An argument that is a view, and was given a history without its base, must be the only one in its memory."""
-        if self.alone(o.inner) is not None and o.inner._node is not o.node:
-            raise TraceError(
-                f"{messages.describe(o.tensor)}, a view that is an argument, is written by something that requires "
-                "grad, and its memory is reached through another tensor, too; pass its base instead, or clone() it"
-            )
+    def enter(self, tensor: Tensor) -> Tensor:
+        """Let something stand for a tensor from outside, with the history that its memory has by now."""
+        for o in [o for o in self.lone if self.has_history(o)]:
+            if memory.overlap(o.tensor._data, tensor._data):
+                self.give_history(o)
+        inner = super().enter(tensor)
+        if self.alone(inner) is not None:
+            self.lone.append(self.inner[id(inner)])
+        return inner
+
+    def has_history(self, o: Outside) -> bool:
+        """Whether what stands for a tensor was given a history by a write, which the tensor has not yet."""
+        node = o.inner._node
+        return node is not o.node and not (node is None or type(node) is Leaf)
+
+    def give_history(self, o: Outside) -> None:
+        """Let a tensor have that history now, and with it all that show its memory."""
+        self.interrupt("a tensor from outside is given a history, and another one shows its memory")
+        token = modes.FLAGS.set(modes.get() & ~modes.TRACE | modes.GRAD)
+        try:
+            if o.tensor._view is None:
+                o.tensor._node = o.inner._node
+            else:
+                rebase(o.tensor, dispatch.alias(o.tensor._data, o.inner._node))
+            for other in self.outside.values():
+                if other is o or (other.tensor._node is not other.node and not self.has_history(other)):
+                    other.node = other.inner._node = other.tensor._node
+                    other.inner._writes.bump()  # for views of it
+                    other.counted += 1
+        finally:
+            modes.FLAGS.reset(token)
 
     def shared(self, found: Outside) -> bool:
         """Whether the memory of a tensor is read or written through another one, too."""
-        group = self.owners.get(id(dispatch.memory_of(found.tensor._data)), ())
-        return any(o is not found and memory.overlap(o.tensor._data, found.tensor._data) for o in group)
+        return bool(self.beside(found, self.owners.get(id(dispatch.memory_of(found.tensor._data)), ())))
+
+    def beside(self, found: Outside, among: Iterable[Outside]) -> list[Outside]:
+        """Those that stand for memory which overlaps that of ``found``."""
+        mine = found.tensor._data
+        others = [o for o in among if o is not found and o.inner._view is None]
+        return [o for o in others if memory.overlap(o.tensor._data, mine)]
 
     # ---- the end of the call ----------------------------------------------------------------------------------
 

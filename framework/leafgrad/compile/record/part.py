@@ -137,6 +137,7 @@ class PartRecorder(Settler):
         for group in self.sharing.alive():
             for t in group:
                 if id(t) not in self.inner:
+                    t._data = self.settled(t._data)  # one array for all
                     self.settle_memory(t)
         self.sharing = Shared()
         self.begin()

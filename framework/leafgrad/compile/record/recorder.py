@@ -50,6 +50,7 @@ class Recorder(Events):
     def __init__(self, arguments: Sequence[Tensor]) -> None:
         self.arguments = {id(t): i for i, t in reversed(list(enumerate(arguments)))}
         self.given = list(arguments)
+        _ = [t._node for t in arguments]  # of views whose base was written they are made anew, before the call
         self.born = next(SEQ)
         self.outside: dict[int, Outside] = {}  # by id of the tensor
         self.inner: dict[int, Outside] = {}  # by id of what stands for it
@@ -222,7 +223,7 @@ class Recorder(Events):
             if a.tracer is not self:
                 raise a.stale()
             if a.value in self.waiting:
-                a.value = self.input(self.waiting.pop(a.value), Raw()).value
+                self.known[a.value], self.sources[a.value] = self.waiting.pop(a.value), Raw()
             return a.value
         if hasattr(a, "dtype") and hasattr(a, "shape"):
             return self.foreign(op, a)

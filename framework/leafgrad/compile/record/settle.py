@@ -69,7 +69,7 @@ class Settler(Recorder):
         elif (view := t._view) is not None:
             held = self.inner.get(id(view.base))
             if held is not None:
-                view.base = held.tensor
+                view.of(held.tensor)
             elif isinstance(view.base._data, SymbolBase) or view.base._view is not None:
                 self.settle_tensor(view.base)
             if view.base._writes is None:
@@ -77,7 +77,9 @@ class Settler(Recorder):
             t._data = follow(view.base._data, view.steps)
             view.root, t._writes = view.base._data, view.base._writes
         else:
-            t._data = self.settled(t._data)
+            array = self.settled(t._data)
+            written = array is not t._data and t._writes is not None and t._writes.count > 0
+            t._data = dispatch.copied(array) if written else array  # which the node of what wrote it may keep
 
     def settled(self, data: Any) -> Any:
         """The array that a symbol stands for."""

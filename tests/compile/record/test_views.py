@@ -1,0 +1,164 @@
+"""Views, and what is written in place, in a recorded call: memory and gradients are those of the eager call."""
+
+from __future__ import annotations
+
+import pytest
+
+import leafgrad as lg
+
+LOG: list[float] = []
+
+
+def view_read_before_its_base_is_written(q, v, u, w):
+    a = v.sum()
+    q.mul_(w)
+    return a + v.sum()
+
+
+def base_read_after_its_view_is_written(q, v, u, w):
+    a = v.sum()
+    v.mul_(w)
+    return a + q.sum()
+
+
+def two_views_that_overlap(q, v, u, w):
+    a = u.sum() + v.sum()
+    v.mul_(w)
+    u.mul_(w)
+    return a + (v * v).sum() + (u * u).sum()
+
+
+def each_in_turn(q, v, u, w):
+    a = v.sum() + q.sum()
+    v.mul_(w)
+    b = (q * 3).sum()
+    q.mul_(w)
+    LOG.append(q.sum().item())
+    return a + b + q.sum() + v.sum()
+
+
+def view_of_a_view_across_a_break(q, v, u, w):
+    z = v[1:]
+    a = z.sum()
+    q.mul_(w)
+    LOG.append(q.sum().item())
+    b = z.sum()
+    z.mul_(w)
+    return a + b + q.sum() + v.sum() + z.sum()
+
+
+def written_after_a_value_was_read(q, v, u, w):
+    LOG.append(q.sum().item())
+    q.mul_(w)
+    return q.sum()
+
+
+def copied_into(q, v, u, w):
+    a, b = q * 1, q * 2
+    a.copy_(b)
+    LOG.append(b.sum().item())
+    q.mul_(2)
+    return a, b, a.detach()[1:]
+
+
+def copied_from_what_is_written_later(q, v, u, w):
+    a = w * lg.zeros(4)
+    a.copy_(q)
+    LOG.append(a.sum().item())
+    q.mul_(2)
+    LOG.append(q.sum().item())
+    q.mul_(2)
+    return a, (a * 3).sum()
+
+
+def result_kept_by_its_node(q, v, u, w):
+    a = q * 1
+    a.tanh_()
+    LOG.append(a.sum().item())
+    return a, a * 1
+
+
+STEPS = [
+    view_read_before_its_base_is_written, base_read_after_its_view_is_written, two_views_that_overlap, each_in_turn,
+    view_of_a_view_across_a_break, written_after_a_value_was_read, copied_into, copied_from_what_is_written_later,
+    result_kept_by_its_node,
+]  # fmt: skip
+
+
+def call(step):
+    """What can be seen of a call, its results written after it."""
+    w = lg.tensor(0.7).requires_grad_()
+    q = lg.arange(4.0) * w
+    result = step(q, q[1:], q[:3], w)
+    results = result if isinstance(result, tuple) else (result,)
+    seen = [t.tolist() for t in (*results, q)]
+    with lg.no_grad():
+        results[0].mul_(0.5)
+    seen += [t.tolist() for t in results]
+    (q.sum() + sum(t.sum() for t in results if t.requires_grad)).backward()
+    return [*seen, w.grad.tolist(), LOG[-1:]]
+
+
+def agree(ours, theirs) -> bool:
+    if isinstance(ours, list):
+        return len(ours) == len(theirs) and all(map(agree, ours, theirs))
+    return ours == pytest.approx(theirs, rel=1e-5)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+def test_as_eager(step, monkeypatch):
+    monkeypatch.setenv("LEAFGRAD_COMPILE", "always")
+    compiled = lg.compile(step)
+    for _ in range(8):
+        LOG.clear()
+        ours = call(compiled)
+        LOG.clear()
+        assert agree(ours, call(step))
+
+
+@pytest.mark.parametrize("write", [lambda q: q.mul_(0.7), lambda q: q.detach().mul_(0.7)], ids=["recorded", "not"])
+def test_base_written_since_its_view_was_made(write):
+    """The view's node is made anew before the call, though it is asked for in it."""
+
+    def step(q, v):
+        return v.sum() + q.sum() * 2
+
+    compiled = lg.compile(step)
+    for _ in range(5):
+        found = []
+        for function in (compiled, step):
+            w = lg.tensor(0.7).requires_grad_()
+            q = lg.arange(6.0) * w
+            v = q.reshape(2, 3)
+            write(q)
+            function(q, v).backward()
+            found.append(w.grad.item())
+        assert found[0] == pytest.approx(found[1])
+
+
+def test_view_that_is_kept_gets_the_history_of_its_base():
+    kept = {}
+    u, w = lg.ones(4), lg.tensor(0.7).requires_grad_()
+
+    @lg.compile
+    def step(x):
+        kept["view"] = u.reshape(-1).view_as(u)
+        u.add_(x * w)
+        return len(kept)
+
+    step(lg.arange(4.0))
+    assert kept["view"].requires_grad
+    kept["view"].sum().backward()
+    assert w.grad.item() == 6
+
+
+def test_elements_in_one_place_are_not_written():
+    def step(x):
+        y = x * 1
+        y.expand(2, 3).mul_(2)
+        return y
+
+    compiled = lg.compile(step)
+    for function in (step, compiled, compiled):
+        with pytest.raises(RuntimeError, match="more than one element"):
+            function(lg.ones(3))
