@@ -136,6 +136,20 @@ def test_base_written_since_its_view_was_made(write):
         assert found[0] == pytest.approx(found[1])
 
 
+def test_memory_of_a_view_is_written():
+    """Its node is made anew after that, and is younger than that of the result."""
+
+    @lg.compile
+    def step(v):
+        v.data.mul_(0.5)
+        return v.sum()
+
+    for _ in range(5):
+        w = lg.ones(4, requires_grad=True)
+        step((w * 2)[1:]).backward()
+        assert w.grad.tolist() == [0, 2, 2, 2]
+
+
 def test_view_that_is_kept_gets_the_history_of_its_base():
     kept = {}
     u, w = lg.ones(4), lg.tensor(0.7).requires_grad_()

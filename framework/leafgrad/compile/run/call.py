@@ -30,6 +30,7 @@ from leafgrad.ops.node import GraphNode, Node, Version
 from leafgrad.tensor import inplace, view
 
 Leaves = Sequence[Any]
+Made = tuple[Node, list[GraphNode], tuple[Any, ...]]  # a node, those of its results, and where outside it leads
 
 
 class Failed(Exception):
@@ -229,12 +230,14 @@ class Call:
         if modes.DERIVATIVES.get():
             for e in [e for e, _ in self.effects if isinstance(e, Write)]:
                 inplace.check_captured(self.tensor(e.source, leaves), "copy")
-        nodes: list[tuple[Node, list[GraphNode]]] = []
+        nodes: list[Made] = []
         late: list[Callable[[], Any]] = []  # apart from the steps, so that nothing refers to itself
 
         def make_nodes() -> None:
             saved = self.save(leaves, inputs, arrays)
-            nodes[:] = [b.node([saved[v] for v in b.saved]) for b in self.backward]
+            before = [edges(leaves) for edges in self.edges]  # which writes of the call make anew for views
+            made = [b.node([saved[v] for v in b.saved]) for b in self.backward]
+            nodes[:] = [(*one, edges) for one, edges in zip(made, before, strict=False)]
 
         def give() -> None:
             nonlocal result
@@ -254,9 +257,7 @@ class Call:
         complete([*steps, give, partial(complete, late)] if self.replaced else [*steps, give])
         return result
 
-    def tensors_of(
-        self, arrays: Sequence[Any], leaves: Leaves, nodes: Sequence[tuple[Node, list[GraphNode]]]
-    ) -> list[Any]:
+    def tensors_of(self, arrays: Sequence[Any], leaves: Leaves, nodes: Sequence[Made]) -> list[Any]:
         """The tensors that the program made."""
         made = dispatch.aliases(arrays[: self.count])
         for i, alias in self.aliases.items():
@@ -264,8 +265,8 @@ class Call:
             made[i] = view.result(base, alias.steps, alias.apart)
         for i, refused in self.refused.items():
             refused.attach(made[i], self.nodes(leaves))
-        for (node, ends), pullback, edges in zip(nodes, self.pullbacks, self.edges, strict=False):
-            outside = iter(edges(leaves))
+        for (node, ends, edges), pullback in zip(nodes, self.pullbacks, strict=False):
+            outside = iter(edges)
             node.edges = tuple([made[t]._node if isinstance(t, int) else next(outside) for t in pullback.targets])
             for i, end in zip(pullback.results, ends, strict=True):
                 made[i]._node = end
