@@ -404,7 +404,7 @@ cat.batched(shifted(dim=behind))
 def stack(xp: Any, *xs: Any, dim: int) -> Any:
     """Arrays of one shape along a new dimension, which is ``dim`` of the result."""
     shape = xs[0].shape
-    if dim == len(shape) or any(x.shape != shape for x in xs):  # which xp refuses
+    if dim == len(shape) or len({x.shape for x in xs}) > 1:  # which xp refuses
         return xp.stack(xs, axis=dim)
     return xp.concatenate(xs, axis=dim).reshape((*shape[:dim], len(xs), *shape[dim:]))
 

@@ -46,7 +46,8 @@ def default_collate(batch: Any) -> Any:
     kind = next((kind for kind in (Mapping, Sequence) if isinstance(first, kind)), None)
     if kind is None:
         raise _cannot_collate(type(first))
-    other = next((item for item in batch if not isinstance(item, kind)), None)
+    same = type(first)  # mostly all are, and to ask an abstract class takes longer
+    other = next((item for item in batch if type(item) is not same and not isinstance(item, kind)), None)
     if other is not None:
         raise TypeError(f"default_collate: expected samples of one kind, got {first!r:.40} and {other!r:.40}")
     if kind is Mapping:
