@@ -58,6 +58,11 @@ class Launch:
         return next((t for t in self.tasks if t.steps), None)
 
     @property
+    def squares(self) -> list[Task]:
+        """The products by squares, if it is some: nothing else is beside them."""
+        return [t for t in self.tasks if t.tile]
+
+    @property
     def tasks(self) -> list[Task]:
         return [t for phase in self.phases for group in phase for t in group]
 
@@ -126,12 +131,14 @@ def course(parts: Sequence[Part]) -> list[Capture | OpRun]:
 
 def share(task: Task) -> int:
     """How many items a block takes at a time: of a recurrence, whole rows."""
+    if task.tile is not None:
+        return 1
     return THREADS // task.row * task.row or task.row
 
 
 def small(phase: Phase) -> bool:
     """Whether one block does a phase as fast as a launch of its own would begin."""
-    if any(t.steps for group in phase for t in group):
+    if any(t.steps or t.tile for group in phase for t in group):
         return False
     each = [(group[0].count, sum(t.operations for t in group)) for group in phase]
     return sum(count for count, _ in each) <= SMALL and sum(count * work for count, work in each) <= LITTLE

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from leafgrad.compile.ir.graph import Equation, Value
-from leafgrad.lowering.expressions import BITS, FLOATS, STORED, held
+from leafgrad.lowering.expressions import BITS, FLOATS, HALVES, STORED, held
 from leafgrad.lowering.forms import Form, Root, full
 from leafgrad.lowering.kernels import Copy
 from leafgrad.lowering.lowering import Lowering
@@ -44,6 +44,7 @@ from leafgrad.lowering.product_patterns import MatrixProduct, RowProduct, contra
 from leafgrad.lowering.scan_patterns import scan
 from leafgrad.lowering.window_patterns import ConvolutionPattern, convolution, numbered, ranged, windowed
 from leafgrad.ops.traits import dims
+from leafgrad_cuda import tiles
 from leafgrad_cuda.draws import STREAMS
 
 __all__ = [
@@ -54,7 +55,8 @@ __all__ = [
 
 LARGEST = 1 << 31  # kernels count elements in 32 bits
 LONGEST = 1024  # elements of a line that one thread walks along, or compares with each other, where lines are few
-WIDE = 1 << 16  # elements of a matrix that products share; cuBLAS multiplies by larger ones
+WIDE = 1 << 16  # elements of a matrix that the products of a loop share; by larger ones whole arrays are multiplied
+LONG = 1 << 27  # multiplications of such a product from which on an op between two graphs, cuBLAS, takes less time
 
 
 def pattern(e: Equation) -> Pattern | None:
@@ -85,10 +87,20 @@ def long(e: Equation, found: Along | Order) -> bool:
 
 def wide(e: Equation, found: Pattern) -> bool:
     """Whether it is a product of matrices so large that a library multiplies faster."""
-    arrays = (*e.values[:2], e.out)
     if isinstance(found, ConvolutionPattern):
-        return min(math.prod(v.shape) for v in arrays) > WIDE
-    return min(math.prod(v.shape[-2:]) for v in arrays) > WIDE
+        return min(math.prod(v.shape) for v in (*e.values[:2], e.out)) > WIDE
+    if not large(e, found):
+        return False
+    x = e.values[0].shape
+    terms = x[-1] if isinstance(found, MatrixProduct) else math.prod(x[:-1])
+    slow = min(e.out.shape[-2:]) < tiles.LEAST or e.out.dtype in HALVES
+    return slow or math.prod(e.out.shape) * terms > LONG
+
+
+def large(e: Equation, found: Pattern | None) -> bool:
+    """Whether it is a product of large matrices, of which no block holds one."""
+    products = isinstance(found, (MatrixProduct, RowProduct))
+    return products and min(math.prod(v.shape[-2:]) for v in (*e.values[:2], e.out)) > WIDE
 
 
 @dataclass(eq=False, repr=False)

@@ -26,7 +26,7 @@ from leafgrad_cuda.launches import (
     small,
     step,
 )
-from leafgrad_cuda.patterns import pattern
+from leafgrad_cuda.patterns import large, pattern
 from leafgrad_cuda.text import Text
 from leafgrad_cuda.writer import Failure, Functions, Item, Refused, Task, pitch
 
@@ -95,7 +95,11 @@ class CudaPlan(Stages):
         self.place()
 
     def chunked(self, e: Equation) -> bool:
-        """Not where one array of the shortest chunk takes half of a block's memory: whole arrays keep a GPU busier."""
+        """Not where one array of the shortest chunk takes half of a block's memory: whole arrays keep a GPU busier.
+        Nor products of large matrices, which each block would read.
+        """
+        if large(e, self.patterns[e]):
+            return False
         rows = [self.row(v) for v in (*e.values, *e.outputs)]
         return super().chunked(e) and max(rows, default=0) * (CHUNKS[-1] + 1) <= self.limit // 2
 
@@ -201,8 +205,12 @@ class CudaPlan(Stages):
         together: list[Phase] = []
         for level in found:
             alone: list[Phase] = [[group] for group in level if group[0].steps]
-            rest = [group for group in level if not group[0].steps]
-            for phase in [*alone, *(rest[k : k + MOST] for k in range(0, len(rest), MOST))]:
+            squares: dict[tuple[str, int, int], list[Group]] = {}
+            for group in level:
+                if group[0].tile is not None:
+                    squares.setdefault(group[0].tile.room, []).append(group)
+            rest = [group for group in level if not (group[0].steps or group[0].tile)]
+            for phase in [*alone, *squares.values(), *(rest[k : k + MOST] for k in range(0, len(rest), MOST))]:
                 if small(phase):
                     together.append(phase)
                     continue
@@ -214,8 +222,10 @@ class CudaPlan(Stages):
     def launch(self, phases: list[Phase]) -> None:
         if phases:
             items = sum(group[0].count for group in phases[0])
-            blocks = 1 if len(phases) > 1 else min(BLOCKS, -(-items // share(phases[0][0][0])))
-            self.parts.append(Launch(len(self.parts), phases, blocks=blocks))
+            first = phases[0][0][0]
+            blocks = 1 if len(phases) > 1 else min(BLOCKS, -(-items // share(first)))
+            shared = first.tile.shared if first.tile else 0
+            self.parts.append(Launch(len(self.parts), phases, blocks=blocks, shared=shared))
 
     def loop(self, segment: Segment) -> None:
         """A loop as one kernel, with the longest chunk whose arrays fit in shared memory twice; else with the shortest.

@@ -10,6 +10,7 @@ from leafgrad.lowering.expressions import HELD, held
 from leafgrad.lowering.forms import Form, Root, full
 from leafgrad.lowering.kernels import Product
 from leafgrad.lowering.strides import spread
+from leafgrad_cuda import tiles
 from leafgrad_cuda.along import added
 from leafgrad_cuda.writer import ITEMS, QUAD, Item, Refused, Task, quad_type
 
@@ -88,14 +89,20 @@ def multiplied(item: Callable[[], Item], product: Product) -> list[Task]:
     w = item()
     a, b, out = as_matrices(product)
     inner, shape, t = a.shape[-1], out.shape, HELD[out.root.dtype]
-    most = 1 if w.chunk else min(inner // SHORTEST, ITEMS // math.prod(shape))
+    square = not w.chunk and tiles.fits(a, b, out)
+    most = 1 if w.chunk else tiles.parts(a, out) if square else min(inner // SHORTEST, ITEMS // math.prod(shape))
     size = -(-inner // max(1, most))
+    size = -(-size // tiles.DEPTH) * tiles.DEPTH if square else size
     parts = -(-inner // size)
     target = full(Root((parts, *shape), held(out.root.dtype))) if parts > 1 else out
+    if square:
+        strides = target.strides if parts > 1 else (0, *out.strides)
+        made = tiles.tiled(w, a, b, Form(target.root, (parts, *shape), strides, target.offset), size)
+        return [made, *added(item, target, out)] if parts > 1 else [made]
     so = target.strides[1:] if parts > 1 else out.strides
     quads, last = out.axis is not None, len(shape) - 1
     kept = [k for k in range(len(shape)) if so[k] is not None and shape[k] != 1]
-    tile = tiles(w, shape, kept, parts, quads)
+    tile = neighbours(w, shape, kept, parts, quads)
     cut, variables = ["part"] if parts > 1 else [], [f"l{k}" for k in kept]
     lengths = [*([parts] if cut else []), *(shape[k] // tile[k] for k in kept)]
     count = (w.decode_quads if quads else w.decode)([*cut, *variables], lengths)
@@ -136,7 +143,7 @@ def as_matrices(product: Product) -> tuple[Form, Form, Form]:
     return a, b, out
 
 
-def tiles(w: Item, shape: Sequence[int], kept: Sequence[int], parts: int, quads: bool) -> list[int]:
+def neighbours(w: Item, shape: Sequence[int], kept: Sequence[int], parts: int, quads: bool) -> list[int]:
     """How many neighbours a tile has in each dimension of the result."""
     tile, last = [1] * len(shape), len(shape) - 1
     items = parts * math.prod(shape[k] for k in kept) * (w.chunk // QUAD if quads else 1)

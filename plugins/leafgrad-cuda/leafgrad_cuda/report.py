@@ -41,6 +41,9 @@ def described(plan: CudaPlan, launch: Launch) -> str:
     if launch.scan is not None:
         (e,) = launch.equations
         return f"kernel {launch.name}: {launch.scan.steps} steps of {e.name}, from {e.line}; {how}"
+    if launch.squares:
+        products = ", ".join(f"{e.name} from {e.line}" for e in launch.equations)
+        return f"kernel {launch.name}: squares of {products}; {how}"
     if launch.segment is None:
         phases = f"{len(launch.phases)} phases" if len(launch.phases) > 1 else f"{len(launch.tasks)} tasks"
         return f"kernel {launch.name}: whole arrays, {len(launch.equations)} equations in {phases}; {how}"

@@ -35,7 +35,7 @@ class Text:
     def called(self, function: str) -> str:
         """A function as it is compiled: once, where many tasks call it."""
         name = function.split("(")[0].split()[-1]
-        calls = sum(t.function == name for launch in self.plan.kernels for t in launch.tasks)
+        calls = sum(t.function == name and not t.tile for launch in self.plan.kernels for t in launch.tasks)
         return function.replace("LG_FUNCTION", "LG_SHARED", 1) if calls >= OFTEN else function
 
     def index(self) -> str:
@@ -50,6 +50,8 @@ class Text:
             lines.append("    uint64_t *flag = (uint64_t *)arrays[0];")
         if launch.scan is not None:
             lines += self.scan_text(launch, launch.scan)
+        elif launch.squares:
+            lines += self.squares_text(launch)
         elif launch.segment is None:
             for phase in launch.phases:
                 lines += self.phase(launch, phase, "    ", "BLOCK * THREADS + t", "BLOCKS * THREADS")
@@ -87,6 +89,44 @@ class Text:
             "            BARRIER",
             "        }",
             "    }",
+        ]
+
+    def squares_text(self, launch: Launch) -> list[str]:
+        """Blocks take squares of all products, which count on."""
+        total = sum(task.count for task in launch.squares)
+        lines, at = [], 0
+        for task in launch.squares:
+            branch = "if" if not at else "} else if"
+            lines += [f"        {branch} (g < {at + task.count}) {{", f"            const INDEX item = g - {at};"]
+            lines += self.square(launch, task)
+            at += task.count
+        tile = launch.squares[0].tile
+        assert tile is not None
+        loop = f"    for (INDEX g = BLOCK; g < {total}; g += BLOCKS) {{"
+        return [f"    LG_KEEP({tile.type}, {tile.kept})", loop, *lines, "        }", "    }"]
+
+    def square(self, launch: Launch, task: Task) -> list[str]:
+        """A square of a product: what a step multiplies was fetched in the step before."""
+        tile = task.tile
+        assert tile is not None
+        x, y, out = (self.pointer(launch, r) for r in task.pointers)
+        shared, depth = f"({tile.type} *)shared", tile.depth
+        return [
+            "            EACH {",
+            f"                LG_UNROLL for (int i = 0; i < {tile.kept}; i++) KEPT[i] = 0;",
+            f"                {tile.fetch}(item, 0, t, KEPT, {x}, {y});",
+            "            }",
+            f"            for (INDEX done = 0; done < {tile.terms}; done += {depth}) {{",
+            f"                EACH {tile.put}(t, KEPT, {shared});",
+            "                BARRIER",
+            "                EACH {",
+            f"                    if (done + {depth} < {tile.terms})",
+            f"                        {tile.fetch}(item, done + {depth}, t, KEPT, {x}, {y});",
+            f"                    {tile.multiply}(t, KEPT, {shared});",
+            "                }",
+            "                BARRIER",
+            "            }",
+            f"            EACH {task.function}(item, t, KEPT, {out});",
         ]
 
     def call(self, launch: Launch, t: Task, item: str) -> str:

@@ -37,6 +37,33 @@ class Failure(NamedTuple):
     text: str
 
 
+@dataclass(frozen=True)
+class Tile:
+    """How a block makes a square of a product.
+
+    Attributes:
+        type: of what threads keep in registers: products, and what was fetched for the next step.
+        kept: how many of these.
+        terms, depth: of the sum, and of those in a step.
+        shared: bytes of shared memory.
+        fetch, put, multiply: functions: of a slice into registers, from there into shared memory, and of what is there.
+    """
+
+    type: str
+    kept: int
+    terms: int
+    depth: int
+    shared: int
+    fetch: str
+    put: str
+    multiply: str
+
+    @property
+    def room(self) -> tuple[str, int, int]:
+        """What it takes of a block; tiles that take the same may be of one launch."""
+        return self.type, self.kept, self.shared
+
+
 @dataclass(eq=False, repr=False)
 class Task:
     """Independent items of work.
@@ -50,6 +77,7 @@ class Task:
         again: whether it writes where another task of the same kernel wrote before.
         failures: why it may find that the program cannot go on.
         guarded: whether it asks if some kernel found that.
+        tile: how a block makes an item, if one thread does not.
         operations: of one item, about.
         flat: roots of which item i touches element i, and no other.
         steps: of a recurrence, how often all items run, each time after all of their row ran the time before; else 0.
@@ -69,6 +97,7 @@ class Task:
     steps: int = 0
     row: int = 1
     guarded: bool = False
+    tile: Tile | None = None
 
 
 def pitch(chunk: int) -> int:

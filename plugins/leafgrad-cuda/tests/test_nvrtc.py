@@ -33,13 +33,14 @@ def code(function, *args):
 
 def kinds():
     """A function for each kind of kernel."""
-    x, t = leafgrad.rand(70, 6), leafgrad.arange(70) % 6
+    x, t, big = leafgrad.rand(70, 6), leafgrad.arange(70) % 6, leafgrad.rand(300, 300)
     yield "elements", lambda x: (x.tanh() * x.sin() + x.erf()).floor_divide(0.5), (x,)
     yield "along", lambda x: (x.sum(0), x.mean(1), x.amax(1), x.prod(0), x.softmax(1), x.logsumexp(1)), (x,)
     yield "layout", lambda x: (leafgrad.cat([x, x * 2]), x.T * 1, leafgrad.nn.functional.pad(x, (1, 1))), (x,)
     yield "tables", lambda x, t: (x[t], x.gather(1, t[:, None]), leafgrad.nn.functional.nll_loss(x, t)), (x, t)
     yield "products", lambda x: (x @ x.T, x.reshape(10, 7, 6) @ x[:6], x[0] @ x[:6, :6]), (x,)
-    yield "long sums", lambda x: x.sum() * 2, (leafgrad.rand(300, 300),)
+    yield "squares", lambda x: (x @ x.T, x.double() @ x.double(), x.half()[:, :200] @ x.half()[:200]), (big,)
+    yield "long sums", lambda x: x.sum() * 2, (big,)
     yield "integers", lambda t: (t * 3 - t // 2, t > 3, (t.to(leafgrad.int8) + 1).to(leafgrad.float64)), (t,)
     yield "lines", lambda x: x.cumsum(1), (x,)
     yield "order", lambda x, t: (x.argsort(1), x.median(), t.sort(0, descending=True)[0], x.half().topk(2)[1]), (x, t)
@@ -113,6 +114,21 @@ def test_registers_do_not_spill(size, architecture, tmp_path):
     used = re.findall(r"function '(lg_\w+)'.*?Used (\d+) registers", told, re.DOTALL)
     assert registers((tmp_path / "kernels.cubin").read_bytes()) == {name: int(count) for name, count in used}
     assert max(int(count) for _, count in used) <= 255
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(ptxas() is None, reason="no ptxas: pip install nvidia-cuda-nvcc-cu12")
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_squares_are_kept_in_registers(architecture, tmp_path):
+    """Local memory would be a hundred times slower."""
+    text = code(*next((f, *args) for kind, f, args in kinds() if kind == "squares"))
+    assert "LG_KEEP(float" in text
+    assert "LG_KEEP(double" in text
+    (tmp_path / "kernels.ptx").write_bytes(nvrtc.compiled(text, architecture).rstrip(b"\0"))
+    command = [ptxas(), "-v", f"-arch=sm_{architecture}", "-o", tmp_path / "kernels.cubin", tmp_path / "kernels.ptx"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    assert set(re.findall(r"(\d+) bytes (?:stack frame|spill)", told)) == {"0"}
+    assert max(map(int, re.findall(r"Used (\d+) registers", told))) <= 168
 
 
 def constants(names):

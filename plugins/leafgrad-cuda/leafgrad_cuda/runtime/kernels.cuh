@@ -2,7 +2,7 @@
    after the other in any order that the caller chooses.
 
    A kernel is phases between barriers. EACH is what every thread t does in a phase; nothing lives across a BARRIER but
-   memory. On the processor a phase is a loop over threads, and shared memory begins as nan. LG_INDEX stands for the type
+   memory, and what a thread has KEPT in registers. On the processor a phase is a loop over threads, and shared memory begins as nan. LG_INDEX stands for the type
    that items are counted in. */
 
 #ifdef __CUDACC_RTC__
@@ -33,6 +33,8 @@ typedef LG_INDEX INDEX;
 #define SHARED extern __shared__ __align__(16) char shared[];
 #define EACH if (const int t = threadIdx.x; true)
 #define BARRIER __syncthreads();
+#define LG_KEEP(type, count) type kept[count];
+#define KEPT kept
 #define LG_UNROLL _Pragma("unroll")
 #define LG_ALIGNED(bytes) __align__(bytes)
 #define LG_UPPER(x, y) __umul64hi(x, y)
@@ -83,6 +85,8 @@ typedef struct {
 #define SHARED int phase_ = 0; (void)shared; (void)phase_; (void)BLOCK;
 #define EACH for (int i_ = 0, t; i_ < THREADS && ((t = launch->threads[phase_ % launch->orders * THREADS + i_]), 1); i_++)
 #define BARRIER phase_++;
+#define LG_KEEP(type, count) type kept_[256][count];
+#define KEPT kept_[t]
 #define LG_UNROLL
 #define LG_ALIGNED(bytes) __attribute__((aligned(bytes)))
 #define LG_UPPER(x, y) ((uint64_t)((unsigned __int128)(x) * (y) >> 64))

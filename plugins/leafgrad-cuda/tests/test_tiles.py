@@ -1,0 +1,97 @@
+"""Products by squares: each block makes one, from slices in shared memory, against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leafgrad
+from leafgrad_cuda import tiles
+from leafgrad_cuda.device import Emulated
+from leafgrad_cuda.executor import CudaProgram
+from leafgrad_cuda.plan import CudaPlan
+
+pytestmark = pytest.mark.usefixtures("whole")
+NEAR = {"float32": 1e-5, "float64": 1e-13, "float16": 2e-3}
+
+
+@pytest.fixture
+def whole(monkeypatch):
+    """No loops over rows."""
+    monkeypatch.setattr(CudaPlan, "chunked", lambda self, e: False)
+
+
+def made(function, *arrays):
+    """What a program of kernels makes of arrays, in three orders of threads and blocks, and how many are of squares."""
+    tensors = [leafgrad.tensor(a) for a in arrays]
+    program = CudaProgram(leafgrad.trace(function, *tensors), Emulated())
+    (found,) = program([arrays[source.index] for source in program.graph.inputs.values()])
+    squares = [launch for launch in program.plan.launches if launch.squares]
+    np.testing.assert_allclose(
+        found.astype("float64"),
+        function(*tensors).numpy().astype("float64"),
+        atol=NEAR[str(found.dtype)] * np.abs(found.astype("float64")).max(),
+    )
+    return squares
+
+
+def numbers(*shape, dtype="float32"):
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize(("m", "n", "k"), [(128, 128, 64), (65, 130, 150), (33, 200, 170), (300, 40, 97)])
+def test_sides_that_squares_do_not_divide(m, n, k, dtype):
+    (launch,) = made(leafgrad.matmul, numbers(m, k, dtype=dtype), numbers(k, n, dtype=dtype))
+    assert launch.shared == launch.squares[0].tile.shared
+
+
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize("right", [False, True])
+def test_transposed_operands_and_parts(left, right):
+    x, y = numbers(*((90, 150) if left else (150, 90))), numbers(*((200, 91) if right else (91, 200)))
+
+    def function(x, y):
+        x, y = x.t() if left else x, y.t() if right else y
+        return x[:, 1:] @ y[2:, ::2]
+
+    assert made(function, x, y)
+
+
+def test_stacked_matrices_and_one_that_they_share():
+    assert made(leafgrad.matmul, numbers(3, 2, 70, 40), numbers(3, 2, 40, 66))
+    assert made(leafgrad.matmul, numbers(4, 80, 64), numbers(64, 72))
+    assert made(lambda x: x @ x.mT, numbers(2, 96, 64))
+
+
+def test_long_sums_are_cut_into_parts_that_are_added_in_order():
+    (launch,) = made(leafgrad.matmul, numbers(64, 3000), numbers(3000, 70))
+    (product,) = launch.squares
+    parts = -(-3000 // product.tile.terms)
+    assert product.count == 2 * parts
+    assert 1 < parts <= tiles.BLOCKS // 2
+    assert product.tile.terms % tiles.DEPTH == 0
+
+
+def test_products_that_do_not_need_each_other_are_of_one_launch():
+    x, v, w = numbers(90, 64), numbers(64, 200), numbers(64, 300)
+    (launch,) = made(lambda x, v, w: (x @ v).sum() + (x @ w).sum() + x.sum(), x, v, w)
+    assert [task.count for task in launch.squares] == [8, 10]
+    assert launch.blocks == 18
+
+
+def test_what_is_beyond_the_sum_counts_nothing():
+    """Threads put zeros there: nan and infinity of other parts and lines stay where they are."""
+    x, y = numbers(64, 1000), numbers(1000, 64)
+    x[3, 999], y[0, 5] = np.inf, np.nan
+    with np.errstate(invalid="ignore"):
+        want = x @ y
+    tensors = leafgrad.tensor(x), leafgrad.tensor(y)
+    program = CudaProgram(leafgrad.trace(leafgrad.matmul, *tensors), Emulated())
+    (found,) = program([x, y])
+    np.testing.assert_array_equal(np.isfinite(found), np.isfinite(want))
+
+
+def test_small_products_are_not_by_squares():
+    assert not made(leafgrad.matmul, numbers(64, 20), numbers(20, 64))
+    assert not made(leafgrad.matmul, numbers(4000, 64), numbers(64, 10))
