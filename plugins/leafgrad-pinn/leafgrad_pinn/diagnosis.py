@@ -8,12 +8,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
+from scipy.spatial import KDTree
 
 from leafgrad import Tensor
 from leafgrad_pinn.answers import outside
 from leafgrad_pinn.conditions import Interior
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.integrals import Integral
+from leafgrad_pinn.observations import Data
 from leafgrad_pinn.problem import Tensors, on_device
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import norm, wave
@@ -24,6 +26,8 @@ from leafgrad_pinn.values import Request
 BETWEEN = 4  # times its points: new ones at which an equation is looked at, which a network may satisfy at those alone
 LEAST = 1e-2  # of its size in the problem's units: what an equation's terms count at least, where all of them are small
 SHOWN = 4000  # points of a condition whose residuals are kept
+CHANCE = 3  # standard deviations by which the squares of noise, and its neighbours' products, may be off
+FEWEST = 16  # measured values of which some may look like noise
 
 
 def residuals(trainees: Sequence[Trainee]) -> dict[str, dict[str, Array]]:
@@ -46,6 +50,8 @@ def residuals(trainees: Sequence[Trainee]) -> dict[str, dict[str, Array]]:
 
 def relative(trainees: Sequence[Trainee]) -> dict[str, float]:
     """For each condition the norm of its residuals over that of its terms: the largest of its equations and windows.
+
+    Of measured values it is what is beyond the noise that they are given with.
 
     A term's size is what the residual is of no field at all, as a source or given values; what fields as large as the
     solution add to it which are waves over the domain; or what each derivative of the solution itself adds, as in thin
@@ -102,12 +108,61 @@ def share_at(trainee: Trainee, index: int, sizes: Mapping[str, float], batch: Te
     order = max((len(path) for (_, (_, path)), term in own.items() if term.any()), default=0)
     points, bounds = host(batch["points"]), trainee.problem.domain.bounds
     smooth = order // 2 if isinstance(trainee.problem.conditions[index], Interior) and len(bounds) <= 3 else 0
-    terms = [source, of(1.0) - source, left - source, *own.values()]
+    every = np.stack([left, source, of(1.0) - source, left - source, *own.values()], 1)
+    norms = dual(every.reshape(len(left), -1), points, bounds, smooth).reshape(every.shape[1:])
+    noise = noise_of(trainee, index, left, points)
+    norms[0] = np.sqrt(np.maximum(0.0, norms[0] ** 2 - noise**2))
+    return float((norms[0] / np.maximum(norms[1:].max(0), LEAST)).max())
 
-    def norms(values: Array) -> Array:
-        return np.array([dual(column[:, None], points, bounds, smooth) for column in values.T])
 
-    return float((norms(left) / np.maximum(np.max([norms(term) for term in terms], 0), LEAST)).max())
+def noise_of(trainee: Trainee, index: int, left: Array, points: Array) -> Array:
+    """For each residual of a condition what its root mean square may be for measured values are noisy: 0 for nothing.
+
+    That is what `Data` says, if these residuals (n, k) at points (n, d) look like noise.
+    """
+    condition = trainee.problem.conditions[index]
+    if not isinstance(condition, Data) or not condition.noise:
+        return np.zeros(left.shape[1])
+    given = np.array([condition.noise.get(field, 0.0) for field in condition.measured]) / trainee.problem.sizes[index]
+    usual = 1 + CHANCE * math.sqrt(2 / len(left))
+    return given * usual**0.5 * (agreement(left, points, trainee.problem.domain.bounds) < likely(len(left)))
+
+
+def agreement(left: Array, points: Array, bounds: Array) -> Array:
+    """How far residuals (n, k) are those of the nearest points: 0 or so for noise, 1 for smooth ones. (k,)"""
+    places = points / np.ptp(bounds, axis=1)
+    own, next_ = KDTree(places).query(places, 2)[1].T % len(left)
+    nearest = np.where(own == np.arange(len(left)), next_, own)  # of several values at one place the order is any
+    return np.asarray((left * left[nearest]).sum(0) / np.maximum(np.square(left).sum(0), 1e-300))
+
+
+def likely(n: int) -> float:
+    """How much n residuals of noise may agree with their neighbours."""
+    return CHANCE / n**0.5
+
+
+def scattered(trainees: Sequence[Trainee]) -> dict[str, str]:
+    """How far measured values are from their fields, as `Data` takes it, by condition, where that looks like noise."""
+    squares: dict[str, list[Array]] = {}
+    measured: dict[str, list[str]] = {}
+    for trainee in trainees:
+        for index, (name, condition) in enumerate(zip(trainee.problem.names, trainee.problem.conditions, strict=True)):
+            if isinstance(condition, Data):
+                few = {key: t[:SHOWN] for key, t in trainee.batches[index].items()}
+                left, points = host(trainee.residuals(index, few)) * trainee.problem.sizes[index], host(few["points"])
+                agreed = agreement(left, points, trainee.problem.domain.bounds)
+                own, n = np.square(left).sum(0), np.full(left.shape[1], len(left))
+                squares.setdefault(name, []).append(np.stack([own, own * agreed, n]))
+                measured[name] = condition.measured
+    found = {}
+    for name, parts in squares.items():
+        own, both, n = np.sum(parts, 0)
+        if n[0] >= FEWEST and (both < likely(n[0]) * own).all():
+            sizes: dict[str, float] = {}
+            for field, size in zip(measured[name], np.sqrt(own / n), strict=True):  # complex ones have two parts
+                sizes[field] = max(sizes.get(field, 0.0), float(f"{size:.2g}"))
+            found[name] = f"noise={sizes if len(sizes) > 1 else next(iter(sizes.values()))}"
+    return found
 
 
 def unseen(trainee: Trainee) -> list[Tensors]:
@@ -138,8 +193,9 @@ def added(trainee: Trainee, index: int, batch: Tensors) -> dict[tuple[int, Reque
     return {request: np.stack(columns, 1) for request, columns in found.items()}
 
 
-def dual(values: Array, points: Array, bounds: Array, smooth: int) -> float:
-    """The norm of values (n, k) at points (n, d), each wave over the bounds divided by its number to a power.
+def dual(values: Array, points: Array, bounds: Array, smooth: int) -> Array:
+    """The norm of each column of values (n, k) at points (n, d), each wave over the bounds divided by its number to a
+    power: (k,)
 
     What is too fast for so many points counts as the fastest wave that is not.
     """
@@ -150,10 +206,10 @@ def dual(values: Array, points: Array, bounds: Array, smooth: int) -> float:
         each = np.cos(np.pi * (column[:, None] - low) / (high - low) * k) * np.where(k, 2**0.5, 1)
         basis = (basis[:, :, None] * each[:, None, :]).reshape(len(points), -1)
         numbers = (numbers[:, None] + k**2).reshape(-1)
-    found = np.square(basis.T @ values / len(points)).sum(1)
+    found = np.square(basis.T @ values / len(points))
     weights = (1 + numbers) ** -float(smooth)
-    fast = max(0.0, float(np.square(values).sum() / len(points) - found.sum()))
-    return float(np.sqrt(weights @ found + weights.min() * fast))
+    fast = np.maximum(0.0, np.square(values).sum(0) / len(points) - found.sum(0))
+    return np.sqrt(weights @ found + weights.min() * fast)
 
 
 def amplitudes(trainee: Trainee) -> dict[str, float]:

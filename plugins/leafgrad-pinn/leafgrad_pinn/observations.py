@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from leafgrad import Tensor
-from leafgrad_pinn.callables import Function
+from leafgrad_pinn.callables import Function, check_number
 from leafgrad_pinn.complex import ComplexValue
 from leafgrad_pinn.conditions import Batch, Condition, Scene
 from leafgrad_pinn.domains import Domain
@@ -27,9 +27,12 @@ class Data(Condition):
         weight, name, loss: see `Condition`.
         weights: for each point what its squared residual counts, (n,).
         functions: in a family, for each input function its values at the sensors for each point, (n, m) or (n, mx, my).
+        noise: the standard deviation of the measurement, in the field's units: a number, or one for each field by name;
+            for a complex field of either part. Residuals of that size are those of a right answer, and are no reason to
+            call a problem unsolved; the loss is as without it.
 
     Raises:
-        ValueError: arrays of different lengths, or with numbers that are not finite.
+        ValueError: arrays of different lengths, or with numbers that are not finite; noise that is not positive.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class Data(Condition):
         weights: Array | None = None,
         loss: Callable[[Any], Any] | None = None,
         functions: Mapping[str, Array] = {},
+        noise: float | Mapping[str, float] = {},
     ) -> None:
         self.functions = functions
         for given in (coordinates, values):
@@ -63,6 +67,13 @@ class Data(Condition):
         if wrong := [key for key, array in arrays.items() if not np.isfinite(array).all()]:
             raise ValueError(f"{name}: expected finite numbers, got nan or inf in {', '.join(wrong)}")
         super().__init__(len(next(iter(arrays.values()))), "uniform", weight, name, loss=loss)
+        self.noise = dict(noise) if isinstance(noise, Mapping) else dict.fromkeys(self.values, noise)
+        if unknown := [field for field in self.noise if field not in self.values]:
+            raise ValueError(f"{name}: noise: expected fields among {', '.join(self.values)}, got {', '.join(unknown)}")
+        for field, deviation in self.noise.items():
+            check_number(f"{name}: noise of {field}", deviation)
+            if deviation <= 0:
+                raise ValueError(f"{name}: noise of {field}: expected a positive number, got {deviation}")
         self.counts = None if weights is None else columns_given(name, self.coordinates, weights)["weights"]
 
     @classmethod
@@ -104,6 +115,7 @@ class Data(Condition):
             if np.iscomplexobj(value) and scene.field(field, self.name) not in scene.complex:
                 raise ValueError(f"{self.name}: expected real numbers for {field}, got complex ones; take ComplexField")
             scene.field(field, self.name)
+        self.measured = [field for field in self.values for _ in range(1 + (field in scene.complex))]
         self.at(scene.domain)
 
     def at(self, domain: Domain) -> Batch:

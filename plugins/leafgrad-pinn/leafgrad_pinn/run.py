@@ -25,6 +25,7 @@ KEPT = (
     "suspected",
     "free",
     "contradicted",
+    "scattered",
     "reasons",
     "seconds",
     "history",
@@ -43,6 +44,7 @@ class Run:
         relative: for each condition the norm of its residuals over that of its terms.
         suspected: errors of fields that small residuals stand for, if these are large.
         contradicted: why the fields are no solution though their residuals are small; "" if nothing says so.
+        scattered: for measured values whose residuals look like noise what `Data` is given that expects such.
         free: what may be added to the fields without a change of any residual, by the rank of the linearised problem.
         reasons: why each stage stopped.
         seconds: of training.
@@ -67,6 +69,7 @@ class Run:
         self.relative: dict[str, float] = details.get("relative", {})  # which older files do not have
         self.suspected: dict[str, float] = details.get("suspected", {})
         self.contradicted: str = details.get("contradicted", "")
+        self.scattered: dict[str, str] = details.get("scattered", {})
         self.free: str = details.get("free", "")
         self.reasons: list[str] = details["reasons"]
         self.seconds: float = details["seconds"]
@@ -85,14 +88,19 @@ class Run:
     @property
     def doubts(self) -> str:
         """Which conditions the fields do not satisfy, whatever the loss says, and what they leave open; "" for none."""
-        wrong = [f"the residuals of {name} are {share:.0%} of its terms" for name, share in self.relative.items()
-                 if not share < UNSOLVED]  # fmt: skip
+        wrong = [f"the residuals of {name} are {share:.0%} of its terms{self._noise(name)}"
+                 for name, share in self.relative.items() if not share < UNSOLVED]  # fmt: skip
         wrong += [f"small residuals stand for an error of {share:.0%} of {n}" for n, share in self.suspected.items()]
         wrong += [self.contradicted] if self.contradicted else []
         found = [f"not solved: {', '.join(wrong)}"] if wrong else []
         if self.free:
             found.append(f"not determined: {self.free}")
         return "; ".join(found)
+
+    def _noise(self, name: str) -> str:
+        """What is to be said where measured values are so far from the field as noise may be; "" elsewhere."""
+        given = self.scattered.get(name)
+        return f" and look like noise: if values are measured no better, say Data(..., {given})" if given else ""
 
     @property
     def estimated(self) -> dict[str, float]:

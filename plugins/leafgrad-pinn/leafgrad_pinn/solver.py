@@ -16,7 +16,7 @@ import leafgrad
 from leafgrad.utils import Checkpoints
 from leafgrad_pinn.codec import encode
 from leafgrad_pinn.determinacy import backwards, homogeneous, undetermined
-from leafgrad_pinn.diagnosis import relative, residuals
+from leafgrad_pinn.diagnosis import relative, residuals, scattered
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.errors import check_reference, score
 from leafgrad_pinn.estimate import suspected
@@ -207,6 +207,7 @@ def details_of(training: Training, problem: Problem, reference: Reference | None
         "relative": shares,
         "suspected": large,
         "contradicted": contradicted,
+        "scattered": {} if solved else scattered(training.trainees),
         "reasons": training.reasons,
         "seconds": training.seconds,
         "history": training.rows,

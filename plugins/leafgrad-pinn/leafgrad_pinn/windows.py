@@ -15,7 +15,7 @@ from leafgrad import Tensor, nn
 from leafgrad_pinn.complex import both
 from leafgrad_pinn.conditions import Batch, Initial
 from leafgrad_pinn.domains import Domain, Time, widest
-from leafgrad_pinn.field import Field, Surrogate, columns_of
+from leafgrad_pinn.field import Derivative, Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.problem import Problem, System
 from leafgrad_pinn.sampling import Array
@@ -178,11 +178,12 @@ def order_of(problem: Problem, field: Field, time: Time) -> int:
     """
     plain, highest = System(problem, maker()), 0
     plain.plans = []
-    for index, condition in enumerate(problem.conditions):
-        if isinstance(condition, Initial):
+    derived = any(isinstance(each, Derivative) for each in problem.fields)
+    for index, (condition, asks) in enumerate(zip(problem.conditions, problem.plans, strict=True)):
+        by_time = derived or asks.beyond or any(time.name in path for _, path in asks.asked)
+        if isinstance(condition, Initial) or not by_time:
             continue
-        drawn = problem.domain.given(condition.draw(problem.domain, rng()), rng())
-        batch = {name: leafgrad.tensor(values[:8]) for name, values in drawn.items()}
+        batch = {name: t[:8] for name, t in problem.some()[index].items()}
         known = plain(index, batch)
         for order in range(highest + 1, 4):
             changed = Changed(problem, field.name, time.name, order)

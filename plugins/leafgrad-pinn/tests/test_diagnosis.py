@@ -210,3 +210,37 @@ def test_equations_that_noise_or_a_fold_is_near_are_not_called_contradictory(k):
     noisy = pinn.Data({"x": x}, {"v": np.exp(-k * x) + 0.03 * rng.standard_normal(30)})
     decay = pinn.Problem(v, [pinn.Interior(lambda v: v.x + k * v, n=40), noisy])
     assert decay.solve(pinn.LevenbergMarquardt(25)).run.contradicted == ""
+
+
+def decay(data, **noise):
+    """v' = -v beside 40 values, at 20 places."""
+    x = np.repeat(np.linspace(0, 1, 20), 2)
+    v = pinn.Field("v", pinn.Interval("x", 0, 1), pinn.MLP(6, 1))
+    measured = pinn.Data({"x": x}, {"v": data(x)}, **noise)
+    return pinn.Problem(v, [pinn.Interior(lambda v: v.x + v, n=30), measured]).solve(pinn.LevenbergMarquardt(12))
+
+
+def noisy(x):
+    return np.exp(-x) + 0.15 * np.random.default_rng(0).standard_normal(len(x))
+
+
+def test_noise_that_is_said_is_no_reason_to_call_a_right_answer_unsolved(tmp_path):
+    sol, exact = decay(noisy), math.exp(-0.5)
+    assert abs(sol(0.5) - exact) < 0.1
+    said = (
+        "not solved: the residuals of data are 18% of its terms and look like noise: if values are measured no better, "
+    )
+    assert sol.run.doubts == f"{said}say Data(..., noise=0.12)"
+    sol.save(tmp_path / "noisy.safetensors")
+    assert pinn.Solution.load(tmp_path / "noisy.safetensors").run.doubts == sol.run.doubts
+    for noise in (0.15, {"v": 0.15}):
+        assert decay(noisy, noise=noise).run.doubts == ""
+
+
+def bent(x):
+    return np.exp(-x) + 2 * (x - 0.5) ** 2
+
+
+def test_what_is_smooth_or_more_than_was_said_is_no_noise():
+    for data, noise in ((bent, 0.5), (noisy, 0.07)):
+        assert "not solved: the residuals of data are" in decay(data, noise=noise).run.doubts

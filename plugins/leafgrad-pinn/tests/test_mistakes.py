@@ -80,6 +80,8 @@ def data(x, u=None, **options):
         (lambda: problem(inside(), unknowns=[1.0]), r"unknowns: expected Unknown\(...\)"),
         (lambda: pinn.Data(np.zeros(2), np.zeros(2)), "data: expected arrays by name"),
         (lambda: pinn.Data({"x": np.zeros(2)}, {}), "data: expected coordinates and fields"),
+        (lambda: pinn.Data({"x": [0]}, {"u": [0]}, noise=0), "data: noise of u: expected a positive number, got 0"),
+        (lambda: pinn.Data({"x": [0]}, {"u": [0]}, noise={"v": 1}), "data: noise: expected fields among u, got v"),
         (lambda: pinn.Data({"x": np.array(["a"])}, {"u": np.zeros(1)}), "data: x: expected numbers"),
         (lambda: pinn.Data({"x": np.zeros(2) * 1j}, {"u": np.zeros(2)}), "expected real coordinates, got complex x"),
         (lambda: problem(pinn.Data({"x": np.zeros(2)}, {"u": np.zeros(2)})), "expected the coordinates x, t, got x"),
