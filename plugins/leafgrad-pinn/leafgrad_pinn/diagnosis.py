@@ -18,10 +18,11 @@ from leafgrad_pinn.integrals import Integral
 from leafgrad_pinn.observations import Data
 from leafgrad_pinn.problem import Tensors, on_device
 from leafgrad_pinn.sampling import Array
-from leafgrad_pinn.scales import norm, wave
+from leafgrad_pinn.scales import norm
 from leafgrad_pinn.taylor import Taylor, Unfit, slopes
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.values import Request
+from leafgrad_pinn.waves import wave
 
 BETWEEN = 4  # times its points: new ones at which an equation is looked at, which a network may satisfy at those alone
 LEAST = 1e-2  # of its size in the problem's units: what an equation's terms count at least, where all of them are small

@@ -9,26 +9,22 @@ Source of the idea: Wang, Sankaran, Wang and Perdikaris (2023), arXiv 2308.08468
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import leafgrad
-from leafgrad import Tensor, nn
-from leafgrad_pinn.conditions import Interior
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.values import LAP
+from leafgrad_pinn.waves import Look, everything, residuals, waved
 
 if TYPE_CHECKING:
     from leafgrad_pinn.problem import System, Tensors
 
-SHORT = 1 / math.pi  # half waves whose derivatives by coordinates from 0 to 1 are about 1, which size fields
 TERMS = 0.5, 0.65  # those that size terms; several, for an equation may be satisfied by one wave
 LONG = 1.0, 0.5
-STRAIGHT, SKEW = (1.0,), (1.35, 0.65, 0.9)  # of the waves along each coordinate
 WAVES = (False, 1.0), (True, 0.3)  # whether crossed, and what their terms count: a single wave may satisfy an equation
 FAR = 1e3  # how much larger one condition's terms may be than another's before it is told
 PART = 0.1  # of the largest response of a condition: a field with less is not its own
@@ -39,75 +35,6 @@ SETTLED = 1e-9  # a change of sizes below which there is no other round
 STEP = 1.01  # a change of a size by which it is seen how terms grow with it
 GROWS = 1e-4, 0.5  # by how much terms may then change
 BEGIN = tuple(ROUNDING**-power for power in range(3, -1, -1))  # sizes to begin with, the largest first
-NUMBERS = 2**14  # of points that are looked at at once
-
-
-class Look(NamedTuple):
-    """What stands in place of the networks.
-
-    Attributes:
-        sizes: of the wave of each field, by name.
-        turns: how many half waves they are.
-        crossed: whether they are crossed.
-    """
-
-    sizes: Mapping[str, float]
-    turns: float = SHORT
-    crossed: bool = False
-
-
-class Waves(nn.Module):
-    """In place of a network: `wave` of a number for each output, or `crossed` ones, in several sizes at once.
-
-    Args:
-        bounds: of the coordinates.
-        scales: what each output is multiplied by, by field.
-        first: the number of the first output among those of all networks.
-
-    Attributes:
-        looks: what they are: of as many equal parts of the points, one after the other, each in turn.
-    """
-
-    def __init__(self, bounds: Array, scales: Mapping[str, float], first: int) -> None:
-        super().__init__()
-        self.bounds, self.scales, self.first = bounds, scales, first
-        self.looks: Sequence[Look] = ()
-
-    def forward(self, columns: Sequence[Tensor], *functions: Tensor) -> Tensor:
-        def spread(numbers: Iterable[float]) -> Tensor:
-            return leafgrad.tensor(np.repeat(list(numbers), len(columns[0]) // len(self.looks)))
-
-        turns, found = spread(look.turns for look in self.looks), []
-        oblique = spread(look.crossed for look in self.looks)
-        for number, (name, scale) in enumerate(self.scales.items(), self.first):
-            form = wave(columns, self.bounds, number, turns)
-            if any(look.crossed for look in self.looks):
-                form = leafgrad.where(oblique, crossed(columns, self.bounds, number, turns), form)
-            found.append(spread(look.sizes[name] / scale for look in self.looks) * form)
-        return leafgrad.stack(found, 1)
-
-
-def wave(
-    columns: Sequence[Tensor], bounds: Array, number: int, turns: Tensor | float = 1.0, skew: Sequence[float] = STRAIGHT
-) -> Tensor:
-    """A plane wave of mean square 1 at points (n,) of each coordinate; by number another.
-
-    Along each coordinate it is so many half waves, times the numbers of ``skew`` in turn.
-    """
-    phase: Any = 0.7 + number
-    for k, (column, (low, high)) in enumerate(zip(columns, bounds, strict=True)):
-        phase = phase + (column - low) * (turns * skew[k % len(skew)] * math.pi / (high - low))
-    return math.sqrt(2) * leafgrad.cos(phase)
-
-
-def crossed(columns: Sequence[Tensor], bounds: Array, number: int, turns: Tensor | float = 1.0) -> Tensor:
-    """Oblique waves in as many directions as there are coordinates, three at most, of mean square 1 together.
-
-    A single one has no determinant of second derivatives, and may be the very wave that an equation describes.
-    """
-    skews = [SKEW[k:] + SKEW[:k] for k in range(min(len(columns), len(SKEW)))]
-    waves = [wave(columns, bounds, number, turns, skew) for skew in skews]
-    return leafgrad.stack(waves).sum(0) / math.sqrt(len(waves))
 
 
 def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str, float]) -> dict[str, float]:
@@ -299,15 +226,6 @@ def power_of(here: Array, there: Array) -> float:
     return math.log(ratio) / math.log(STEP) if 0 < ratio < math.inf else 0.0
 
 
-def waved(system: System) -> None:
-    """Put waves in place of its networks, of each field another."""
-    first = 0
-    for surrogate in system.surrogates:
-        scales = dict(zip(surrogate.ansatz, surrogate.scales, strict=True))
-        surrogate.net = Waves(surrogate.bounds, scales, first)
-        first += len(scales)
-
-
 def beside(own: Sequence[Term], known: Sequence[Sequence[Term]], inside: Sequence[bool]) -> float:
     """The factor at which a field that nothing is given of is as large as known ones beside it; 0 if it is nowhere.
 
@@ -396,54 +314,6 @@ def least(system: System, index: int, scales: Mapping[str, float]) -> float:
         min([1.0, *(math.pi / length for length in lengths.values())]) ** BEYOND if system.plans[index].beyond else 1.0
     )
     return more * min([*found, *scales.values()])
-
-
-def residuals(system: System, index: int, batch: Tensors, looks: Sequence[Look]) -> list[Array]:
-    """The residuals of a condition (n, k) for each look."""
-    return at_once(system, batch, looks, lambda every: system.residuals(index, every)[0])
-
-
-def at_once(
-    system: System, batch: Tensors, looks: Sequence[Any], residuals: Callable[[Tensors], Tensor]
-) -> list[Array]:
-    """Residuals (n, k) of a batch for each of several looks at what stands in place of the networks.
-
-    Each point counts alone, so that a run of few operations tells of all.
-    """
-    found: list[Array] = []
-    most = max(1, NUMBERS // max(values.numel() for values in batch.values()))
-    for begin in range(0, len(looks), most):
-        some = looks[begin : begin + most]
-        for surrogate in system.surrogates:
-            surrogate.net.looks = some
-        with np.errstate(all="ignore"):
-            every = residuals({key: leafgrad.cat([values] * len(some)) for key, values in batch.items()})
-        found += np.split(every.detach().numpy(), len(some))
-    return found
-
-
-class Everything(NamedTuple):
-    """The residuals of all equations (n,), which of these hold inside, and the sum of all energies."""
-
-    equations: list[Array]
-    inside: list[bool]
-    energy: float
-
-
-def everything(system: System, batches: Sequence[Tensors], looks: Sequence[Look]) -> list[Everything]:
-    """All that conditions say of waves, for each look."""
-    equations: list[list[Array]] = [[] for _ in looks]
-    energies, inside = [0.0] * len(looks), []
-    for index, (condition, batch) in enumerate(zip(system.conditions, batches, strict=True)):
-        found = residuals(system, index, batch, looks)
-        if condition.minimised:  # a quotient of no field is none
-            energies = [
-                energy + float(np.nan_to_num(values).mean()) for energy, values in zip(energies, found, strict=True)
-            ]
-            continue
-        inside += [isinstance(condition, Interior)] * found[0].shape[1]
-        equations = [[*rows, *values.T] for rows, values in zip(equations, found, strict=True)]
-    return [Everything(rows, inside, energy) for rows, energy in zip(equations, energies, strict=True)]
 
 
 def norm(values: Array) -> float:

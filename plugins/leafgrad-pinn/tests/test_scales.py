@@ -8,7 +8,7 @@ import pytest
 import leafgrad as lg
 import leafgrad_pinn as pinn
 from leafgrad_pinn.determinacy import undetermined
-from leafgrad_pinn.scales import Look, residuals, waved
+from leafgrad_pinn.waves import Look, residuals, waved
 from leafgrad_pinn.windows import window
 
 UNITS = [(1e6, 1), (1e-6, 1), (1, 1e9), (1, 1e-9), (3, 7), (0.02, 100)]
