@@ -9,7 +9,7 @@ where that is little, as at a shock, there is no estimate. Energies have no resi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy import linalg
@@ -17,11 +17,10 @@ from scipy import linalg
 import leafgrad
 from leafgrad_pinn.contradiction import stuck
 from leafgrad_pinn.field import columns_of
-from leafgrad_pinn.linearised import Linearised, numbers
+from leafgrad_pinn.linearised import Before, Linearised, numbers
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.taylor import Contradiction, Unfit
 from leafgrad_pinn.trainee import Trainee
-from leafgrad_pinn.values import Path
 from leafgrad_pinn.variation import least
 
 SIZE = 900  # polynomials, of all fields together
@@ -37,7 +36,7 @@ SLIGHT = 1e-3  # of their terms: smaller residuals are no contradiction
 LOOKS = 2048  # points at which the error is measured
 RATIOS = 1.0, 4.0, 0.25  # of the numbers of polynomials by the first and the second of two coordinates
 
-Before = Callable[[str, Array, Path], Array]
+Earlier = Sequence[tuple[Linearised, Array]]  # of windows before
 Fit = tuple[float, float, Linearised, Array]  # what is left of the residuals, a ratio, the problem, and coefficients
 
 
@@ -126,7 +125,7 @@ def contradiction(trainees: Sequence[Trainee]) -> str:
 
     Windows of time are looked at after what is wrong at their beginning, as far as the one before explains that.
     """
-    before: Before | None = None
+    before: list[tuple[Linearised, Array]] = []
     for number, trainee in enumerate(trainees, 1):
         try:
             left, _, problem, c = fit(trainee, FEW, RATIOS[0], before, {})
@@ -136,7 +135,7 @@ def contradiction(trainees: Sequence[Trainee]) -> str:
             where = f" in window {number}" if len(trainees) > 1 else ""
             words = f"no change of the fields lowers its residuals by much, which are smooth{where}"
             return f"{words}: there may be no solution"
-        before = at_the_end(problem, c) if left < ROUGH[0] else None
+        before = [*before, (problem, c)] if left < ROUGH[0] else []
     return ""
 
 
@@ -164,7 +163,7 @@ def fitted(
     """What is wrong in each window, after what is wrong at its beginning."""
     found: list[Fit] = []
     for trainee, some in zip(trainees, ratios, strict=True):
-        before = at_the_end(*found[-1][2:]) if found else None
+        before = [(problem, c) for _, _, problem, c in found]
         found.append(
             min(
                 (fit(trainee, size, ratio, before, functions) for ratio in ways(trainee, some)),
@@ -174,20 +173,9 @@ def fitted(
     return found
 
 
-def at_the_end(problem: Linearised, c: Array) -> Before:
-    """What is wrong at the last moment, at points of any."""
-
-    def wrong(name: str, points: Array, path: Path) -> Array:
-        last = points.copy()
-        last[:, -1] = problem.domain.bounds[-1, 1]
-        return np.asarray(problem.basis(name, last, path) @ c)
-
-    return wrong
-
-
-def fit(trainee: Trainee, size: float, ratio: float, before: Before | None, functions: Mapping[str, Array]) -> Fit:
+def fit(trainee: Trainee, size: float, ratio: float, before: Earlier, functions: Mapping[str, Array]) -> Fit:
     """The linearised problem solved in so many polynomials, and what that leaves of the residuals at other points."""
-    problem = Linearised(trainee, degrees(trainee, size, ratio), before, functions)
+    problem = Linearised(trainee, degrees(trainee, size, ratio), Before(before) if before else None, functions)
     count = max(basis.size for _, basis in problem.bases.values())
     a, r = problem.everything(max(64, int(POINTS * count)), np.random.default_rng(0))
     if not (np.isfinite(a).all() and np.isfinite(r).all()):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -24,7 +24,7 @@ from leafgrad_pinn.observations import Data
 from leafgrad_pinn.problem import Tensors, on_device
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.shapes import Box
-from leafgrad_pinn.taylor import Taylor, Unfit, slopes
+from leafgrad_pinn.taylor import Taylor, Unfit, parts_of, slopes, spelled_out
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.unknowns import moved
 from leafgrad_pinn.values import LAP, Path
@@ -85,7 +85,7 @@ class Linearised:
     Args:
         trainee: what was trained.
         degrees: how many polynomials of each coordinate.
-        before: what is wrong at the first moment, of each field by name, and of its rate, in a later window of time.
+        before: what is wrong in the windows of time before, in a later one.
         functions: which problem of a family is meant, by its input functions' values at sensors, (1, m).
 
     Attributes:
@@ -100,7 +100,7 @@ class Linearised:
         self,
         trainee: Trainee,
         degrees: Mapping[str, int],
-        before: Callable[[str, Array, Path], Array] | None = None,
+        before: Before | None = None,
         functions: Mapping[str, Array] = {},
     ) -> None:
         self.trainee, self.system, self.domain = trainee, trainee.system, trainee.problem.domain
@@ -119,7 +119,7 @@ class Linearised:
             raise Unfit("unknowns of an energy")
         if any(isinstance(c, Interior) and c.own is not None for c in trainee.problem.conditions):
             raise Unfit("an equation at given points, where more cannot be drawn")
-        self.taylor = Taylor(trainee)
+        self.taylor = Taylor(trainee, None if before is None else self._wrong)
         self.fields = self.taylor.fields
         self.bases: dict[str, tuple[int, Polynomials]] = {}
         self.size = 0
@@ -128,6 +128,16 @@ class Linearised:
             self.size += self.bases[name][1].size
         self.numbers = len(self.system.numbers)
         self.size += self.numbers
+
+    def _wrong(self, columns: Mapping[str, Tensor]) -> Tensors:
+        """What is wrong in earlier windows, near any places, with the derivatives that conditions ask for."""
+        assert self.before is not None
+        rows = numbers(leafgrad.stack([columns[name] for name in self.domain.names], 1))
+        asked = [request for plan in self.trainee.problem.plans for request in plan.asked]
+        every = {()} | {part for _, path in spelled_out(asked, self.domain) for part in parts_of(path)}
+        some = columns[self.domain.names[0]]
+        leaves = {(name, path): like(some, self.before(name, rows, path)) for name in self.bases for path in every}
+        return self.taylor.near(leaves, columns)
 
     def columns(self, points: Array) -> dict[str, Array]:
         """Points (n, d) by coordinate."""
@@ -179,8 +189,6 @@ class Linearised:
         (tensors,) = on_device([dict(batch)], self.trainee.dtype, self.trainee.device)
         rows, points, by_numbers = [], batch["points"], self._by_numbers(index, tensors)
         residuals, places = self.taylor.expanded(index, tensors)
-        if self.before is not None and self.trainee.problem.plans[index].away:
-            raise Unfit(f"{self.trainee.problem.names[index]}, which depends on all of the windows before")
         for k, each in enumerate(slopes(residuals, places)):
             matrix = np.zeros((len(points), self.size))
             for place, rates in zip(places, each, strict=True):
@@ -199,7 +207,9 @@ class Linearised:
         condition = self.trainee.problem.conditions[index]
         if isinstance(condition, Continued) and self.before is not None:
             for k, (name, path) in enumerate(condition.handed):
-                r[:, k] -= numbers(getattr(self.system, f"share{index}"))[k] * self.before(name, points, path)
+                r[:, k] -= numbers(getattr(self.system, f"share{index}"))[k] * self.before.at_the_end(
+                    name, points, path
+                )
         return r.T.reshape(-1)
 
     def left(self, c: Array, n: int, rng: np.random.Generator) -> float:
@@ -264,7 +274,11 @@ class Linearised:
         lengths = dict(zip(self.domain.names, np.ptp(self.domain.bounds, axis=1), strict=True))
         weight = EXACT * np.prod([lengths[c] for c in path]) / (field.scale or 1.0) / len(points) ** 0.5
         start = self.domain.time is not None and bool((points[:, -1] == self.domain.time.start).all())
-        known = self.before(field.name, points, path) if start and self.before is not None else np.zeros(len(points))
+        known = (
+            self.before.at_the_end(field.name, points, path)
+            if start and self.before is not None
+            else np.zeros(len(points))
+        )
         return weight * self.basis(field.name, points, path), -weight * known
 
     def everything(self, n: int, rng: np.random.Generator) -> Rows:
@@ -275,6 +289,33 @@ class Linearised:
             if index not in self.energies:
                 found.append(self.rows(index, condition, count, rng))
         return np.concatenate([a for a, _ in found]), np.concatenate([r for _, r in found])
+
+
+class Before:
+    """What is wrong in windows of time, as sums of polynomials.
+
+    Args:
+        windows: for each, the first of all first, its problem and the coefficients of these (k,).
+    """
+
+    def __init__(self, windows: Sequence[tuple[Linearised, Array]]) -> None:
+        self.windows = windows
+
+    def __call__(self, name: str, points: Array, path: Path) -> Array:
+        """A derivative of a field at points (n, d) of any time in them; nothing is wrong before: (n,)"""
+        found = np.zeros(len(points))
+        for problem, c in self.windows:
+            start, stop = problem.domain.bounds[-1]
+            inside = (points[:, -1] >= start) & (points[:, -1] <= stop)
+            if inside.any():
+                found[inside] = problem.basis(name, points[inside], path) @ c
+        return found
+
+    def at_the_end(self, name: str, points: Array, path: Path) -> Array:
+        """The same at the last moment, at points of any."""
+        (problem, c), last = self.windows[-1], points.copy()
+        last[:, -1] = problem.domain.bounds[-1, 1]
+        return np.asarray(problem.basis(name, last, path) @ c)
 
 
 def everywhere(condition: Condition) -> bool:

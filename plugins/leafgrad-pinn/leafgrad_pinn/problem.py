@@ -345,18 +345,17 @@ class System(nn.Module):
         self.orders = {field.name: field.net.order for field in problem.fields if field.net.order is not None}
         self.pairs, self.known = problem.pairs, problem.known and problem.known.to(make.dtype, make.device)
         self.unknowns = problem.unknowns
+        self.wrong: Fields | None = None  # gives what is added to the fields before the first moment
         self.numbers = nn.ParameterList([make.parameter(np.array(u.raw)) for u in problem.unknowns])
 
     def fields(self, columns: Mapping[str, Tensor]) -> Tensors:
         """Each field at points, n numbers for each coordinate -> n for each field."""
-        found: Tensors = {}
-        for surrogate in self.surrogates:
-            found.update(surrogate(columns))
-        return found
+        return {name: value for surrogate in self.surrogates for name, value in surrogate(columns).items()}
 
     def past(self, columns: Mapping[str, Tensor]) -> Tensors:
         """The same before the first moment."""
-        return {name: value for surrogate in self.surrogates for name, value in surrogate.past(columns).items()}
+        found = {name: value for surrogate in self.surrogates for name, value in surrogate.past(columns).items()}
+        return {name: found[name] + wrong for name, wrong in self.wrong(dict(columns)).items()} if self.wrong else found
 
     def forward(self, index: int, batch: Tensors) -> Tensor:
         """What is squared of a condition, by its index, at a batch of its points: (n, k) for k equations.

@@ -26,6 +26,7 @@ KEPT = (
     "free",
     "contradicted",
     "scattered",
+    "backwards",
     "reasons",
     "seconds",
     "history",
@@ -45,6 +46,7 @@ class Run:
         suspected: errors of fields that small residuals stand for, if these are large.
         contradicted: why the fields are no solution though their residuals are small; "" if nothing says so.
         scattered: for measured values whose residuals look like noise what `Data` is given that expects such.
+        backwards: which equations go backwards in time, so that small errors of what is given grow without bound.
         free: what may be added to the fields without a change of any residual, by the rank of the linearised problem.
         reasons: why each stage stopped.
         seconds: of training.
@@ -70,6 +72,7 @@ class Run:
         self.suspected: dict[str, float] = details.get("suspected", {})
         self.contradicted: str = details.get("contradicted", "")
         self.scattered: dict[str, str] = details.get("scattered", {})
+        self.backwards: list[str] = details.get("backwards", [])
         self.free: str = details.get("free", "")
         self.reasons: list[str] = details["reasons"]
         self.seconds: float = details["seconds"]
@@ -95,6 +98,7 @@ class Run:
         found = [f"not solved: {', '.join(wrong)}"] if wrong else []
         if self.free:
             found.append(f"not determined: {self.free}")
+        found += [f"not well posed: {words}" for words in self.backwards]
         return "; ".join(found)
 
     def _noise(self, name: str) -> str:

@@ -207,6 +207,7 @@ def details_of(training: Training, problem: Problem, reference: Reference | None
         "relative": shares,
         "suspected": large,
         "contradicted": contradicted,
+        "backwards": list(backwards(problem)),
         "scattered": {} if solved else scattered(training.trainees),
         "reasons": training.reasons,
         "seconds": training.seconds,

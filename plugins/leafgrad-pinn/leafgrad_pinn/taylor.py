@@ -7,6 +7,7 @@ derivative.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement
@@ -17,7 +18,7 @@ from leafgrad import Tensor
 from leafgrad.autograd import grad
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.field import Derivative
-from leafgrad_pinn.planner import plan as cheapest
+from leafgrad_pinn.planner import Fields, plan as cheapest
 from leafgrad_pinn.problem import Tensors
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.values import LAP, Path, Request, reverse, sorted_path
@@ -49,13 +50,16 @@ class Taylor:
 
     Args:
         trainee: what was trained.
+        wrong: what is added to the fields before the first moment, as `near` gives it; None for nothing.
 
     Attributes:
         bases: the fields that have networks, others being derivatives of these.
     """
 
-    def __init__(self, trainee: Trainee) -> None:
-        self.trainee, self.system, self.domain = trainee, trainee.system, trainee.problem.domain
+    def __init__(self, trainee: Trainee, wrong: Fields | None = None) -> None:
+        self.trainee, self.domain = trainee, trainee.problem.domain
+        self.system = copy.copy(trainee.system)
+        self.system.wrong = wrong
         self.fields = {field.name: field for field in trainee.problem.fields}
         self.bases = {name: field for name, field in self.fields.items() if not isinstance(field, Derivative)}
         self.orders = [0] * len(trainee.problem.conditions)
@@ -70,7 +74,8 @@ class Taylor:
         """
         if "opposite" in tensors:
             raise Unfit(f"{self.trainee.problem.names[index]}, which depends on fields at other points, too")
-        known, visited = self.trainee.residuals(index, tensors), self._visited(index, tensors)
+        with leafgrad.enable_grad():
+            known, visited = self.system.residuals(index, tensors)[0].detach(), self._visited(index, tensors)
         while True:
             places = [self._place(index, columns, k >= len(self.system.taken_at(tensors)))
                       for k, columns in enumerate(visited)]  # fmt: skip

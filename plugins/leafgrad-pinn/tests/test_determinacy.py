@@ -179,3 +179,11 @@ def test_equations_that_go_backwards_are_told(equation, wrong):
     start = pinn.Initial(lambda x: lg.sin(math.pi * x), rate=0, n=8)
     found = list(backwards(pinn.Problem(u, [pinn.Interior(equation, n=20), start])))
     assert [("u goes backwards in t: waves along x" in line) for line in found] == [True] * wrong
+
+
+def test_what_goes_backwards_is_doubted_at_the_end_as_well(tmp_path):
+    u = pinn.Field("u", pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 0.1), pinn.MLP(3, 1), boundary=pinn.Hard(0))
+    problem = pinn.Problem(u, [pinn.Interior(lambda u: u.t + u.xx, n=16), pinn.Initial(lambda x: x * (1 - x), n=8)])
+    sol = problem.solve(pinn.Adam(1), out=tmp_path)
+    assert "not well posed: interior: u goes backwards in t: waves along x grow" in sol.run.doubts
+    assert pinn.Solution.load(tmp_path / "solution.safetensors").run.doubts == sol.run.doubts
