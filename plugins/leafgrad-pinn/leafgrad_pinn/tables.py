@@ -47,6 +47,9 @@ class Table:
                 f"Table: values: expected finite numbers of shape {tuple(map(len, self.axes.values()))}, one for each "
                 f"point of the grid, got shape {self.array.shape}"
             )
+        self.flat = leafgrad.tensor(self.array.reshape(-1))  # a step that made tensors of arrays would be no program
+        self.strides = [math.prod(self.array.shape[k + 1 :]) for k in range(self.array.ndim)]
+        self.grids = [Grid(axis, smooth) for axis in self.axes.values()]
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         self.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in self.axes])
 
@@ -56,35 +59,44 @@ class Table:
             raise TypeError(f"Table: expected {', '.join(self.axes)}, got {len(columns)} arguments")
         like = next((c for c in columns if isinstance(c, Tensor)), leafgrad.zeros(()))
         tensors = [c if isinstance(c, Tensor) else leafgrad.full_like(like, c) for c in columns]
-        every = [self._weights(axis, x) for axis, x in zip(self.axes.values(), tensors, strict=True)]
-        flat = constant(self.array.reshape(-1), tensors[0])
-        strides = [math.prod(self.array.shape[k + 1 :]) for k in range(self.array.ndim)]
+        every = [grid.weights(x) for grid, x in zip(self.grids, tensors, strict=True)]
+        flat = alike(self.flat, tensors[0])
         total: Any = 0.0
         for corner in itertools.product(*every):
-            places = sum((place * stride for (place, _), stride in zip(corner, strides, strict=True)), start=0)
+            places = sum((place * stride for (place, _), stride in zip(corner, self.strides, strict=True)), start=0)
             total = total + math.prod([weight for _, weight in corner]) * flat[places]
         found: Tensor = total
         return found
 
-    def _weights(self, axis: Array, x: Tensor) -> list[tuple[Any, Tensor]]:
-        """Which grid points count at each x, and how much: their sum is 1."""
-        grid, last = constant(axis, x), len(axis) - 1
-        inner = constant(axis[1:-1], x)
-        cell = (x.detach()[..., None] >= inner).sum(-1) if last > 1 else leafgrad.zeros_like(x.detach()).long()
+    def __repr__(self) -> str:
+        return f"Table({', '.join(f'{name}: {len(axis)}' for name, axis in self.axes.items())})"
+
+
+class Grid:
+    """The points of one coordinate (m,), float64, of which a table is a sum at each place."""
+
+    def __init__(self, axis: Array, smooth: bool) -> None:
+        self.last, self.smooth, slack = len(axis) - 1, smooth and len(axis) > 2, ROUNDING * float(np.ptp(axis))
+        self.low, self.high = float(axis[0]) - slack, float(axis[-1]) + slack
+        self.points = leafgrad.tensor(np.ascontiguousarray(axis))
+        if self.smooth:
+            self.slopes = leafgrad.tensor(parabolas(axis))  # (m, 3): of each point by the three values around it
+            self.first = leafgrad.tensor(np.clip(np.arange(self.last + 1) - 1, 0, self.last - 2))
+
+    def weights(self, x: Tensor) -> list[tuple[Any, Tensor]]:
+        """Which points count at each x, and how much: their sum is 1."""
+        grid = alike(self.points, x)
+        cell = (x.detach()[..., None] >= grid[1:-1]).sum(-1)
         low, high = grid[cell], grid[cell + 1]
-        beyond = (x.detach() < axis[0] - ROUNDING * np.ptp(axis)) | (x.detach() > axis[-1] + ROUNDING * np.ptp(axis))
+        beyond = (x.detach() < self.low) | (x.detach() > self.high)
         u = leafgrad.where(beyond, leafgrad.full_like(x, math.nan), (x - low) / (high - low))
-        if not self.smooth or last < 2:
+        if not self.smooth:
             return [(cell, 1 - u), (cell + 1, u)]
-        slopes = constant(parabolas(axis), x)  # (m, 3): of each grid point by the three values around it
-        first = constant(np.clip(np.arange(last + 1) - 1, 0, last - 2), x).long()
+        slopes, first = alike(self.slopes, x), self.first.to(device=x.device)
         step, found = high - low, [(cell, (1 + 2 * u) * (1 - u) ** 2), (cell + 1, u * u * (3 - 2 * u))]
         for at, shape in ((cell, u * (1 - u) ** 2 * step), (cell + 1, u * u * (u - 1) * step)):
             found += [(first[at] + k, shape * slopes[at, k]) for k in range(3)]
         return found
-
-    def __repr__(self) -> str:
-        return f"Table({', '.join(f'{name}: {len(axis)}' for name, axis in self.axes.items())})"
 
 
 def parabolas(axis: Array) -> Array:
@@ -97,6 +109,6 @@ def parabolas(axis: Array) -> Array:
     return found
 
 
-def constant(values: Array, like: Tensor) -> Tensor:
-    """Numbers as a tensor of the dtype and device of another."""
-    return leafgrad.tensor(np.ascontiguousarray(values), dtype=like.dtype, device=like.device)
+def alike(tensor: Tensor, like: Tensor) -> Tensor:
+    """A tensor in the dtype and on the device of another."""
+    return tensor.to(dtype=like.dtype, device=like.device)

@@ -14,12 +14,14 @@ from leafgrad_pinn.trainee import Trainee
 
 LINE = pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 1)
 TIMES = {"x": np.linspace(0, 1, 5), "t": np.linspace(0, 1, 5)}
+FORCE = pinn.Table({"x": np.linspace(-3, 3, 9)}, np.arange(9) ** 2, smooth=True)
 
 
 def conditions():
     return {
         "nonlinear": pinn.Interior(lambda u: u.t - 0.01 * u.xx - u**3 + lg.sin(u), n=6),
         "of an expression": pinn.Interior(lambda u, x: u.t + pinn.d(u * u, x), n=6),
+        "from a table": pinn.Interior(lambda u, x: u.t - FORCE(x), n=6),
         "on edges": pinn.Boundary(lambda u: u.n + u**3, on="x_max", n=6),
         "at the start": pinn.Initial(lambda x: lg.sin(math.pi * x), rate=0.0, n=6),
         "data": pinn.Data(TIMES, {"u": np.zeros(5)}),
