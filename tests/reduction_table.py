@@ -28,11 +28,18 @@ REFUSALS = (RuntimeError, TypeError, IndexError, ValueError)  # of eager; of a t
 Function = Callable[[Any], Any]
 
 
-def call(name: str, dim: Any, keep: bool | None) -> Function:
-    """The reduction as a function of a tensor."""
-    found = getattr(leafgrad, name, None) or getattr(leafgrad.nn.functional, name, None)
+@cache
+def named(name: str) -> Function:
+    """The reduction of that name. To look for one where it is not takes long: what is like it is looked for, too."""
+    found: Function | None = getattr(leafgrad, name, None) or getattr(leafgrad.nn.functional, name, None)
     if found is None:
         raise AttributeError(name)
+    return found
+
+
+def call(name: str, dim: Any, keep: bool | None) -> Function:
+    """The reduction as a function of a tensor."""
+    found = named(name)
     params: dict[str, Any] = {} if dim == "none" else {"dim": dim}
     if keep is not None:
         params["keepdim"] = keep

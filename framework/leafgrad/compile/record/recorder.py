@@ -313,6 +313,8 @@ class Recorder(Events):
 
     def array(self, value: Value) -> Any:
         """What a value is in this run of the function, with all that it depends on, and with all earlier draws."""
+        if value in self.known and value not in self.likes:
+            return self.known[value]
         equations = dict(enumerate(self.equations))
         makers = {v: i for i, e in equations.items() for v in e.outputs}
         waiting, needed = [value], set[int]()
