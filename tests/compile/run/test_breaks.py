@@ -139,6 +139,7 @@ def run(kind, compiled, **options):
     )
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("always", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_divided_step_does_what_it_does_uncompiled(kind, always, monkeypatch):

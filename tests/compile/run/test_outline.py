@@ -189,8 +189,9 @@ def outlined(function, chosen, depth):
     return Outline(function, set(map(span, picked)), again, again).outlined or function
 
 
+@pytest.mark.times(8, 20)
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__qualname__)
-def test_it_does_what_it_did(function):
+def test_it_does_what_it_did(function, count):
     cells = [(cell, cell.cell_contents) for cell in function.__closure__ or ()]
     for arguments in CALLS[function]:
         private = [vars(a).copy() for a in arguments if isinstance(a, Owner)]
@@ -203,7 +204,7 @@ def test_it_does_what_it_did(function):
 
         again()
         expected = result_of(function, arguments)
-        for seed in range(10 if function is nested else 20):
+        for seed in range(count):
             again()
             assert result_of(outlined(function, random.Random(seed), seed % 3), arguments) == expected
     for cell, held in cells:

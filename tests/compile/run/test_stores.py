@@ -97,7 +97,8 @@ def module():
     del sys.modules[MODULE.__name__]
 
 
+@pytest.mark.every(3)
+@pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("way", WAYS)
-def test_what_is_only_stored_is_stored_at_each_call(way):
-    for value in VALUES:
-        assert run(way, value, lg.compile) == run(way, value, lambda step: step), value
+def test_what_is_only_stored_is_stored_at_each_call(way, value):
+    assert run(way, value, lg.compile) == run(way, value, lambda step: step)
