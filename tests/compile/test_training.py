@@ -24,6 +24,7 @@ def _stand_in():
 def check(make, place="cpu", executor=None, steps=STEPS, dtype=leafgrad.float64, rtol=1e-9, atol=1e-11):
     """Train twice, eagerly and compiled, and compare all losses and, at the end, all tensors of the models.
 
+    On the stand-in, which is slow, for half as many steps: past the first ones its programs are the same.
     ``make(place, dtype)`` gives a step, its arguments, the model, and what is done after each step.
     """
     found = []
@@ -32,7 +33,7 @@ def check(make, place="cpu", executor=None, steps=STEPS, dtype=leafgrad.float64,
         step, arguments, model, after = make(place, dtype)
         run = leafgrad.compile(step, executor=executor) if compiled else step
         losses = []
-        for _ in range(steps):
+        for _ in range(steps if place == "cpu" else steps // 2):
             losses.append(run(*arguments).item())
             after()
         found.append((losses, {k: v.tolist() for k, v in model.state_dict().items()}))
