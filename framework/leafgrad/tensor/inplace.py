@@ -150,9 +150,13 @@ def check(x: Any, name: str, *, fill: bool = False) -> None:
 
 
 def views_of(x: Any) -> list[Any]:
-    """The View that ``x``, from inside, is; and in a trace that of its base, if that stands for a view by itself."""
+    """The View that ``x``, from inside, is; and in a trace that of its base, if that stands for a view by itself.
+
+    A detached one has no part in that.
+    """
     view = x._view
-    alone = modes.TRACER.get().alone(x if view is None else view.base) if modes.get() & TRACE else None
+    apart = view is not None and view.detached
+    alone = modes.TRACER.get().alone(x if view is None else view.base) if modes.get() & TRACE and not apart else None
     return [v for v in (view, alone) if v is not None]
 
 

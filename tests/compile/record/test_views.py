@@ -150,6 +150,17 @@ def test_memory_of_a_view_is_written():
         assert w.grad.tolist() == [0, 2, 2, 2]
 
 
+def test_view_of_a_leaf_is_written_detached():
+    @lg.compile
+    def step(v):
+        v.detach().mul_(0.5)
+
+    for _ in range(4):
+        leaf = lg.ones(4, requires_grad=True)
+        step(leaf[1:])
+        assert leaf.tolist() == [1, 0.5, 0.5, 0.5]
+
+
 def test_view_that_is_kept_gets_the_history_of_its_base():
     kept = {}
     u, w = lg.ones(4), lg.tensor(0.7).requires_grad_()
