@@ -136,6 +136,19 @@ def test_base_written_since_its_view_was_made(write):
         assert found[0] == pytest.approx(found[1])
 
 
+def test_parts_of_one_memory_have_one_history():
+    def step(a, b, w):
+        c = b * 1
+        a.mul_(w)
+        return b * 2, c
+
+    compiled = lg.compile(step)
+    for function in (step, *[compiled] * 4):
+        memory = lg.arange(6.0)
+        after, before = function(memory[:3], memory[3:], lg.tensor(0.7).requires_grad_())
+        assert [t.requires_grad for t in (after, before, memory)] == [True, False, True]
+
+
 def test_memory_of_a_view_is_written():
     """Its node is made anew after that, and is younger than that of the result."""
 

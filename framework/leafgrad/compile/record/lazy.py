@@ -252,7 +252,7 @@ class LazyRecorder(PartRecorder):
             self.writes.append((len(self.equations), found, tensor._data.value))
             if found.before is not None:
                 return
-            if self.has_history(found) and self.beside(found, self.outside.values()):
+            if self.has_history(found) and self.relatives(found):
                 self.give_history(found)
             elif self.shared(found) or (self.wary and is_exposed(found.tensor._data)):
                 self.flush()
@@ -266,13 +266,19 @@ class LazyRecorder(PartRecorder):
 
     def enter(self, tensor: Tensor) -> Tensor:
         """Let something stand for a tensor from outside, with the history that its memory has by now."""
-        for o in [o for o in self.lone if self.has_history(o)]:
-            if memory.overlap(o.tensor._data, tensor._data):
-                self.give_history(o)
+        mine = dispatch.memory_of(tensor._data)
+        for o in [o for o in self.lone if self.has_history(o) and dispatch.memory_of(o.tensor._data) is mine]:
+            self.give_history(o)
         inner = super().enter(tensor)
         if self.alone(inner) is not None:
             self.lone.append(self.inner[id(inner)])
         return inner
+
+    def relatives(self, o: Outside) -> list[Outside]:
+        """Others that stand for memory of which a tensor from outside shows a part: they have one history."""
+        mine, others = dispatch.memory_of(o.tensor._data), self.outside.values()
+        apart = [other for other in others if other is not o and other.inner._view is None]
+        return [other for other in apart if dispatch.memory_of(other.tensor._data) is mine]
 
     def has_history(self, o: Outside) -> bool:
         """Whether what stands for a tensor was given a history by a write, which the tensor has not yet."""
@@ -280,7 +286,7 @@ class LazyRecorder(PartRecorder):
         return node is not o.node and not (node is None or type(node) is Leaf)
 
     def give_history(self, o: Outside) -> None:
-        """Let a tensor have that history now, and with it all that show its memory."""
+        """Let a tensor have that history now, and with it all that show the same memory."""
         self.interrupt("a tensor from outside is given a history, and another one shows its memory")
         token = modes.FLAGS.set(modes.get() & ~modes.TRACE | modes.GRAD)
         try:
@@ -288,7 +294,7 @@ class LazyRecorder(PartRecorder):
                 o.tensor._node = o.inner._node
             else:
                 rebase(o.tensor, dispatch.alias(o.tensor._data, o.inner._node))
-            for other in self.outside.values():
+            for other in [o, *self.relatives(o)]:
                 if other is o or (other.tensor._node is not other.node and not self.has_history(other)):
                     other.node = other.inner._node = other.tensor._node
                     other.inner._writes.bump()  # for views of it
@@ -303,8 +309,7 @@ class LazyRecorder(PartRecorder):
     def beside(self, found: Outside, among: Iterable[Outside]) -> list[Outside]:
         """Those that stand for memory which overlaps that of ``found``."""
         mine = found.tensor._data
-        others = [o for o in among if o is not found and o.inner._view is None]
-        return [o for o in others if memory.overlap(o.tensor._data, mine)]
+        return [o for o in among if o is not found and o.inner._view is None and memory.overlap(o.tensor._data, mine)]
 
     # ---- the end of the call ----------------------------------------------------------------------------------
 
