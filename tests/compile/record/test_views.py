@@ -190,6 +190,34 @@ def test_view_that_is_kept_gets_the_history_of_its_base():
     assert w.grad.item() == 6
 
 
+def test_one_of_the_elements_in_one_place_is_written():
+    @lg.compile
+    def step(x):
+        x[0] = 2.0
+        x[1] = x[2] + 1
+        return x * 1
+
+    for _ in range(5):
+        x = lg.ones(1).expand(3)
+        assert step(x).tolist() == [3, 3, 3] == x.tolist()
+
+
+def test_another_part_of_the_memory_is_written():
+    """What gradients need is as it was, though all of the memory counts as written."""
+
+    @lg.compile
+    def step(a, b, w):
+        with lg.no_grad():
+            a.mul_(0.5)
+        return (b * w).sum()
+
+    for make in (lambda: (lg.ones(3), lg.ones(3)), lambda: lg.ones(6).chunk(2)):
+        for _ in range(4):
+            w = lg.tensor(0.7).requires_grad_()
+            step(*make(), w).backward()
+            assert w.grad.item() == 3
+
+
 def test_elements_in_one_place_are_not_written():
     def step(x):
         y = x * 1

@@ -29,7 +29,7 @@ from leafgrad.compile.record.watch import is_ours
 from leafgrad.errors import TraceError
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import GraphNode, Leaf
-from leafgrad.tensor.inplace import rebase
+from leafgrad.tensor.inplace import overlaps, rebase
 from leafgrad.tensor.tensor import Tensor
 
 HANDED_OUT = ("numpy()", "__dlpack__()")  # what gives memory away, not only values
@@ -254,6 +254,8 @@ class LazyRecorder(PartRecorder):
                 return
             if self.has_history(found) and self.relatives(found):
                 self.give_history(found)
+            elif overlaps(found.tensor._data):
+                self.interrupt("a write into a tensor, of which several elements are in one place,")
             elif self.shared(found) or (self.wary and is_exposed(found.tensor._data)):
                 self.flush()
 

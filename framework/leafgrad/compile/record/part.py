@@ -21,6 +21,7 @@ from leafgrad.compile.record.watch import unwatched
 from leafgrad.errors import CompileError
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import SymbolBase
+from leafgrad.tensor.inplace import overlaps
 from leafgrad.tensor.tensor import Tensor
 
 
@@ -89,10 +90,14 @@ class PartRecorder(Settler):
     def overwrite(self, o: Outside, value: Value, found: dict[Value, Any]) -> None:
         """Put what was computed into the memory of a tensor from outside, or make it that memory."""
         array = found[value] if value in found else self.waiting[value]
-        if o.before is None:
-            dispatch.overwrite(o.tensor._data, array)
-        else:
+        data = o.tensor._data
+        if o.before is not None:
             set_memory(o.tensor, array)
+        elif overlaps(data):
+            changed = (data != array) & ((data == data) | (array == array))  # the others lie where one of these does
+            data[changed] = array[changed]
+        else:
+            dispatch.overwrite(data, array)
         o.count()
 
     def run_up_to_error(self) -> None:

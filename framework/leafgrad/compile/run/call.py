@@ -81,6 +81,8 @@ class Call:
         self.new_leaves = [e for e, _ in self.effects if isinstance(e, SetRequiresGrad)]
         self.backward: list[Backward] = self.differentiated(name) if twin is None else twin.backward
         self.saved = plan_saved(traced, inputs)
+        writes = {id(e.source) for e in traced.graph.effects if isinstance(e, (Write, SetData))}
+        self.overwrites = any(id(source) in writes for _, source, _ in self.saved)  # what gradients need
         follows = guards.symbolic.used or traced.items
         written = [] if followed is None else followed.written
         self.symbolic = SymbolicValues(traced, guards, inputs, written) if follows else None
@@ -231,13 +233,16 @@ class Call:
             for e in [e for e, _ in self.effects if isinstance(e, Write)]:
                 inplace.check_captured(self.tensor(e.source, leaves), "copy")
         nodes: list[Made] = []
+        edges: list[tuple[Any, ...]] = []
         late: list[Callable[[], Any]] = []  # apart from the steps, so that nothing refers to itself
+
+        def find_edges() -> None:
+            edges[:] = [of(leaves) for of in self.edges]  # those of views are made anew when the call has written
 
         def make_nodes() -> None:
             saved = self.save(leaves, inputs, arrays)
-            before = [edges(leaves) for edges in self.edges]  # which writes of the call make anew for views
             made = [b.node([saved[v] for v in b.saved]) for b in self.backward]
-            nodes[:] = [(*one, edges) for one, edges in zip(made, before, strict=False)]
+            nodes[:] = [(*one, of) for one, of in zip(made, edges, strict=False)]
 
         def give() -> None:
             nonlocal result
@@ -249,9 +254,11 @@ class Call:
         frees = [node.release for node in freed]
         marks = [self.tensor(e.source, leaves).requires_grad_ for e in self.new_leaves]
         steps = [*[drawn.clear] * bool(drawn), *frees, *marks]
-        if self.backward:
-            steps.append(make_nodes)
-        steps += [partial(act, leaves, arrays) for act in self.acts]
+        acts: list[Callable[[], Any]] = [partial(act, leaves, arrays) for act in self.acts]
+        if self.backward:  # the nodes come before the writes that make them void, and after those into other memory
+            steps += [find_edges, *([make_nodes, *acts] if self.overwrites else [*acts, make_nodes])]
+        else:
+            steps += acts
         if symbolic is not None:
             steps += [partial(w.put, numbers[text]) for w, text in symbolic.written]
         complete([*steps, give, partial(complete, late)] if self.replaced else [*steps, give])
