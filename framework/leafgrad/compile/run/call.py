@@ -253,12 +253,10 @@ class Call:
 
         frees = [node.release for node in freed]
         marks = [self.tensor(e.source, leaves).requires_grad_ for e in self.new_leaves]
-        steps = [*[drawn.clear] * bool(drawn), *frees, *marks]
         acts: list[Callable[[], Any]] = [partial(act, leaves, arrays) for act in self.acts]
-        if self.backward:  # the nodes come before the writes that make them void, and after those into other memory
-            steps += [find_edges, *([make_nodes, *acts] if self.overwrites else [*acts, make_nodes])]
-        else:
-            steps += acts
+        first, last = ([find_edges], [make_nodes]) if self.backward else ([], [])
+        acts = [*first, *last, *acts] if self.overwrites else [*first, *acts, *last]  # writes void what they overwrite
+        steps: list[Callable[[], Any]] = [*[drawn.clear] * bool(drawn), *frees, *marks, *acts]
         if symbolic is not None:
             steps += [partial(w.put, numbers[text]) for w, text in symbolic.written]
         complete([*steps, give, partial(complete, late)] if self.replaced else [*steps, give])
