@@ -131,7 +131,7 @@ def in_place(function: Any, name: str) -> Callable[..., Any]:
     function = getattr(function, "function", function)
 
     def write(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if name[0] == "_" and not isinstance(args[0], (TensorBase, float, int)):
+        if name[0] == "_" and args and not isinstance(args[0], (TensorBase, float, int)):
             if overriding(args):
                 return ask(name, self, *args)
             if defers(args[0], ""):
