@@ -228,3 +228,23 @@ def test_elements_in_one_place_are_not_written():
     for function in (step, compiled, compiled):
         with pytest.raises(RuntimeError, match="more than one element"):
             function(lg.ones(3))
+
+
+def test_a_view_made_before_its_base_requires_grad_has_no_part_in_that():
+    def before(b, v):
+        return v * 2, b[1:3] * v
+
+    def inside(b, v):
+        b.requires_grad_()
+        return v * 2, b[1:3] * v
+
+    for function in (before, inside):
+        compiled = lg.compile(function)
+        for i in range(5):
+            b = lg.arange(4.0) + i
+            v = b[1:3]
+            b.requires_grad_(function is before)
+            apart, product = compiled(b, v)
+            assert (apart.requires_grad, v.requires_grad, v.is_leaf) == (False, False, True)
+            product.sum().backward()
+            assert b.grad.tolist() == [0, i + 1, i + 2, 0]

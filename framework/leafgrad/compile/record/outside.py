@@ -73,8 +73,9 @@ def view_in(tensor: Tensor, base: Tensor) -> Tensor:
     inner._leaf = tensor._leaf
     if tensor._view.detached:
         inner._history, inner._view.seen = tensor._history, math.inf
-    else:  # made anew from the base's, at the next look
-        inner._history, inner._view.seen = tensor._node, -1
+    else:  # made anew from the base's, at the next look; without one, which the base may have got since, at a write
+        inner._history = tensor._node
+        inner._view.seen = 0 if tensor._node is None else -1
     return inner
 
 
