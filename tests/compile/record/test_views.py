@@ -248,3 +248,22 @@ def test_a_view_made_before_its_base_requires_grad_has_no_part_in_that():
             assert (apart.requires_grad, v.requires_grad, v.is_leaf) == (False, False, True)
             product.sum().backward()
             assert b.grad.tolist() == [0, i + 1, i + 2, 0]
+
+
+def test_a_part_that_requires_grad_stays_a_leaf_when_another_gets_a_history():
+    def step(a, b):
+        a.requires_grad_()
+        b.add_(a.sum())
+        b.sin_()
+        return a * 2, b
+
+    compiled = lg.compile(step)
+    for _ in range(4):
+        found = []
+        for function in (step, compiled):
+            memory = lg.arange(12.0) / 12
+            a, b = memory[:6], memory[6:]
+            results = function(a, b)
+            sum(t.sum() for t in results).backward()
+            found.append([a.is_leaf, b.is_leaf, a.requires_grad, b.requires_grad, a.grad.tolist(), memory.tolist()])
+        assert found[0] == found[1]

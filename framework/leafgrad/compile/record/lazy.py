@@ -292,6 +292,9 @@ class LazyRecorder(PartRecorder):
         self.interrupt("a tensor from outside is given a history, and another one shows its memory")
         token = modes.FLAGS.set(modes.get() & ~modes.TRACE | modes.GRAD)
         try:
+            for other in self.relatives(o):
+                if type(other.inner._node) is Leaf and other.inner._node is not other.node:  # since requires_grad_()
+                    other.node = other.tensor._node = other.inner._node
             if o.tensor._view is None:
                 o.tensor._node = o.inner._node
             else:
