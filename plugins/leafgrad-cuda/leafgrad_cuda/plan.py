@@ -205,7 +205,7 @@ class CudaPlan(Stages):
         together: list[Phase] = []
         for level in found:
             alone: list[Phase] = [[group] for group in level if group[0].steps]
-            squares: dict[tuple[str, int, int], list[Group]] = {}
+            squares: dict[tuple[str, int, int, int], list[Group]] = {}
             for group in level:
                 if group[0].tile is not None:
                     squares.setdefault(group[0].tile.room, []).append(group)
@@ -224,8 +224,8 @@ class CudaPlan(Stages):
             items = sum(group[0].count for group in phases[0])
             first = phases[0][0][0]
             blocks = 1 if len(phases) > 1 else min(BLOCKS, -(-items // share(first)))
-            shared = first.tile.shared if first.tile else 0
-            self.parts.append(Launch(len(self.parts), phases, blocks=blocks, shared=shared))
+            threads, shared = (first.tile.threads, first.tile.shared) if first.tile else (THREADS, 0)
+            self.parts.append(Launch(len(self.parts), phases, blocks=blocks, threads=threads, shared=shared))
 
     def loop(self, segment: Segment) -> None:
         """A loop as one kernel, with the longest chunk whose arrays fit in shared memory twice; else with the shortest.

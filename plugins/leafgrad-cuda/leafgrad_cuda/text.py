@@ -103,7 +103,7 @@ class Text:
         tile = launch.squares[0].tile
         assert tile is not None
         loop = f"    for (INDEX g = BLOCK; g < {total}; g += BLOCKS) {{"
-        return [f"    LG_KEEP({tile.type}, {tile.kept})", loop, *lines, "        }", "    }"]
+        return [f"    LG_KEEP({tile.type}, {tile.kept}, {tile.threads})", loop, *lines, "        }", "    }"]
 
     def square(self, launch: Launch, task: Task) -> list[str]:
         """A square of a product: what a step multiplies was fetched in the step before."""

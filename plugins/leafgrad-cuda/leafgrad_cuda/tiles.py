@@ -48,8 +48,8 @@ class Slice:
         name: of its array.
         first: its first line.
         lines: how many lines there are in all.
-        base: where the matrix begins.
-        step, term: from a line to the next, and from a term.
+        place: where term ``k`` of line ``at`` lies.
+        near: whether terms lie nearer to each other than lines.
         type: in which it is read.
         kept: after how many numbers in registers those of the slice come.
         start: where it begins in shared memory.
@@ -58,17 +58,15 @@ class Slice:
     name: str
     first: str
     lines: int
-    base: str
-    step: int
-    term: int
+    place: str
+    near: bool
     type: str
     kept: int
     start: int
 
     def elements(self, statements: Sequence[str]) -> list[str]:
         """Statements for element ``i`` that a thread fetches; neighbouring threads read what lies together."""
-        near = abs(self.term) <= abs(self.step)
-        line, term = (f"e / {DEPTH}", f"e % {DEPTH}") if near else (f"e % {SIDE}", f"e / {SIDE}")
+        line, term = (f"e / {DEPTH}", f"e % {DEPTH}") if self.near else (f"e % {SIDE}", f"e / {SIDE}")
         return [
             f"    LG_UNROLL for (int i = 0; i < {EACH}; i++) {{",
             f"        const int e = t + i * {THREADS}, line = {line}, term = {term};",
@@ -78,10 +76,9 @@ class Slice:
 
     def fetched(self) -> list[str]:
         """Into registers; 0 for what is not there."""
-        place = f"{self.base} + at * {self.step} + k * {self.term}"
         return self.elements([
             f"const INDEX at = {self.first} + line, k = begin + done + term;",
-            f"keep[{self.kept} + i] = at < {self.lines} && k < end ? ({self.type}){self.name}[{place}] : 0;",
+            f"keep[{self.kept} + i] = at < {self.lines} && k < end ? ({self.type}){self.name}[{self.place}] : 0;",
         ])  # fmt: skip
 
     def put(self) -> list[str]:
@@ -107,12 +104,10 @@ def tiled(w: Item, a: Form, b: Form, out: Form, size: int) -> Task:
 
     def operand(form: Form, name: str, first: str, own: int, summed: int) -> Slice:
         steps = [int(s or 0) for s in spread(form, (*lead, *form.shape[-2:]))]
-        base = linear(form.offset, [steps[d] for d in dims], stacked)
-        number = "xy".index(name)
-        return Slice(
-            name, first, form.shape[own], base, steps[own], steps[summed], HELD[form.root.dtype],
-            PRODUCTS + number * EACH, number * DEPTH * PITCH,
-        )  # fmt: skip
+        place = linear(form.offset, [*(steps[d] for d in dims), steps[own], steps[summed]], [*stacked, "at", "k"])
+        near, number = abs(steps[summed]) <= abs(steps[own]), "xy".index(name)
+        kept, start = PRODUCTS + number * EACH, number * DEPTH * PITCH
+        return Slice(name, first, form.shape[own], place, near, HELD[form.root.dtype], kept, start)
 
     slices = [operand(a, "x", "row", -2, -1), operand(b, "y", "column", -1, -2)]
     names, given = w.functions.name, f"const int t, {t} *keep"
@@ -123,12 +118,12 @@ def tiled(w: Item, a: Form, b: Form, out: Form, size: int) -> Task:
     put = names("put", f"{given}, {t} *shared", [*slices[0].put(), *slices[1].put()])
     multiply = names("multiply", f"{given}, const {t} *shared", multiplied(t))
     steps = [int(s or 0) for s in out.strides]
-    base = linear(out.offset, [steps[0], *(steps[1 + d] for d in dims)], ["part", *stacked])
-    place = f"{base} + (row + i) * {steps[-2]} + (column + j) * {steps[-1]}"
+    steps = [steps[0], *(steps[1 + d] for d in dims), *steps[-2:]]
+    place = linear(out.offset, steps, ["part", *stacked, "(row + i)", "(column + j)"])
     body = [*square, *stored(f"z[{place}]", m, n)]
     store = names("store", f"const INDEX item, {given}, {STORED[out.root.dtype]} *z", body)
     shared = 2 * DEPTH * PITCH * (8 if t == "double" else 4)
-    tile = Tile(t, PRODUCTS + 2 * EACH, size, DEPTH, shared, fetch, put, multiply)
+    tile = Tile(t, PRODUCTS + 2 * EACH, size, DEPTH, THREADS, shared, fetch, put, multiply)
     roots = (a.root, b.root, out.root)
     reads, writes, work = frozenset(roots[:2]), frozenset(roots[2:]), 2 * m * n * size // math.prod(lengths[-2:])
     return Task(w.equations, math.prod(lengths), store, roots, reads, writes, operations=work, tile=tile)

@@ -45,7 +45,7 @@ class Tile:
         type: of what threads keep in registers: products, and what was fetched for the next step.
         kept: how many of these.
         terms, depth: of the sum, and of those in a step.
-        shared: bytes of shared memory.
+        threads, shared: of a block, and bytes of its shared memory.
         fetch, put, multiply: functions: of a slice into registers, from there into shared memory, and of what is there.
     """
 
@@ -53,15 +53,16 @@ class Tile:
     kept: int
     terms: int
     depth: int
+    threads: int
     shared: int
     fetch: str
     put: str
     multiply: str
 
     @property
-    def room(self) -> tuple[str, int, int]:
+    def room(self) -> tuple[str, int, int, int]:
         """What it takes of a block; tiles that take the same may be of one launch."""
-        return self.type, self.kept, self.shared
+        return self.type, self.kept, self.threads, self.shared
 
 
 @dataclass(eq=False, repr=False)

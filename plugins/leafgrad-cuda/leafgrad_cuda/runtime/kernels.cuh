@@ -2,8 +2,8 @@
    after the other in any order that the caller chooses.
 
    A kernel is phases between barriers. EACH is what every thread t does in a phase; nothing lives across a BARRIER but
-   memory, and what a thread has KEPT in registers. On the processor a phase is a loop over threads, and shared memory begins as nan. LG_INDEX stands for the type
-   that items are counted in. */
+   memory, and what a thread has KEPT in registers. On the processor a phase is a loop over threads, and shared memory
+   begins as nan. LG_INDEX stands for the type that items are counted in. */
 
 #ifdef __CUDACC_RTC__
 typedef signed char int8_t;
@@ -33,7 +33,7 @@ typedef LG_INDEX INDEX;
 #define SHARED extern __shared__ __align__(16) char shared[];
 #define EACH if (const int t = threadIdx.x; true)
 #define BARRIER __syncthreads();
-#define LG_KEEP(type, count) type kept[count];
+#define LG_KEEP(type, count, threads) type kept[count];
 #define KEPT kept
 #define LG_UNROLL _Pragma("unroll")
 #define LG_ALIGNED(bytes) __align__(bytes)
@@ -85,7 +85,7 @@ typedef struct {
 #define SHARED int phase_ = 0; (void)shared; (void)phase_; (void)BLOCK;
 #define EACH for (int i_ = 0, t; i_ < THREADS && ((t = launch->threads[phase_ % launch->orders * THREADS + i_]), 1); i_++)
 #define BARRIER phase_++;
-#define LG_KEEP(type, count) type kept_[256][count];
+#define LG_KEEP(type, count, threads) type kept_[threads][count];
 #define KEPT kept_[t]
 #define LG_UNROLL
 #define LG_ALIGNED(bytes) __attribute__((aligned(bytes)))
