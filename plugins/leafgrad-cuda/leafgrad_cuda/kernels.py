@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from leafgrad.compile.ir.graph import Equation, Value
@@ -143,7 +144,7 @@ def nest(w: Item, nest: Nest) -> Task:
         w.add(store)
     work = sum(operations(body.text) for body in nest.bodies.values()) * (QUAD if quads else 1)
     seen = [(f, step[k]) for k, f in nest.reads.items()] + [(nest.writes[v], step[v]) for v in writes]
-    return w.task(count, nest.inputs, nest.outputs, failures=failures, operations=work, flat=even(seen, len(dims)))
+    return w.task(count, nest.inputs, nest.outputs, failures=failures, operations=work, flat=even(seen, dims))
 
 
 def refusal(e: Equation) -> Failure:
@@ -159,10 +160,10 @@ def keep(w: Item, x: Form, out: Form) -> Task:
     return w.task(count, [x], [out], again=True, guarded=True)
 
 
-def even(seen: Sequence[tuple[Form, Sequence[int]]], ndim: int) -> set[Root]:
+def even(seen: Sequence[tuple[Form, Sequence[int]]], dims: Sequence[int]) -> set[Root]:
     """The roots of which each item touches its own element alone."""
-    uneven = {f.root for f, step in seen if ndim > 1 or f.offset or tuple(step) not in ((), (1,))}
-    return {f.root for f, _ in seen} - uneven
+    own = tuple(math.prod(dims[k + 1 :]) for k in range(len(dims)))
+    return {f.root for f, _ in seen} - {f.root for f, step in seen if f.offset or tuple(step) != own}
 
 
 def operations(text: str) -> int:
