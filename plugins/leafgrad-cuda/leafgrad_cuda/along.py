@@ -10,6 +10,7 @@ from leafgrad.lowering import expressions
 from leafgrad.lowering.expressions import FLOATS, HELD, held, literal
 from leafgrad.lowering.forms import Form, Root, full
 from leafgrad.lowering.kernels import Lines, Normalize, Ranked, Reduce
+from leafgrad_cuda.walks import Walk, walks
 from leafgrad_cuda.writer import ITEMS, Item, Refused, Task
 
 RUN = 64  # elements of a whole array that an item of a reduction takes, if there are not enough other items
@@ -67,7 +68,10 @@ def reduce(item: Callable[[], Item], reduce: Reduce) -> list[Task]:
     combine(w, reduce.kind, worded(reduce, reduce.each, read, x.root.dtype), dtype)
     w.close(len(inner) + reduce.total)
     work = length * (w.chunk if reduce.total else 1)
-    return [finished(w, reduce, outs, count, [x, out] if reduce.total else [x], work)]
+    found = walks(
+        [x.shape[k] for k in outer], [(x, [x.strides[k] for k in outer], [(x.strides[k], x.shape[k]) for k in inner])]
+    )
+    return [finished(w, reduce, outs, count, [x, out] if reduce.total else [x], work, found)]
 
 
 def added(item: Callable[[], Item], parts: Form, out: Form) -> list[Task]:
@@ -75,7 +79,9 @@ def added(item: Callable[[], Item], parts: Form, out: Form) -> list[Task]:
     return reduce(item, Reduce(None, (parts,), out, (0,), False, "+", False))
 
 
-def finished(w: Item, reduce: Reduce, outs: list[str], count: int, reads: list[Form], work: int) -> Task:
+def finished(
+    w: Item, reduce: Reduce, outs: list[str], count: int, reads: list[Form], work: int, found: dict[Root, Walk]
+) -> Task:
     """What becomes of an item's total."""
     out = reduce.target
     targets = [s for s, n in zip(out.strides, out.shape, strict=True) if n != 1 and s is not None]
@@ -83,7 +89,10 @@ def finished(w: Item, reduce: Reduce, outs: list[str], count: int, reads: list[F
     divided = f" / {mean}" if reduce.mean and not reduce.total else ""
     total = worded(reduce, reduce.then, "total", out.root.dtype)
     w.add(f"{w.at(out, targets, outs)} {'+' if reduce.total else ''}= {total}{divided};")
-    return w.task(count, reads, [out], operations=work, flat=[out.root] if out.whole else [])
+    lengths = [n for n, s in zip(out.shape, out.strides, strict=True) if n != 1 and s is not None]
+    return w.task(
+        count, reads, [out], operations=work, terms=work, walks={**found, **walks(lengths, [(out, targets, ())])}
+    )
 
 
 def in_runs(item: Callable[[], Item], reduce: Reduce, outer: list[int], inner: list[int], length: int) -> list[Task]:
@@ -116,10 +125,18 @@ def in_runs(item: Callable[[], Item], reduce: Reduce, outer: list[int], inner: l
         combine(w, reduce.kind, read, dtype)
         w.close()
         if not cut:
-            return [*tasks, finished(w, reduce, outs, count, [source], terms)]
+            found = walks(lengths, [(source, source.strides[:-1], [(1, terms)])]) if fast else {}
+            return [*tasks, finished(w, reduce, outs, count, [source], terms, found)]
         partial = full(Root((*lengths, runs) if fast else (runs, *lengths), held(dtype)))
         w.add(f"{w.name(partial.root)}[i] = total;")
-        tasks.append(w.task(count, [source], [partial], operations=-(-terms // runs)))
+        found = {}
+        if fast:
+            inside = [(x.strides[k], x.shape[k]) for k in inner] if source is x else [(1, terms)]
+            steps = [x.strides[k] for k in outer] if source is x else source.strides[:-1]
+            found = walks([*lengths, runs], [(source, [*steps, 0], inside)]) | {partial.root: Walk(count, 0)}
+        tasks.append(
+            w.task(count, [source], [partial], operations=-(-terms // runs), terms=-(-terms // runs), walks=found)
+        )
         source = partial
     raise AssertionError("a long reduction has many terms")
 
@@ -155,7 +172,14 @@ def normalize(w: Item, normalize: Normalize) -> Task:
         else:
             w.add(f"top += lg_log{f}(sum);")
             each(f"{write} = {read} - top;")
-    return w.task(count, [x], [out], operations=25 * math.prod(lengths))
+    found = walks(
+        [x.shape[k] for k in kept],
+        [
+            (f, [f.strides[k] for k in kept], [(f.strides[k], x.shape[k]) for k in along])
+            for f in [x, *([out] if len(out.shape) == len(x.shape) else [])]
+        ],
+    )
+    return w.task(count, [x], [out], operations=25 * math.prod(lengths), terms=3 * math.prod(lengths), walks=found)
 
 
 def lines(w: Item, lines: Lines) -> Task:

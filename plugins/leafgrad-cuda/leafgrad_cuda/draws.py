@@ -7,6 +7,7 @@ import math
 from leafgrad.lowering.expressions import HELD
 from leafgrad.lowering.forms import full
 from leafgrad.lowering.kernels import Draw
+from leafgrad_cuda.walks import Walk
 from leafgrad_cuda.writer import Item, Task
 
 STREAMS = {"philox4x64": 8, "philox4x32": 1}  # how many numbers a counter gives
@@ -30,5 +31,10 @@ def draw(w: Item, draw: Draw) -> Task:
     else:
         w.add(f"if (e < {total}) {w.name(out.root)}[e] = {coin};")
     w.close()
-    flat = [out.root] if each == 1 else []
-    return w.task(-(-total // each), [full(w.functions.words)], [out], operations=30 * each, flat=flat)
+    return w.task(
+        -(-total // each),
+        [full(w.functions.words)],
+        [out],
+        operations=30 * each,
+        walks={out.root: Walk(total, 0)} if each == 1 else {},
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from leafgrad.compile.ir.graph import Equation, Value
@@ -36,6 +35,7 @@ from leafgrad_cuda.products import product
 from leafgrad_cuda.scans import scan
 from leafgrad_cuda.sliding import ranged, slide
 from leafgrad_cuda.tables import look_up, select
+from leafgrad_cuda.walks import Walk, walks
 from leafgrad_cuda.writer import QUAD, Failure, Functions, Item, Refused, Task, quad_type
 
 
@@ -143,8 +143,8 @@ def nest(w: Item, nest: Nest) -> Task:
     for store in stores:
         w.add(store)
     work = sum(operations(body.text) for body in nest.bodies.values()) * (QUAD if quads else 1)
-    seen = [(f, step[k]) for k, f in nest.reads.items()] + [(nest.writes[v], step[v]) for v in writes]
-    return w.task(count, nest.inputs, nest.outputs, failures=failures, operations=work, flat=even(seen, dims))
+    seen = [(f, step[k], ()) for k, f in nest.reads.items()] + [(nest.writes[v], step[v], ()) for v in writes]
+    return w.task(count, nest.inputs, nest.outputs, failures=failures, operations=work, walks=walks(dims, seen))
 
 
 def refusal(e: Equation) -> Failure:
@@ -155,15 +155,9 @@ def refusal(e: Equation) -> Failure:
 
 def keep(w: Item, x: Form, out: Form) -> Task:
     """``out`` becomes ``x`` again, where some kernel found that the program cannot go on."""
-    count, (source, target) = elements(w, out.shape, None, [x, out])
+    count, (source, target), found = elements(w, out.shape, None, [x, out])
     w.add(f"if (*flag) {target} = {source};")
-    return w.task(count, [x], [out], again=True, guarded=True)
-
-
-def even(seen: Sequence[tuple[Form, Sequence[int]]], dims: Sequence[int]) -> set[Root]:
-    """The roots of which each item touches its own element alone."""
-    own = tuple(math.prod(dims[k + 1 :]) for k in range(len(dims)))
-    return {f.root for f, _ in seen} - {f.root for f, step in seen if f.offset or tuple(step) != own}
+    return w.task(count, [x], [out], again=True, guarded=True, walks=found)
 
 
 def operations(text: str) -> int:
@@ -171,25 +165,27 @@ def operations(text: str) -> int:
     return sum(text.count(c) for c in "+-*/<>") + 10 * text.count("(") or 1
 
 
-def elements(w: Item, shape: Sequence[int], axis: int | None, arrays: Sequence[Form]) -> tuple[int, list[str]]:
-    """How many items there are of one element each, and the element of each array."""
+def elements(
+    w: Item, shape: Sequence[int], axis: int | None, arrays: Sequence[Form]
+) -> tuple[int, list[str], dict[Root, Walk]]:
+    """How many items there are of one element each, the element of each array, and the task's walks."""
     dims, strides = collapsed(tuple(shape), axis, [spread(f, tuple(shape)) for f in arrays])
     variables = [f"i{k}" for k in range(len(dims))]
     count = w.decode(variables, dims, axis is not None)
-    return count, [w.at(f, s, variables) for f, s in zip(arrays, strides, strict=True)]
+    at = [w.at(f, s, variables) for f, s in zip(arrays, strides, strict=True)]
+    return count, at, walks(dims, [(f, s, ()) for f, s in zip(arrays, strides, strict=True)])
 
 
 def copy(w: Item, x: Form, out: Form, again: bool = False) -> Task:
-    count, (source, target) = elements(w, out.shape, out.axis, [x, out])
+    count, (source, target), found = elements(w, out.shape, out.axis, [x, out])
     w.add(f"{target} = {source};")
-    flat = {f.root for f in (x, out) if f.whole and f.shape == out.shape}
-    return w.task(count, [x], [out], again, flat=flat)
+    return w.task(count, [x], [out], again, walks=found)
 
 
 def fill(w: Item, out: Form, number: bool | int | float) -> Task:
-    count, (target,) = elements(w, out.shape, out.axis, [out])
+    count, (target,), found = elements(w, out.shape, out.axis, [out])
     w.add(f"{target} = {literal(number, out.root.dtype)};")
-    return w.task(count, [], [out])
+    return w.task(count, [], [out], walks=found)
 
 
 def load(w: Item, load: Load) -> Task:

@@ -1,8 +1,7 @@
-"""Launches: groups of tasks in phases, and when each can run."""
+"""Launches: kernels of sections, each of which has blocks of its own that take rows through phases."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +13,63 @@ from leafgrad.lowering.stages import Segment
 from leafgrad_cuda.writer import Task
 
 THREADS = 256
-SMALL = 2048  # items of neighbouring phases that one block does, with barriers between, rather than several launches
-LITTLE = 1 << 14  # operations of such a phase
+BLOCKS = 1024  # of a section over whole arrays at most
 
-Group = Sequence[Task]  # as many items each, of which a thread does the same one of all tasks in turn
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Group:
+    """Tasks of which a thread does an item each, in turn.
+
+    Attributes:
+        starts: of each task, at which item of the group its first is done.
+    """
+
+    tasks: Sequence[Task]
+    starts: Sequence[int] = (0,)
+
+    @property
+    def count(self) -> int:
+        return self.tasks[0].count
+
+    @property
+    def operations(self) -> int:
+        return sum(t.operations for t in self.tasks)
+
+    @property
+    def terms(self) -> int:
+        return sum(t.terms for t in self.tasks)
+
+
 Phase = Sequence[Group]
+
+
+@dataclass(eq=False, repr=False)
+class Section:
+    """What some blocks of a launch do.
+
+    Attributes:
+        phases: groups of tasks that are independent of each other. Between phases a block waits for its threads alone.
+        rows: in how many equal parts items of all groups are taken, each through all phases; 0: items one by one.
+        blocks: of which each takes rows, or items, in turn.
+    """
+
+    phases: list[Phase]
+    rows: int = 0
+    blocks: int = 1
+
+    @property
+    def tasks(self) -> list[Task]:
+        return [t for phase in self.phases for group in phase for t in group.tasks]
+
+    @property
+    def scan(self) -> Task | None:
+        """The recurrence, if it is one, which is alone."""
+        return next((t for t in self.tasks if t.steps), None)
+
+    @property
+    def squares(self) -> list[Task]:
+        """The products by squares, if it is some: nothing else is beside them."""
+        return [t for t in self.tasks if t.tile]
 
 
 @dataclass(eq=False, repr=False)
@@ -26,10 +77,10 @@ class Launch:
     """One kernel.
 
     Attributes:
-        phases: groups of tasks that are independent of each other; of a loop, those of a chunk.
+        sections: which share its blocks; of a loop one, whose rows are chunks.
         segment: the loop, if it is one.
         chunk: points of a chunk.
-        blocks, threads, shared: how it is launched; ``shared`` in bytes.
+        threads, shared: of a block, and bytes of its shared memory.
         offsets: where a loop's roots lie in shared memory.
         spilled: those that do not fit, with their place in a block's part of global memory.
         spill: that memory.
@@ -37,10 +88,9 @@ class Launch:
     """
 
     number: int
-    phases: list[Phase]
+    sections: list[Section]
     segment: Segment | None = None
     chunk: int = 0
-    blocks: int = 1
     threads: int = THREADS
     shared: int = 0
     offsets: dict[Root, int] = field(default_factory=dict)
@@ -53,18 +103,21 @@ class Launch:
         return f"lg_{'loop' if self.segment else 'whole'}{self.number}"
 
     @property
-    def scan(self) -> Task | None:
-        """The recurrence, if it is one, which is alone."""
-        return next((t for t in self.tasks if t.steps), None)
+    def blocks(self) -> int:
+        return sum(s.blocks for s in self.sections)
 
     @property
-    def squares(self) -> list[Task]:
-        """The products by squares, if it is some: nothing else is beside them."""
-        return [t for t in self.tasks if t.tile]
+    def phases(self) -> list[Phase]:
+        return [phase for s in self.sections for phase in s.phases]
 
     @property
     def tasks(self) -> list[Task]:
-        return [t for phase in self.phases for group in phase for t in group]
+        return [t for s in self.sections for t in s.tasks]
+
+    @property
+    def squares(self) -> list[Task]:
+        """The products by squares."""
+        return [t for t in self.tasks if t.tile]
 
     @property
     def equations(self) -> list[Equation]:
@@ -95,6 +148,14 @@ class Launch:
             found += sorted(t.reads if reads else t.writes, key=t.pointers.index)
         roots = [self.partial.get(r, r) for r in found if r not in self.private]
         return list(dict.fromkeys([*roots, *([self.spill] if self.spill else [])]))
+
+    @property
+    def steps(self) -> memory.Step:
+        """What it touches, as a step of memory: all of it lives through phases that it has more than one of."""
+        reads, writes = self.touched(reads=True), self.touched(reads=False)
+        if self.segment is None and any(len(s.phases) > 1 for s in self.sections):
+            reads = writes = list(dict.fromkeys([*reads, *writes]))
+        return memory.Step(reads, writes)
 
 
 @dataclass(eq=False, repr=False)
@@ -136,60 +197,17 @@ def share(task: Task) -> int:
     return THREADS // task.row * task.row or task.row
 
 
-def small(phase: Phase) -> bool:
-    """Whether one block does a phase as fast as a launch of its own would begin."""
-    if any(t.steps or t.tile for group in phase for t in group):
-        return False
-    each = [(group[0].count, sum(t.operations for t in group)) for group in phase]
-    return sum(count for count, _ in each) <= SMALL and sum(count * work for count, work in each) <= LITTLE
-
-
-@dataclass(eq=False, repr=False)
-class Level:
-    """A group, when it runs, and when the first runs that needs it."""
-
-    tasks: list[Task]
-    at: int
-    needed: float = math.inf
-
-    def follows(self, task: Task) -> bool:
-        """Whether item i of ``task`` needs of this group what item i made, and nothing else."""
-        met = {r for t in self.tasks for r in t.writes} & (task.reads | task.writes)
-        even = all(r in t.flat for t in self.tasks for r in met & (t.reads | t.writes)) and met <= task.flat
-        return self.tasks[0].count == task.count and even and not task.again
-
-
-def levels(waiting: Sequence[Task]) -> list[list[Group]]:
-    """Tasks by when they can run: after all that make what they read; with those that make it item by item."""
-    groups: list[Level] = []
-    makers: dict[Root, list[Level]] = {}
-    for task in waiting:
-        read = (*task.reads, *(task.writes if task.again else ()))
-        before = list(dict.fromkeys(g for r in read for g in makers.get(r, ())))
-        joined = [g for g in before if g.follows(task)]
-        at = max([*(g.at + 1 for g in before if g not in joined), *(g.at for g in joined)], default=0)
-        joined = [g for g in joined if g.at == at or g.needed > at]
-        mine = Level(sorted([*(t for g in joined for t in g.tasks), task], key=waiting.index), at)
-        mine.needed = min([g.needed for g in joined], default=math.inf)
-        for g in before:
-            if g not in joined:
-                g.needed = min(g.needed, at)
-        groups = [g for g in groups if g not in joined] + [mine]
-        for made in makers.values():
-            made[:] = dict.fromkeys(mine if g in joined else g for g in made)
-        for r in task.writes:
-            makers.setdefault(r, []).append(mine)
-    found: list[list[Group]] = [[] for _ in range(max((g.at for g in groups), default=-1) + 1)]
-    for g in groups:
-        found[g.at].append(g.tasks)
-    return found
+def section(phase: Phase) -> Section:
+    """Items of one phase, on as many blocks as they fill."""
+    items = sum(group.count for group in phase)
+    return Section([phase], blocks=min(BLOCKS, -(-items // share(phase[0].tasks[0]))))
 
 
 def step(phase: Phase, ours: Callable[[Root], bool]) -> memory.Step:
     """A phase as a step of memory."""
     reads: dict[Root, None] = {}
     writes: dict[Root, None] = {}
-    for t in (t for group in phase for t in group):
+    for t in (t for group in phase for t in group.tasks):
         reads.update(dict.fromkeys(r for r in t.pointers if r in t.reads and ours(r)))
         writes.update(dict.fromkeys(r for r in t.pointers if r in t.writes and ours(r)))
     return memory.Step(list(reads), list(writes))

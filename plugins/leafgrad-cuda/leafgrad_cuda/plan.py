@@ -11,21 +11,9 @@ from leafgrad.lowering.expressions import STORED
 from leafgrad.lowering.forms import Root, full
 from leafgrad.lowering.stages import CPhase, OpPhase, Segment, Stages
 from leafgrad_cuda.along import added
+from leafgrad_cuda.fusion import MOST, launches
 from leafgrad_cuda.kernels import copy, keep, tasks
-from leafgrad_cuda.launches import (
-    THREADS,
-    Group,
-    Launch,
-    OpRun,
-    Part,
-    Phase,
-    course,
-    levels,
-    memory_size,
-    share,
-    small,
-    step,
-)
+from leafgrad_cuda.launches import Group, Launch, OpRun, Part, Phase, Section, course, memory_size, section, step
 from leafgrad_cuda.patterns import large, pattern
 from leafgrad_cuda.text import Text
 from leafgrad_cuda.writer import Failure, Functions, Item, Refused, Task, pitch
@@ -33,9 +21,7 @@ from leafgrad_cuda.writer import Failure, Functions, Item, Refused, Task, pitch
 PARTS = 256  # blocks of a loop at most: each has sums of its own, which are added in order
 CHUNKS = (128, 64, 32)
 WANTED = 128  # chunks, if a batch has as many points that they are not shorter than the shortest
-MOST = 64  # tasks of one phase
 LOOP = 384  # threads of a block of a loop
-BLOCKS = 1024  # of a launch over whole arrays at most
 
 
 class CudaPlan(Stages):
@@ -83,13 +69,14 @@ class CudaPlan(Stages):
                 self.op(phase)
             else:
                 self.lowered(phase)
+        failing = any(t.failures for t in [*self.waiting, *(t for launch in self.launches for t in launch.tasks)])
+        self.kept = self.keep() if failing else True
         self.flush()
         self.failures: list[Failure] = []
         self.first: dict[Task, int] = {}
         for task in (t for launch in self.launches for t in launch.tasks):
             self.first[task] = len(self.failures)
             self.failures += task.failures
-        self.kept = self.keep() if self.failures else True
         self.delivery, self.targets = self.deliver()
         self.course = course(self.parts)
         self.place()
@@ -130,16 +117,16 @@ class CudaPlan(Stages):
             return [], []
         launches: list[Launch] = []
         for k in range(0, len(pairs), MOST):
-            group = [[copy(Item(self.functions, 0, "copy", []), full(a), full(b))] for a, b in pairs[k : k + MOST]]
-            items = sum(tasks[0].count for tasks in group)
-            launches.append(Launch(len(self.parts) + len(launches), [group], blocks=min(BLOCKS, -(-items // THREADS))))
+            phase = [
+                Group([copy(Item(self.functions, 0, "copy", []), full(a), full(b))]) for a, b in pairs[k : k + MOST]
+            ]
+            launches.append(Launch(len(self.parts) + len(launches), [section(phase)]))
         return launches, pairs
 
     def keep(self) -> bool:
-        """A last launch: what is written into tensors becomes what they held, if the program cannot go on."""
+        """What is written into tensors becomes what they held, if the program cannot go on; whether all of it does."""
         given = {source: v for v, source in self.graph.inputs.items()}
         roots = iter(self.results[len(self.graph.results) :])
-        tasks: list[Task] = []
         known = True
         for effect in self.graph.effects:
             if effect.value is None:
@@ -149,11 +136,9 @@ class CudaPlan(Stages):
                 continue
             if effect.source in given and root not in self.foreign:
                 old = self.whole[given[effect.source]]
-                tasks.append(keep(Item(self.functions, 0, "keep", []), old, full(root)))
+                self.waiting.append(keep(Item(self.functions, 0, "keep", []), old, full(root)))
             else:
                 known = False
-        for k in range(0, len(tasks), MOST):
-            self.launch([[[t] for t in tasks[k : k + MOST]]])
         return known
 
     def error(self, flag: int) -> Exception:
@@ -199,33 +184,12 @@ class CudaPlan(Stages):
         return "no kernel does what its rule asks for, or a library does it faster"
 
     def flush(self) -> None:
-        """Launches of what waits: tasks as early as they can run, small phases together."""
-        found = levels(self.waiting)
+        """Launches of what waits, as early as they can run, in as few as may be."""
+        for sections in launches(self.waiting):
+            launch = Launch(len(self.parts), sections)
+            launch.shared = max((t.tile.shared for t in launch.squares if t.tile), default=0)
+            self.parts.append(launch)
         self.waiting = []
-        together: list[Phase] = []
-        for level in found:
-            alone: list[Phase] = [[group] for group in level if group[0].steps]
-            squares: dict[tuple[str, int, int, int], list[Group]] = {}
-            for group in level:
-                if group[0].tile is not None:
-                    squares.setdefault(group[0].tile.room, []).append(group)
-            rest = [group for group in level if not (group[0].steps or group[0].tile)]
-            for phase in [*alone, *squares.values(), *(rest[k : k + MOST] for k in range(0, len(rest), MOST))]:
-                if small(phase):
-                    together.append(phase)
-                    continue
-                self.launch(together)
-                together = []
-                self.launch([phase])
-        self.launch(together)
-
-    def launch(self, phases: list[Phase]) -> None:
-        if phases:
-            items = sum(group[0].count for group in phases[0])
-            first = phases[0][0][0]
-            blocks = 1 if len(phases) > 1 else min(BLOCKS, -(-items // share(first)))
-            threads, shared = (first.tile.threads, first.tile.shared) if first.tile else (THREADS, 0)
-            self.parts.append(Launch(len(self.parts), phases, blocks=blocks, threads=threads, shared=shared))
 
     def loop(self, segment: Segment) -> None:
         """A loop as one kernel, with the longest chunk whose arrays fit in shared memory twice; else with the shortest.
@@ -237,10 +201,10 @@ class CudaPlan(Stages):
         number = len(self.parts)
         longest = max(CHUNKS[-1], segment.loop.length // WANTED)
         for chunk in [c for c in CHUNKS if c <= longest]:
-            launch = Launch(number, self.chunk_phases(segment, chunk), segment, chunk, threads=LOOP)
+            launch = Launch(number, [Section(self.chunk_phases(segment, chunk))], segment, chunk, threads=LOOP)
             if self.place_chunk(launch, chunk == CHUNKS[-1]):
                 break
-        launch.blocks = min(PARTS, launch.chunks)
+        launch.sections[0].blocks = min(PARTS, launch.chunks)
         if launch.spilled:
             size = sum(memory.rounded(self.bytes(r, launch.chunk)) for r in launch.spilled)
             launch.spill = Root((launch.blocks, size), "uint8")
@@ -261,7 +225,7 @@ class CudaPlan(Stages):
                 if not found or clash or len(found[-1]) >= MOST:
                     found.append([])
                     written, busy = set(), set()
-                found[-1].append([task])
+                found[-1].append(Group([task]))
                 written |= task.writes
                 busy |= task.reads
         return list(found)
@@ -304,19 +268,12 @@ class CudaPlan(Stages):
         for root in arrays:
             self.slots.setdefault(root, len(self.slots))
         steps = [
-            memory.Step(part.touched(reads=True), part.touched(reads=False))
-            if isinstance(part, Launch)
-            else memory.Step(list(part.inputs.values()), ())
+            part.steps if isinstance(part, Launch) else memory.Step(list(part.inputs.values()), ())
             for part in self.parts
         ]
         ours = {*self.slots, self.functions.words}
         used = dict.fromkeys(r for s in steps for r in (*s.reads, *s.writes) if r not in ours)
         size = {r: self.size(r) for r in used}
-        inner = [p for p in self.parts if isinstance(p, Launch) and len(p.phases) > 1 and p.segment is None]
-        for part in inner:  # phases of one launch: all that it touches lives through it
-            at = self.parts.index(part)
-            every = list(dict.fromkeys([*steps[at].reads, *steps[at].writes]))
-            steps[at] = memory.Step(every, every)
         self.offsets, self.arena = memory.place(steps, size)
 
     def size(self, root: Root) -> int:

@@ -125,7 +125,7 @@ def multiplied(item: Callable[[], Item], product: Product) -> list[Task]:
             w.add(f"{w.quad_at(target, place)} = w{i}_{j};")
         else:
             w.add(f"{place} = s{i}_{j};")
-    made = w.task(count, [a, b], [target], operations=2 * size * len(totals) * (QUAD if quads else 1))
+    made = w.task(count, [a, b], [target], operations=2 * size * len(totals) * (QUAD if quads else 1), terms=size)
     return [made, *added(item, target, out)] if cut else [made]
 
 

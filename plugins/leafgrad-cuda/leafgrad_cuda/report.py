@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from leafgrad_cuda.launches import Launch, OpRun
+from leafgrad_cuda.launches import Launch, OpRun, Section
 from leafgrad_cuda.plan import CudaPlan
 
 
@@ -38,18 +38,22 @@ def described(plan: CudaPlan, launch: Launch) -> str:
     """A kernel: what it computes, how it is launched, and what it moves and computes at least."""
     moved, work = plan.traffic(launch), plan.flops(launch)
     how = f"{launch.blocks} blocks of {launch.threads} threads, {moved / 1024:.0f} kB moved, {work / 1e6:.3g} Mflop"
-    if launch.scan is not None:
-        (e,) = launch.equations
-        return f"kernel {launch.name}: {launch.scan.steps} steps of {e.name}, from {e.line}; {how}"
-    if launch.squares:
-        products = ", ".join(f"{e.name} from {e.line}" for e in launch.equations)
-        return f"kernel {launch.name}: squares of {products}; {how}"
     if launch.segment is None:
-        phases = f"{len(launch.phases)} phases" if len(launch.phases) > 1 else f"{len(launch.tasks)} tasks"
-        return f"kernel {launch.name}: whole arrays, {len(launch.equations)} equations in {phases}; {how}"
+        return f"kernel {launch.name}: {', '.join(map(section, launch.sections))}; {how}"
     spilled = f", {len(launch.spilled)} arrays of a chunk in global memory" if launch.spilled else ""
     return (
         f"kernel {launch.name}: loop over {launch.length} rows, {launch.chunk} at a time: "
         f"{len(launch.equations)} equations in {len(launch.phases)} phases, {len(launch.partial)} sums; {how}, "
         f"{launch.shared / 1024:.0f} kB of shared memory{spilled}"
     )
+
+
+def section(section: Section) -> str:
+    """What blocks of a kernel over whole arrays do."""
+    names = list(dict.fromkeys(e for t in section.tasks for e in t.equations))
+    if section.scan is not None:
+        return f"{section.scan.steps} steps of {names[0].name} from {names[0].line}"
+    if section.squares:
+        return f"squares of {' and '.join(f'{e.name} from {e.line}' for e in names)}"
+    phases = f"{len(section.phases)} phases of {section.rows} rows" if section.rows else f"{len(section.tasks)} tasks"
+    return f"{len(names)} equations in {phases}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from leafgrad.lowering.expressions import STORED
 from leafgrad.lowering.forms import Root
-from leafgrad_cuda.launches import Launch, Phase, memory_size, share
+from leafgrad_cuda.launches import Group, Launch, Phase, Section, memory_size, share
 from leafgrad_cuda.writer import Task
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Text:
 
     def index(self) -> str:
         """The type that kernels count in: one of 32 bits where it does."""
-        counts = [sum(group[0].count for group in phase) for launch in self.plan.kernels for phase in launch.phases]
+        counts = [sum(group.count for group in phase) for launch in self.plan.kernels for phase in launch.phases]
         sizes = [math.prod(r.shape) for launch in self.plan.kernels for r in launch.touched(reads=True)]
         return "int" if max([*counts, *sizes], default=0) < 1 << 30 else "int64_t"
 
@@ -48,16 +48,32 @@ class Text:
         lines = [f"KERNEL({launch.name}, {launch.threads}) {{", "    SHARED"]
         if any(t.failures or t.guarded for t in launch.tasks):
             lines.append("    uint64_t *flag = (uint64_t *)arrays[0];")
-        if launch.scan is not None:
-            lines += self.scan_text(launch, launch.scan)
-        elif launch.squares:
-            lines += self.squares_text(launch)
-        elif launch.segment is None:
-            for phase in launch.phases:
-                lines += self.phase(launch, phase, "    ", "BLOCK * THREADS + t", "BLOCKS * THREADS")
-        else:
+        if launch.segment is not None:
             lines += self.loop_text(launch)
+        elif len(launch.sections) == 1:
+            lines += self.section(launch, launch.sections[0], "BLOCK")
+        else:
+            end = 0
+            for section in launch.sections:
+                first, end = end, end + section.blocks
+                test = f"if (BLOCK < {end}) " if end < launch.blocks else ""
+                lines += [f"    {'else ' * bool(first)}{test}{{", f"    const INDEX block = BLOCK - {first};"]
+                lines += [*self.section(launch, section, "block"), "    }"]
         return "\n".join([*lines, "}"])
+
+    def section(self, launch: Launch, section: Section, block: str) -> list[str]:
+        if section.scan is not None:
+            return self.scan_text(launch, section, section.scan, block)
+        if section.squares:
+            return self.squares_text(launch, section, block)
+        if not section.rows:
+            (phase,) = section.phases
+            first, step = f"{block} * THREADS + t", f"{section.blocks} * THREADS"
+            return self.phase(launch, phase, "    ", first, step)
+        lines = [f"    for (INDEX row = {block}; row < {section.rows}; row += {section.blocks}) {{"]
+        for phase in section.phases:
+            lines += self.phase(launch, phase, "        ", "t", "THREADS", section.rows)
+        return [*lines, "    }"]
 
     def loop_text(self, launch: Launch) -> list[str]:
         lines = []
@@ -76,11 +92,11 @@ class Text:
             lines += self.phase(launch, phase, "        ", "t", "THREADS")
         return [*lines, "    }"]
 
-    def scan_text(self, launch: Launch, task: Task) -> list[str]:
+    def scan_text(self, launch: Launch, section: Section, task: Task, block: str) -> list[str]:
         """Blocks take whole rows, through all steps."""
         items = share(task)
         return [
-            f"    for (INDEX first = BLOCK * {items}; first < {task.count}; first += BLOCKS * {items}) {{",
+            f"    for (INDEX first = {block} * {items}; first < {task.count}; first += {section.blocks * items}) {{",
             f"        const INDEX end = first + {items} < {task.count} ? first + {items} : {task.count};",
             f"        for (INDEX s = 0; s < {task.steps}; s++) {{",
             "            EACH for (INDEX g = first + t; g < end; g += THREADS) {",
@@ -91,18 +107,18 @@ class Text:
             "    }",
         ]
 
-    def squares_text(self, launch: Launch) -> list[str]:
+    def squares_text(self, launch: Launch, section: Section, block: str) -> list[str]:
         """Blocks take squares of all products, which count on."""
-        total = sum(task.count for task in launch.squares)
+        total = sum(task.count for task in section.squares)
         lines, at = [], 0
-        for task in launch.squares:
+        for task in section.squares:
             branch = "if" if not at else "} else if"
             lines += [f"        {branch} (g < {at + task.count}) {{", f"            const INDEX item = g - {at};"]
             lines += self.square(launch, task)
             at += task.count
-        tile = launch.squares[0].tile
+        tile = section.squares[0].tile
         assert tile is not None
-        loop = f"    for (INDEX g = BLOCK; g < {total}; g += BLOCKS) {{"
+        loop = f"    for (INDEX g = {block}; g < {total}; g += {section.blocks}) {{"
         return [f"    LG_KEEP({tile.type}, {tile.kept}, {tile.threads})", loop, *lines, "        }", "    }"]
 
     def square(self, launch: Launch, task: Task) -> list[str]:
@@ -136,14 +152,24 @@ class Text:
         arguments += [str(self.plan.first[t])] if t.failures else []
         return f"{t.function}({', '.join(arguments)});"
 
-    def phase(self, launch: Launch, phase: Phase, indent: str, first: str, step: str) -> list[str]:
-        """Each thread takes its items of all groups, which count on."""
-        total = sum(group[0].count for group in phase)
-        lines = [f"{indent}EACH for (INDEX g = {first}; g < {total}; g += {step}) {{"]
+    def part(self, launch: Launch, group: Group, k: int, item: str) -> str:
+        """An item of one of a group's tasks."""
+        task, start = group.tasks[k], group.starts[k]
+        call = self.call(launch, task, f"{item} - {start}" if start else item)
+        if task.count == group.count:
+            return call
+        tests = [*([f"{item} >= {start}"] if start else []), f"{item} < {start + task.count}"]
+        return f"if ({' && '.join(tests)}) {call}"
+
+    def phase(self, launch: Launch, phase: Phase, indent: str, first: str, step: str, rows: int = 0) -> list[str]:
+        """Each thread takes its items of all groups, which count on: all of them, or those of one of ``rows``."""
+        counts = [group.count // max(1, rows) for group in phase]
+        lines = [f"{indent}EACH for (INDEX g = {first}; g < {sum(counts)}; g += {step}) {{"]
         at = 0
-        for k, group in enumerate(phase):
-            calls = [self.call(launch, t, f"g - {at}" if at else "g") for t in group]
-            at += group[0].count
+        for k, (group, count) in enumerate(zip(phase, counts, strict=True)):
+            item = f"{f'row * {count} + ' if rows else ''}g{f' - {at}' if at else ''}"
+            calls = [self.part(launch, group, k, item) for k in range(len(group.tasks))]
+            at += count
             branch = "" if len(phase) == 1 else f"if (g < {at}) " if k == 0 else f"else if (g < {at}) "
             lines.append(f"{indent}    {branch}{calls[0] if len(calls) == 1 else ' '.join(['{', *calls, '}'])}")
         return [*lines, f"{indent}}}", f"{indent}BARRIER"]

@@ -8,7 +8,7 @@ points of a chunk are valid, and those beyond repeat the last one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,7 +16,9 @@ from leafgrad.compile.ir.graph import Equation
 from leafgrad.lowering.expressions import STORED
 from leafgrad.lowering.forms import Form, Root
 from leafgrad.lowering.strides import linear
+from leafgrad_cuda.walks import Walk
 
+FLAG = Root((), "uint64")  # what kernels tell of failures
 QUAD = 4  # points that an item of a chunk may take, in one access to memory
 ITEMS = 1 << 16  # at which a GPU is busy; where there are fewer, long sums are cut
 
@@ -80,7 +82,8 @@ class Task:
         guarded: whether it asks if some kernel found that.
         tile: how a block makes an item, if one thread does not.
         operations: of one item, about.
-        flat: roots of which item i touches element i, and no other.
+        terms: how many elements an item reads one after the other.
+        walks: how items go with elements, for roots of which that is known.
         steps: of a recurrence, how often all items run, each time after all of their row ran the time before; else 0.
         row: how many items a row of it has.
     """
@@ -94,11 +97,27 @@ class Task:
     again: bool = False
     failures: Sequence[Failure] = ()
     operations: int = 1
-    flat: frozenset[Root] = frozenset()
+    terms: int = 1
+    walks: Mapping[Root, Walk] = field(default_factory=dict)
     steps: int = 0
     row: int = 1
     guarded: bool = False
     tile: Tile | None = None
+
+    @property
+    def alone(self) -> bool:
+        """Whether it has blocks of its own: a recurrence, or a product by squares."""
+        return bool(self.steps or self.tile)
+
+    @property
+    def needs(self) -> frozenset[Root]:
+        """What must have been written before it."""
+        return self.reads | (self.writes if self.again else frozenset()) | ({FLAG} if self.guarded else frozenset())
+
+    @property
+    def makes(self) -> frozenset[Root]:
+        """What others may need."""
+        return self.writes | ({FLAG} if self.failures else frozenset())
 
 
 def pitch(chunk: int) -> int:
@@ -234,7 +253,8 @@ class Item:
         again: bool = False,
         failures: Sequence[Failure] = (),
         operations: int = 1,
-        flat: Iterable[Root] = (),
+        terms: int = 1,
+        walks: Mapping[Root, Walk] | None = None,
         steps: int = 0,
         row: int = 1,
         guarded: bool = False,
@@ -246,10 +266,8 @@ class Item:
         parameters += ["const INDEX lo", "const INDEX n"] if self.chunk else []
         parameters += ["uint64_t *flag"] if failures or guarded else []
         parameters += ["const int what"] if failures else []
-        name = self.functions.name(self.stem, ", ".join(parameters), self.lines)
-        equations = self.equations
-        even = frozenset(r for r in flat if r.axis is None and r.lanes == count)
-        pointers = tuple(self.names)
+        name, pointers = self.functions.name(self.stem, ", ".join(parameters), self.lines), tuple(self.names)
         return Task(
-            equations, count, name, pointers, read, written, again, failures, operations, even, steps, row, guarded
-        )
+            self.equations, count, name, pointers, read, written, again, failures, operations, terms, walks or {},
+            steps, row, guarded,
+        )  # fmt: skip

@@ -62,7 +62,7 @@ def test_sums_over_a_long_batch_are_in_its_loop(monkeypatch):
     trained(burgers(rows=10_000), NAME, calls=2)
     first, loop, *rest = CudaPlan(graphs[0], Emulated.shared).launches
     assert loop.length == 10_000
-    assert len(rest) == 2
+    assert len(rest) <= 4
     shapes = [v.shape for launch in (first, *rest) for e in launch.equations for v in (*e.values, *e.outputs)]
     assert not [s for s in shapes if 10_000 in s]
 
@@ -110,9 +110,9 @@ def test_activations(activation):
 def test_sums_and_updates_of_all_parameters_are_one_launch():
     plan = program(agree(classifier)).plan
     last = max(k for k, p in enumerate(plan.parts) if p.segment)
-    update, kept = plan.parts[last + 1 :]
+    _, update = plan.parts[last + 1 :]  # sums first
     assert len(update.equations) >= 6
-    assert all(t.guarded for t in kept.tasks)
+    assert sum(t.guarded for t in update.tasks) == len(plan.targets)
 
 
 def test_the_device_of_tests_and_no_synchronisation():

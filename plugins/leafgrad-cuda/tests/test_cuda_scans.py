@@ -60,7 +60,7 @@ def compare(seed):
         np.testing.assert_allclose(g, w, rtol=rtol, atol=rtol * max(np.abs(w).max(), 1e-30), err_msg=f"{k} of {net}")
     plan = CudaProgram(run.graph, Emulated(("forward",))).plan
     assert not [p.equation.name for p in plan.parts if isinstance(p, OpRun)]
-    scans = [launch for launch in plan.launches if launch.scan is not None]
+    scans = [t for launch in plan.launches for t in launch.tasks if t.steps]
     assert len(scans) >= 2 or net.proj_size  # whose steps are recorded one by one
 
 
@@ -80,8 +80,8 @@ def test_blocks_take_whole_rows():
     net = nn.LSTM(3, 100)
     x = leafgrad.rand(5, 9, 3)
     plan = CudaPlan(leafgrad.trace(lambda x: net(x)[0], x), 99 << 10)
-    (launch,) = [launch for launch in plan.launches if launch.scan is not None]
-    assert (launch.scan.steps, launch.scan.row, launch.blocks) == (5, 100, 5)
+    (section,) = [s for launch in plan.launches for s in launch.sections if s.scan]
+    assert (section.scan.steps, section.scan.row, section.blocks) == (5, 100, 5)
 
 
 @pytest.mark.parametrize("architecture", [75, 80, 90, 100])

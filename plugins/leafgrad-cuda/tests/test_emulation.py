@@ -8,7 +8,7 @@ import pytest
 from leafgrad.lowering.forms import Root
 from leafgrad_cuda import emulation
 from leafgrad_cuda.emulation import Emulation, Race, Stray
-from leafgrad_cuda.launches import Launch
+from leafgrad_cuda.launches import Group, Launch, Section
 from leafgrad_cuda.text import header
 from leafgrad_cuda.writer import Task
 
@@ -47,7 +47,7 @@ def launched(text, orders=("forward", "backward", "shuffled")):
     out = np.full(4, np.nan, "f4")
     root = Root((4,), "float32")
     task = Task([], 4, "f", (root,), frozenset(), frozenset([root]))
-    launch = Launch(0, [[[task]]], blocks=4, threads=64, shared=256)
+    launch = Launch(0, [Section([[Group([task])]], blocks=4)], threads=64, shared=256)
     addresses = np.array([out.ctypes.data], "u8")
     Emulation(HEAD + text, orders).run(launch, addresses, np.zeros(1, "u1"), [out])
     return out
@@ -81,7 +81,7 @@ def test_a_write_into_memory_of_others_is_found():
     text = ONE_PHASE.replace("EACH {", "EACH { if (t == 0) arena[0] = 7;").replace("s[(t + 1) % 64]", "0")
     root = Root((4,), "float32")
     task = Task([], 4, "f", (root,), frozenset(), frozenset([root]))
-    launch = Launch(0, [[[task]]], blocks=4, threads=64, shared=256)
+    launch = Launch(0, [Section([[Group([task])]], blocks=4)], threads=64, shared=256)
     out, arena = np.zeros(4, "f4"), np.zeros(8, "u1")
     with pytest.raises(Stray, match="where others' arrays lie"):
         Emulation(HEAD + text, ("forward",)).run(launch, np.array([out.ctypes.data], "u8"), arena, [out], arena == 0)

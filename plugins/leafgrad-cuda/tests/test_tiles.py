@@ -77,7 +77,7 @@ def test_products_that_do_not_need_each_other_are_of_one_launch():
     x, v, w = numbers(90, 64), numbers(64, 200), numbers(64, 300)
     (launch,) = made(lambda x, v, w: (x @ v).sum() + (x @ w).sum() + x.sum(), x, v, w)
     assert [task.count for task in launch.squares] == [8, 10]
-    assert launch.blocks == 18
+    assert launch.sections[0].blocks == 18
 
 
 def test_what_is_beyond_the_sum_counts_nothing():
