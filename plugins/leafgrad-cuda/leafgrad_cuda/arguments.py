@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from leafgrad.lowering.forms import Root
+from leafgrad.ops.dispatch import EXPOSED
 from leafgrad_cuda.device import Device
 
 
@@ -69,12 +70,20 @@ class Arguments:
         self.device.start(graph, self.arrays)
 
 
-class Memory:
-    """What arrays of some roots are, and the slots in which they are put."""
+class Arrays:
+    """Arrays that a program makes, whose memory it uses again as soon as nobody else has any of them."""
 
     def __init__(self, roots: Sequence[Root], slots: dict[Root, int]) -> None:
         self.slots = [slots[r] for r in roots]
         self.kinds = [(r.shape, r.dtype) for r in roots]
+        self.arrays: list[Any] = []
+        self.holders: list[int] = []
+
+    def free(self, device: Device) -> bool:
+        """Whether they are there, and nobody has them."""
+        if not self.arrays or self.holders != device.holders(self.arrays):
+            return False
+        return not EXPOSED or EXPOSED.keys().isdisjoint(map(id, self.arrays))
 
 
 class Results(list[Any]):
@@ -83,19 +92,18 @@ class Results(list[Any]):
     __slots__ = ("__weakref__",)
 
 
-class Lent:
-    """Memory of results which is used again as soon as nobody has these results."""
+@dataclass(eq=False)
+class Side:
+    """What one of two calls in a row uses: what the other made is mostly in use until this one is done.
 
-    def __init__(self) -> None:
-        self.users: list[tuple[weakref.ref[Results], list[Any]]] = []
+    Attributes:
+        arguments: of its kernels.
+        course: graphs and ops, in order.
+        delivery: the graph that writes results into tensors.
+        made: arrays for results.
+    """
 
-    def to(self, results: Results, arrays: list[Any]) -> Results:
-        """The results, some of which are these arrays."""
-        self.users.append((weakref.ref(results), arrays))
-        return results
-
-    def take(self) -> list[Any] | None:
-        """The last of such arrays that nobody has, and no more of these are kept; None if there are none."""
-        free = [arrays for user, arrays in self.users if user() is None]
-        self.users = [(user, arrays) for user, arrays in self.users if user() is not None]
-        return free[-1] if free else None
+    arguments: Arguments
+    course: list[Any]
+    delivery: Any
+    made: list[Arrays]

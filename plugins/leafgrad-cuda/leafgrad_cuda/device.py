@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from sys import getrefcount
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -34,6 +35,9 @@ class Device(Protocol):
 
     def empty(self, backend: Any, kinds: list[tuple[tuple[int, ...], str]], made: list[Any]) -> None:
         """Appends arrays of these shapes and dtypes, of which each is nobody's view, on the current device."""
+
+    def holders(self, arrays: list[Any]) -> list[int]:
+        """How often something refers to each of arrays that `empty` made together, and to their memory."""
 
     def address(self, array: Any) -> int:
         """Where kernels find an array."""
@@ -86,6 +90,9 @@ class Emulated:
     def empty(self, backend: Any, kinds: list[tuple[tuple[int, ...], str]], made: list[Any]) -> None:
         for shape, dtype in kinds:
             made.append(backend.wrap(backend.xp.empty(shape, dtype)))
+
+    def holders(self, arrays: list[Any]) -> list[int]:
+        return [*map(getrefcount, arrays), *(getrefcount(revealed(a)) for a in arrays)]
 
     def begin(self, arena: Any) -> None:
         """It is nan."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ from leafgrad.compile.ir.sources import Captured, Expression
 from leafgrad.compile.run.executor import Program
 from leafgrad.errors import CompileError
 from leafgrad.ops import dispatch
-from leafgrad_cuda.arguments import Arguments, Lent, Memory, Results
+from leafgrad_cuda.arguments import Arguments, Arrays, Results, Side
 from leafgrad_cuda.device import Device, Emulated
 from leafgrad_cuda.gpu import Gpu
 from leafgrad_cuda.launches import Capture, OpRun
@@ -61,20 +62,14 @@ class CudaProgram:
         with self.backend.device_scope(self.place[1]):
             self.arena = device.zeros(self.backend, max(1, plan.arena))
             self.flag = device.zeros(self.backend, 8)
-            words = 2 * len(plan.draws)
-            table = device.zeros(self.backend, 8 * (1 + len(plan.slots) + words))
-            self.arguments = Arguments(device, table, self.flag, len(plan.slots), words)
-            for e in plan.constants:
-                k = plan.slots[plan.whole[e.out].root]
-                self.arguments.put(k, self.ready(k, run_equation(e, {})))
-            self.course = [
-                device.capture(part, table, self.arena) if isinstance(part, Capture) else part for part in plan.course
-            ]
-            self.delivery = device.capture(Capture(plan.delivery), table, self.arena) if plan.delivery else None
+            self.sides = [self.side()]
+        self.turn = -1
 
     def place_results(self) -> None:
-        """Which results get new memory at each call, and which, since they are only written into tensors, do not."""
+        """Which results get memory of their own, and which, since they are only written into tensors, share it."""
         plan, slots, graph = self.plan, self.plan.slots, self.graph
+        self.ends = [(v, slots[r]) for v, r in zip(graph.ends, plan.results, strict=True)]
+        self.foreign = [(v, slots[r]) for v, r in zip(graph.ends, plan.results, strict=True) if r in plan.foreign]
         ops = [p for p in plan.parts if isinstance(p, OpRun)]
         made = {slots[plan.whole[v].root] for p in ops for v in p.equation.outputs}
         given = {*self.read, *made, *(slots[plan.whole[e.out].root] for e in plan.constants)}
@@ -82,27 +77,45 @@ class CudaProgram:
         new = [r for r in dict.fromkeys([*plan.results, *copied]) if slots[r] not in given and r not in plan.foreign]
         written = graph.written
         others = {r for v, r in zip(graph.ends, plan.results, strict=True) if v not in written}.union(copied)
-        self.passing = Memory([r for r in new if r not in others], slots)
-        self.fresh = Memory([r for r in new if r in others], slots)
-        self.lent = Lent()
-        targets = [slots[target] for _, target in plan.targets]
-        writes = [e for e in graph.effects if isinstance(e, Write)][: len(targets)]
+        self.passing = Arrays([r for r in new if r not in others], slots)
+        self.last: weakref.ref[Results] | None = None  # in whose arrays these are
+        results = set(plan.results[: len(graph.results)])  # each of which somebody may keep, for long
+        self.fresh = [[r] for r in new if r in others and r in results]
+        self.fresh += [rest] if (rest := [r for r in new if r in others - results]) else []
+        self.sources = [slots[source] for source, _ in plan.targets]
+        self.targets = [slots[target] for _, target in plan.targets]
+        writes = [e for e in graph.effects if isinstance(e, Write)][: len(self.targets)]
         sources = [*graph.inputs.values(), *(e.source for e in writes)]
         lasting = (Captured, Expression)  # whose arrays mostly are those of the call before
-        once = [k for k, s in zip([*self.read, *targets], sources, strict=True) if not isinstance(s, lasting)]
-        foreign = [slots[r] for r in plan.results if r in plan.foreign]
-        self.leaving = [*once, *made, *foreign, *self.fresh.slots]
+        once = [k for k, s in zip([*self.read, *self.targets], sources, strict=True) if not isinstance(s, lasting)]
+        self.leaving = [*once, *made, *(k for _, k in self.foreign)]
+
+    def side(self) -> Side:
+        """What one of two calls in a row uses."""
+        device, plan, words = self.device, self.plan, 2 * len(self.plan.draws)
+        table = device.zeros(self.backend, 8 * (1 + len(plan.slots) + words))
+        arguments = Arguments(device, table, self.flag, len(plan.slots), words)
+        for e in plan.constants:
+            k = plan.slots[plan.whole[e.out].root]
+            arguments.put(k, self.ready(k, run_equation(e, {})))
+        course = [device.capture(p, table, self.arena) if isinstance(p, Capture) else p for p in plan.course]
+        delivery = device.capture(Capture(plan.delivery), table, self.arena) if plan.delivery else None
+        return Side(arguments, course, delivery, [Arrays(r, plan.slots) for r in self.fresh])
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """The arrays of ``graph.results`` and then of its effects' values."""
         with self.backend.device_scope(self.place[1]):
+            self.turn = (self.turn + 1) % (2 if self.fresh else 1)
+            if self.turn == len(self.sides):
+                self.sides.append(self.side())
+            side = self.sides[self.turn]
             try:
-                return self.run(inputs)
+                return self.run(inputs, side)
             finally:
-                self.arguments.forget(self.leaving)
+                side.arguments.forget(self.leaving)
 
-    def run(self, inputs: Sequence[Any]) -> list[Any]:
-        plan, slots, arguments = self.plan, self.plan.slots, self.arguments
+    def run(self, inputs: Sequence[Any], side: Side) -> list[Any]:
+        plan, slots, arguments = self.plan, self.plan.slots, side.arguments
         for i, (k, array) in enumerate(zip(self.read, inputs, strict=True)):
             if arguments[k] is array:
                 continue
@@ -110,39 +123,41 @@ class CudaProgram:
                 expect(array, *self.inputs[i], "the caller of the program")
                 self.kinds[i] = kind
             arguments.put(k, self.ready(k, array))
-        self.make(self.fresh)
-        passing = self.lent.take()
-        if passing is None:
-            passing = self.make(self.passing)
-        else:
-            arguments.put_all(self.passing.slots, passing)
+        for made in side.made:
+            self.make(made, made.free(self.device), arguments)
+        self.make(self.passing, self.last is not None and self.last() is None, arguments)
         self.device.begin(self.arena)
-        self.draw(0)
-        for part in self.course:
+        self.draw(0, arguments)
+        for part in side.course:
             if isinstance(part, OpRun):
-                self.op(part)
+                self.op(part, arguments)
                 if part.equation in self.random:
-                    self.draw(self.random.index(part.equation) + 1)
+                    self.draw(self.random.index(part.equation) + 1, arguments)
                 continue
-            self.start(part)
+            self.start(part, arguments)
         if self.stops and self.later:
             self.backend.expect(self.check, self.place[1])
         elif self.stops and (flag := self.device.raised(self.flag)):
             raise Stopped from plan.error(flag)
-        for v, root in zip(self.graph.ends, plan.results, strict=True):
-            if root in plan.foreign:
-                arguments.put(slots[root], arguments[slots[plan.whole[v].root]].reshape(v.shape).copy())
-        return self.lent.to(Results(arguments[slots[r]] for r in plan.results), passing)
+        for v, k in self.foreign:
+            arguments.put(k, arguments[slots[plan.whole[v].root]].reshape(v.shape).copy())
+        results = Results([arguments[k] for _, k in self.ends])
+        self.last = weakref.ref(results)
+        return results
 
-    def make(self, wanted: Memory) -> list[Any]:
-        """New arrays, put where kernels find them."""
-        made: list[Any] = []
-        try:
-            self.device.empty(self.backend, wanted.kinds, made)
-        except MemoryError as error:
-            raise self.no_memory(wanted.slots[len(made)], error) from error
-        self.arguments.put_all(wanted.slots, made)
-        return made
+    def make(self, wanted: Arrays, free: bool, arguments: Arguments) -> None:
+        """Arrays, new ones if these are not free, put where kernels find them."""
+        if not free:
+            arguments.forget(wanted.slots)
+            wanted.arrays, made = [], list[Any]()
+            try:
+                self.device.empty(self.backend, wanted.kinds, made)
+            except MemoryError as error:
+                raise self.no_memory(wanted.slots[len(made)], error, arguments) from error
+            arguments.put_all(wanted.slots, made)
+            wanted.arrays, made = made, []
+            wanted.holders = self.device.holders(wanted.arrays)
+        arguments.put_all(wanted.slots, wanted.arrays)
 
     def ready(self, k: int, array: Any) -> Any:
         """An array as kernels read it in a slot."""
@@ -152,7 +167,7 @@ class CudaProgram:
             return self.backend.wrap(array.copy())
         return array
 
-    def no_memory(self, k: int, error: MemoryError) -> MemoryError:
+    def no_memory(self, k: int, error: MemoryError, arguments: Arguments) -> MemoryError:
         """The error of a call that has no room for the array of a slot."""
         plan = self.plan
         root = next(r for r, slot in plan.slots.items() if slot == k)
@@ -160,7 +175,7 @@ class CudaProgram:
         makers = {v: e for e in self.graph.equations for v in e.outputs}
         maker = next((makers.get(v) for r, v in ends if r is root), None)
         what = f"the result of {maker.name}, from {maker.line}" if maker else "an array that an op reads"
-        held = sum(plan.size(r) for r in set(plan.results) if self.arguments[plan.slots[r]] is not None)
+        held = sum(plan.size(r) for r in set(plan.results) if arguments[plan.slots[r]] is not None)
         return MemoryError(
             f"expected {plan.size(root):,} bytes for {what}, while this call holds {held:,} bytes of results, and "
             f"the program {plan.arena:,} bytes between calls: {error}"
@@ -168,21 +183,21 @@ class CudaProgram:
 
     def deliver(self, pairs: Sequence[tuple[Any, Any]]) -> None:
         """Write results of the last call into arrays of memory of their own: one graph, if they lie alike."""
-        plan, backend, arguments = self.plan, self.backend, self.arguments
+        backend, side = self.backend, self.sides[self.turn]
         with backend.device_scope(self.place[1]):
-            if self.delivery is None or not all(alike(backend, self.place[1], a, v) for a, v in pairs):
+            if side.delivery is None or not all(alike(backend, self.place[1], a, v) for a, v in pairs):
                 for a, values in pairs:
                     dispatch.overwrite(a, values)
                 return
-            arguments.put_all([plan.slots[source] for source, _ in plan.targets], [values for _, values in pairs])
-            arguments.put_all([plan.slots[target] for _, target in plan.targets], [a for a, _ in pairs])
+            side.arguments.put_all(self.sources, [values for _, values in pairs])
+            side.arguments.put_all(self.targets, [a for a, _ in pairs])
             self.device.begin(self.arena)
-            self.start(self.delivery)
-            arguments.forget(self.leaving)
+            self.start(side.delivery, side.arguments)
+            side.arguments.forget(self.leaving)
 
-    def start(self, graph: Any) -> None:
+    def start(self, graph: Any, arguments: Arguments) -> None:
         """A graph, after a copy of what it has to know, if that is new."""
-        self.arguments.start(graph)
+        arguments.start(graph)
         self.launched += 1
 
     def check(self) -> None:
@@ -192,16 +207,16 @@ class CudaProgram:
         if flag:
             raise self.plan.error(flag)
 
-    def draw(self, start: int) -> None:
+    def draw(self, start: int, arguments: Arguments) -> None:
         """Take the words of random numbers that kernels draw, in eager's order: up to the next that an op draws."""
         for e in self.random[start:]:
             if e not in self.plan.draws:
                 break
-            self.arguments.draw(self.plan.draws.index(e), e.params["generator"].words(math.prod(e.out.shape)))
+            arguments.draw(self.plan.draws.index(e), e.params["generator"].words(math.prod(e.out.shape)))
 
-    def op(self, part: OpRun) -> None:
+    def op(self, part: OpRun, arguments: Arguments) -> None:
         """One equation through its op."""
-        slots, arguments = self.plan.slots, self.arguments
+        slots = self.plan.slots
         at = {v: arguments[slots[r]].reshape(v.shape) for v, r in part.inputs.items()}
         made = run_equation(part.equation, at)
         for v, array in zip(part.equation.outputs, made if part.equation.several else (made,), strict=True):

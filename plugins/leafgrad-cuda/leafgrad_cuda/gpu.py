@@ -6,6 +6,7 @@ import math
 import warnings
 from functools import cache
 from importlib import metadata
+from sys import getrefcount
 from typing import Any
 
 from leafgrad.errors import CompileError
@@ -121,6 +122,9 @@ class Gpu:
         starts, total = beginnings(tuple(kinds))
         memory = cupy.cuda.alloc(total)
         made += [cupy.ndarray(s, d, memory + at) for (s, d), at in zip(kinds, starts, strict=True)]
+
+    def holders(self, arrays: list[Any]) -> list[int]:
+        return [*map(getrefcount, arrays), *(getrefcount(a.data.mem) for a in arrays[:1])]
 
     def address(self, array: Any) -> int:
         at: int = array.data.ptr

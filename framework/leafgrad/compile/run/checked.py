@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import os
-import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -58,7 +57,8 @@ class Kinds:
     Args:
         graph: what was run.
         right: arrays as they should be.
-        first: what the first run returned. No later run may use its memory again, but for what is only written.
+        first: what the first run returned, which is held until the second: that may use none of its memory again, but
+            for what is only written.
     """
 
     def __init__(self, graph: Graph, right: Sequence[Any], first: Sequence[Any]) -> None:
@@ -66,13 +66,13 @@ class Kinds:
         self.facts = [(type(a), (a.shape, a.dtype, None)) for a in right]
         written = graph.written
         ends = zip(graph.ends, first, strict=True)
-        self.first: list[Any] = [weakref.ref(memory_of(a)) for v, a in ends if v not in written]
+        self.first: list[Any] = [memory_of(a) for v, a in ends if v not in written]
 
     def check(self, inputs: Sequence[Any], arrays: Any) -> None:
         """Raises Mismatch if they are not, or share memory."""
         if self.first:
             check_kinds(self.graph, inputs, arrays)
-            before = {id(memory) for ref in self.first if (memory := ref()) is not None}
+            before = set(map(id, self.first))
             again = next((i for i, a in enumerate(arrays) if id(memory_of(a)) in before), None)
             if again is not None:
                 raise Mismatch(f"result {again} is in the memory of what an earlier run returned, expected its own")

@@ -32,8 +32,9 @@ class Program(Protocol):
         """Run on the arrays of ``graph.inputs``, in their order, which it does not change.
 
         Returns:
-            The arrays of ``graph.results`` and then of the effects that have a value, each in memory of its own. That
-            of ``graph.written`` values may be used again when the list that is returned is gone.
+            The arrays of ``graph.results`` and then of the effects that have a value, each in memory of its own. It
+            may be used again when nobody has the array, or a view of it, any more; that of ``graph.written`` values
+            when the list that is returned is gone.
         """
 
     def source(self) -> str:
