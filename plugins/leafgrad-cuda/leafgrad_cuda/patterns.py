@@ -55,8 +55,9 @@ __all__ = [
 
 LARGEST = 1 << 31  # kernels count elements in 32 bits
 LONGEST = 1024  # elements of a line that one thread walks along, or compares with each other, where lines are few
-WIDE = 1 << 16  # elements of a matrix that the products of a loop share; by larger ones whole arrays are multiplied
-LONG = 1 << 27  # multiplications of such a product from which on an op between two graphs, cuBLAS, takes less time
+WIDE = 1 << 13  # elements of a matrix that the products of a loop share; by larger ones whole arrays are multiplied
+LIBRARY = 1 << 16  # elements from which on a library does faster what squares do not
+LONG = 1 << 29  # multiplications of such a product from which on an op between two graphs, cuBLAS, takes less time
 
 
 def pattern(e: Equation) -> Pattern | None:
@@ -88,19 +89,24 @@ def long(e: Equation, found: Along | Order) -> bool:
 def wide(e: Equation, found: Pattern) -> bool:
     """Whether it is a product of matrices so large that a library multiplies faster."""
     if isinstance(found, ConvolutionPattern):
-        return min(math.prod(v.shape) for v in (*e.values[:2], e.out)) > WIDE
+        return min(math.prod(v.shape) for v in (*e.values[:2], e.out)) > LIBRARY
     if not large(e, found):
         return False
     x = e.values[0].shape
     terms = x[-1] if isinstance(found, MatrixProduct) else math.prod(x[:-1])
     slow = min(e.out.shape[-2:]) < tiles.LEAST or e.out.dtype in HALVES
-    return slow or math.prod(e.out.shape) * terms > LONG
+    return (slow and least(e) > LIBRARY) or math.prod(e.out.shape) * terms > LONG
 
 
 def large(e: Equation, found: Pattern | None) -> bool:
     """Whether it is a product of large matrices, of which no block holds one."""
     products = isinstance(found, (MatrixProduct, RowProduct))
-    return products and min(math.prod(v.shape[-2:]) for v in (*e.values[:2], e.out)) > WIDE
+    return products and least(e) > (LIBRARY if e.out.dtype in HALVES else WIDE)
+
+
+def least(e: Equation) -> int:
+    """Elements of the smallest matrix of a product."""
+    return min(math.prod(v.shape[-2:]) for v in (*e.values[:2], e.out))
 
 
 @dataclass(eq=False, repr=False)

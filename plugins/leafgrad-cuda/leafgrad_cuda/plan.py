@@ -11,6 +11,7 @@ from leafgrad.lowering.expressions import STORED
 from leafgrad.lowering.forms import Root, full
 from leafgrad.lowering.stages import CPhase, OpPhase, Segment, Stages
 from leafgrad_cuda.along import added
+from leafgrad_cuda.draws import STREAMS
 from leafgrad_cuda.fusion import MOST, launches
 from leafgrad_cuda.kernels import copy, keep, tasks
 from leafgrad_cuda.launches import Group, Launch, OpRun, Part, Phase, Section, course, memory_size, section, step
@@ -19,7 +20,8 @@ from leafgrad_cuda.text import Text
 from leafgrad_cuda.writer import Failure, Functions, Item, Refused, Task, pitch
 
 PARTS = 256  # blocks of a loop at most: each has sums of its own, which are added in order
-CHUNKS = (128, 64, 32)
+CHUNKS = (128, 64, 32, 20)
+SHORT = 32  # a chunk that is not too long for the shortest batch
 WANTED = 128  # chunks, if a batch has as many points that they are not shorter than the shortest
 LOOP = 384  # threads of a block of a loop
 
@@ -88,7 +90,7 @@ class CudaPlan(Stages):
         if large(e, self.patterns[e]):
             return False
         rows = [self.row(v) for v in (*e.values, *e.outputs)]
-        return super().chunked(e) and max(rows, default=0) * (CHUNKS[-1] + 1) <= self.limit // 2
+        return super().chunked(e) and max(rows, default=0) * (SHORT + 1) <= self.limit // 2
 
     def row(self, v: Value) -> int:
         """Bytes of a row of a batch; 0 of what has none."""
@@ -199,10 +201,12 @@ class CudaPlan(Stages):
         """
         assert segment.loop is not None
         number = len(self.parts)
-        longest = max(CHUNKS[-1], segment.loop.length // WANTED)
-        for chunk in [c for c in CHUNKS if c <= longest]:
+        longest = max(SHORT, segment.loop.length // WANTED)
+        even = max(STREAMS.values()) if any(e in self.draws for e in segment.equations) else 1
+        chunks = [c for c in CHUNKS if c <= longest and c % even == 0]
+        for chunk in chunks:
             launch = Launch(number, [Section(self.chunk_phases(segment, chunk))], segment, chunk, threads=LOOP)
-            if self.place_chunk(launch, chunk == CHUNKS[-1]):
+            if self.place_chunk(launch, chunk == chunks[-1]):
                 break
         launch.sections[0].blocks = min(PARTS, launch.chunks)
         if launch.spilled:

@@ -1,7 +1,7 @@
 """Kernels as tasks: so many items that threads take in any order, and a function that computes one.
 
 In a loop over chunks, point p of a lane lies at ``lane * pitch + p``. Threads take quads, four neighbouring points at
-once; a pitch of one quad more than a chunk lets neighbouring threads reach quads of neighbouring lanes at once. ``n``
+once; a pitch of an odd number of quads lets neighbouring threads reach quads of neighbouring lanes at once. ``n``
 points of a chunk are valid, and those beyond repeat the last one.
 """
 
@@ -122,7 +122,7 @@ class Task:
 
 def pitch(chunk: int) -> int:
     """From a point of a lane to the same of the next."""
-    return chunk + QUAD
+    return chunk if chunk // QUAD % 2 else chunk + QUAD
 
 
 def quad_type(dtype: str) -> str:

@@ -15,7 +15,7 @@ from leafgrad.compile.run.executor import find
 from leafgrad.errors import CompileError
 from leafgrad.nn import functional as F
 from leafgrad.testing import check_executor, fake
-from leafgrad_cuda import nvrtc
+from leafgrad_cuda import nvrtc, patterns
 from leafgrad_cuda.device import Emulated
 from leafgrad_cuda.executor import CudaProgram, EmulatedExecutor, gains
 from leafgrad_cuda.launches import Launch
@@ -359,8 +359,9 @@ def test_explain_says_what_each_kernel_takes():
     assert re.search(r", \d+ registers a thread", text) or not has_nvrtc()
 
 
-def test_wide_products_are_left_to_a_library():
-    x, w = leafgrad.rand(520, 520), leafgrad.rand(520, 520)
+def test_wide_products_are_left_to_a_library(monkeypatch):
+    monkeypatch.setattr(patterns, "LONG", 1 << 20)
+    x, w = leafgrad.rand(128, 130), leafgrad.rand(130, 128)
     run = leafgrad.compile(lambda x: (x @ w).tanh() + 1, executor=NAME)
     for _ in range(2):
         run(x)
