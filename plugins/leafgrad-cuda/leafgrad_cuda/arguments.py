@@ -32,19 +32,16 @@ class Arguments:
         self.numbers = [device.address(flag), *[0] * (count + words)]
         self.new = True
 
-    def __getitem__(self, slot: int) -> Any:
-        return self.arrays[slot + 1]
-
     def put(self, slot: int, array: Any) -> None:
         """An array that kernels read or write."""
-        self.arrays[slot + 1] = array
-        self.number(slot + 1, self.device.address(array))
+        self.arrays[slot] = array
+        self.number(slot, self.device.address(array))
 
     def put_all(self, slots: Sequence[int], arrays: Sequence[Any]) -> None:
         """Arrays, of which most may be there already."""
         held = self.arrays
         for slot, array in zip(slots, arrays, strict=True):
-            if held[slot + 1] is not array:
+            if held[slot] is not array:
                 self.put(slot, array)
 
     def draw(self, k: int, words: tuple[int, int]) -> None:
@@ -60,7 +57,7 @@ class Arguments:
     def forget(self, slots: Sequence[int]) -> None:
         """The arrays in these are held no longer."""
         for slot in slots:
-            self.arrays[slot + 1] = None
+            self.arrays[slot] = None
 
     def start(self, graph: Any) -> None:
         """Start a captured graph."""

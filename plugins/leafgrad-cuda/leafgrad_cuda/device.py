@@ -118,7 +118,7 @@ class Emulated:
         for root in launch.touched(reads=False):
             slot = self.plan.slots.get(root)
             if slot is not None:
-                written.append(revealed(arrays[slot + 1]))
+                written.append(revealed(arrays[slot]))
                 continue
             at = self.plan.offsets[root]
             spared[at : at + self.plan.size(root)] = False

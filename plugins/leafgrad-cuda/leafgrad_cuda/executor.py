@@ -68,7 +68,7 @@ class CudaProgram:
     def place_results(self) -> None:
         """Which results get memory of their own, and which, since they are only written into tensors, share it."""
         plan, slots, graph = self.plan, self.plan.slots, self.graph
-        self.ends = [(v, slots[r]) for v, r in zip(graph.ends, plan.results, strict=True)]
+        self.ends = [slots[r] for r in plan.results]
         self.foreign = [(v, slots[r]) for v, r in zip(graph.ends, plan.results, strict=True) if r in plan.foreign]
         ops = [p for p in plan.parts if isinstance(p, OpRun)]
         made = {slots[plan.whole[v].root] for p in ops for v in p.equation.outputs}
@@ -115,9 +115,9 @@ class CudaProgram:
                 side.arguments.forget(self.leaving)
 
     def run(self, inputs: Sequence[Any], side: Side) -> list[Any]:
-        plan, slots, arguments = self.plan, self.plan.slots, side.arguments
+        plan, slots, arguments, held = self.plan, self.plan.slots, side.arguments, side.arguments.arrays
         for i, (k, array) in enumerate(zip(self.read, inputs, strict=True)):
-            if arguments[k] is array:
+            if held[k] is array:
                 continue
             if (kind := (array.shape, array.dtype)) != self.kinds[i]:
                 expect(array, *self.inputs[i], "the caller of the program")
@@ -140,8 +140,8 @@ class CudaProgram:
         elif self.stops and (flag := self.device.raised(self.flag)):
             raise Stopped from plan.error(flag)
         for v, k in self.foreign:
-            arguments.put(k, arguments[slots[plan.whole[v].root]].reshape(v.shape).copy())
-        results = Results([arguments[k] for _, k in self.ends])
+            arguments.put(k, held[slots[plan.whole[v].root]].reshape(v.shape).copy())
+        results = Results([held[k] for k in self.ends])
         self.last = weakref.ref(results)
         return results
 
@@ -154,10 +154,11 @@ class CudaProgram:
                 self.device.empty(self.backend, wanted.kinds, made)
             except MemoryError as error:
                 raise self.no_memory(wanted.slots[len(made)], error, arguments) from error
-            arguments.put_all(wanted.slots, made)
             wanted.arrays, made = made, []
+            arguments.put_all(wanted.slots, wanted.arrays)
             wanted.holders = self.device.holders(wanted.arrays)
-        arguments.put_all(wanted.slots, wanted.arrays)
+        else:
+            arguments.put_all(wanted.slots, wanted.arrays)
 
     def ready(self, k: int, array: Any) -> Any:
         """An array as kernels read it in a slot."""
@@ -175,7 +176,7 @@ class CudaProgram:
         makers = {v: e for e in self.graph.equations for v in e.outputs}
         maker = next((makers.get(v) for r, v in ends if r is root), None)
         what = f"the result of {maker.name}, from {maker.line}" if maker else "an array that an op reads"
-        held = sum(plan.size(r) for r in set(plan.results) if arguments[plan.slots[r]] is not None)
+        held = sum(plan.size(r) for r in set(plan.results) if arguments.arrays[plan.slots[r]] is not None)
         return MemoryError(
             f"expected {plan.size(root):,} bytes for {what}, while this call holds {held:,} bytes of results, and "
             f"the program {plan.arena:,} bytes between calls: {error}"
@@ -185,15 +186,19 @@ class CudaProgram:
         """Write results of the last call into arrays of memory of their own: one graph, if they lie alike."""
         backend, side = self.backend, self.sides[self.turn]
         with backend.device_scope(self.place[1]):
-            if side.delivery is None or not all(alike(backend, self.place[1], a, v) for a, v in pairs):
+            arguments, held = side.arguments, side.arguments.arrays
+            where = zip(self.sources, self.targets, pairs, strict=True) if side.delivery else ()
+            new = [(s, t, a, v) for s, t, (a, v) in where if held[s] is not v or held[t] is not a]
+            if side.delivery is None or not all(alike(backend, self.place[1], a, v) for *_, a, v in new):
                 for a, values in pairs:
                     dispatch.overwrite(a, values)
                 return
-            side.arguments.put_all(self.sources, [values for _, values in pairs])
-            side.arguments.put_all(self.targets, [a for a, _ in pairs])
+            for source, target, a, values in new:
+                arguments.put(source, values)
+                arguments.put(target, a)
             self.device.begin(self.arena)
-            self.start(side.delivery, side.arguments)
-            side.arguments.forget(self.leaving)
+            self.start(side.delivery, arguments)
+            arguments.forget(self.leaving)
 
     def start(self, graph: Any, arguments: Arguments) -> None:
         """A graph, after a copy of what it has to know, if that is new."""
@@ -217,7 +222,7 @@ class CudaProgram:
     def op(self, part: OpRun, arguments: Arguments) -> None:
         """One equation through its op."""
         slots = self.plan.slots
-        at = {v: arguments[slots[r]].reshape(v.shape) for v, r in part.inputs.items()}
+        at = {v: arguments.arrays[slots[r]].reshape(v.shape) for v, r in part.inputs.items()}
         made = run_equation(part.equation, at)
         for v, array in zip(part.equation.outputs, made if part.equation.several else (made,), strict=True):
             expect(array, self.plan.names[v], v.shape, v.dtype, f"the op {part.equation.name!r}")

@@ -37,7 +37,8 @@ class CudaPlan(Stages):
         parts: launches, and equations that ops run, in order.
         course: the same, with launches in a row as one CUDA graph.
         delivery: launches that write results into tensors, by the values of effects; a graph of their own.
-        slots: roots that are arrays of their own at each call: inputs, results, what ops read and make, constants.
+        slots: roots that are arrays of their own at each call: inputs, results, what ops read and make, constants; by
+            their place in the table of addresses, of which the flag has the first.
         offsets, arena: where the others lie, and how many bytes that takes.
         refused: why equations have no kernel.
         failures: why it may find that it cannot go on; their numbers are those of kernels.
@@ -270,7 +271,7 @@ class CudaPlan(Stages):
                 arrays += [*part.inputs.values(), *(self.whole[v].root for v in part.equation.outputs)]
         arrays += [target for _, target in self.targets]
         for root in arrays:
-            self.slots.setdefault(root, len(self.slots))
+            self.slots.setdefault(root, 1 + len(self.slots))
         steps = [
             part.steps if isinstance(part, Launch) else memory.Step(list(part.inputs.values()), ())
             for part in self.parts

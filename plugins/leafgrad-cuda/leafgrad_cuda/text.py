@@ -191,7 +191,7 @@ class Text:
         if root is self.plan.functions.words:
             return f"arrays + {1 + len(self.plan.slots)}"
         if root in self.plan.slots:
-            return f"arrays[{self.plan.slots[root] + 1}]"
+            return f"arrays[{self.plan.slots[root]}]"
         return f"arena + {self.plan.offsets[root]}LL"
 
 
