@@ -8,12 +8,16 @@ from collections.abc import Callable, Sequence
 
 from leafgrad.lowering import expressions
 from leafgrad.lowering.expressions import FLOATS, HELD, held, literal
-from leafgrad.lowering.forms import Form, Root, full
+from leafgrad.lowering.forms import Form, Root, Stride, full
 from leafgrad.lowering.kernels import Lines, Normalize, Ranked, Reduce
-from leafgrad_cuda.walks import Walk, walks
+from leafgrad.lowering.strides import collapsed
+from leafgrad_cuda.walks import Seen, walks
 from leafgrad_cuda.writer import ITEMS, Item, Refused, Task
 
-RUN = 64  # elements of a whole array that an item of a reduction takes, if there are not enough other items
+FEW = 8  # terms that a thread reads by itself
+UNROLLED = 32  # terms whose loop is unrolled, so that many are read before the first is added
+BUSY = 4  # threads that share items are at most so many times as many as keep a GPU busy
+SECTOR = 8  # neighbouring elements that come from memory together
 SUFFIX = {"float16": "_f32", "float32": "_f32", "float64": "_f64"}
 ENDS = {"float": (-math.inf, math.inf), "bool": (0, 1), "uint8": (0, 255)}
 
@@ -52,26 +56,129 @@ def reduce(item: Callable[[], Item], reduce: Reduce) -> list[Task]:
         raise Refused(reduce.equation, "what becomes of the sum over a batch is not a sum of what becomes of its parts")
     outer = [k for k, n in enumerate(x.shape) if k not in reduce.dims and k != x.axis and n != 1]
     inner = [k for k in reduce.dims if k != x.axis and x.shape[k] != 1]
-    length = math.prod(x.shape[k] for k in inner)
-    if x.axis is None and length >= 2 * RUN and math.prod(x.shape[k] for k in outer) < ITEMS:
-        return in_runs(item, reduce, outer, inner, length)
+    terms, (along,) = collapsed(tuple(x.shape[k] for k in inner), None, [tuple(x.strides[k] for k in inner)])
+    lengths, steps, dtype = [x.shape[k] for k in outer], [x.strides[k] for k in outer], out.root.dtype
+    targets = [s for s, n in zip(out.strides, out.shape, strict=True) if n != 1 and s is not None]
+
+    def read(w: Item, outs: Sequence[str], ins: Sequence[str]) -> str:
+        return worded(reduce, reduce.each, w.at(x, [*steps, *along], [*outs, *ins]), x.root.dtype)
+
+    def write(w: Item, outs: Sequence[str]) -> None:
+        mean = math.prod(x.shape[k] for k in reduce.dims)
+        divided = f" / {mean}" if reduce.mean and not reduce.total else ""
+        total = worded(reduce, reduce.then, "total", dtype)
+        w.add(f"{w.at(out, targets, outs)} {'+' if reduce.total else ''}= {total}{divided};")
+
     w = item()
-    outs, ins = [f"o{k}" for k in outer], [f"i{k}" for k in inner]
-    batched = x.axis is not None and not reduce.total
-    count = w.decode(outs, [x.shape[k] for k in outer], points=batched)
-    dtype = out.root.dtype
+    if not w.chunk:
+        seen = [(x, steps, [*zip(along, terms, strict=True)])]
+        near = nearer(along, steps)
+        return folded(item, reduce.kind, lengths, terms, read, write, near, [x], seen, (out, targets, ()))
+    outs, ins = [f"o{k}" for k in range(len(lengths))], [f"i{k}" for k in range(len(terms))]
+    count = w.decode(outs, lengths, points=x.axis is not None and not reduce.total)
     w.add(f"{HELD[dtype]} total = {start(reduce.kind, dtype)};")
-    w.loops(ins, [x.shape[k] for k in inner])
+    w.loops(ins, terms)
     if reduce.total:
         w.loop("p", "n")
-    read = w.at(x, [x.strides[k] for k in (*outer, *inner)], [*outs, *ins])
-    combine(w, reduce.kind, worded(reduce, reduce.each, read, x.root.dtype), dtype)
-    w.close(len(inner) + reduce.total)
-    work = length * (w.chunk if reduce.total else 1)
-    found = walks(
-        [x.shape[k] for k in outer], [(x, [x.strides[k] for k in outer], [(x.strides[k], x.shape[k]) for k in inner])]
-    )
-    return [finished(w, reduce, outs, count, [x, out] if reduce.total else [x], work, found)]
+    combine(w, reduce.kind, read(w, outs, ins), dtype)
+    w.close(len(ins) + reduce.total)
+    write(w, outs)
+    work = math.prod(terms) * (w.chunk if reduce.total else 1)
+    return [w.task(count, [x, out] if reduce.total else [x], [out], operations=work)]
+
+
+def folded(
+    item: Callable[[], Item],
+    kind: str,
+    lengths: Sequence[int],
+    terms: Sequence[int],
+    read: Callable[[Item, Sequence[str], Sequence[str]], str],
+    write: Callable[[Item, Sequence[str]], None],
+    near: bool,
+    sources: Sequence[Form],
+    seen: Sequence[Seen],
+    target: Seen,
+) -> list[Task]:
+    """Reductions of whole arrays: of few terms by a thread each; else threads share an item, and what they have is
+    reduced in turn, always in the same order.
+
+    Args:
+        kind: of reduction.
+        lengths, terms: dimensions of items, and of what each reduces.
+        read: the expression of a term, by the variables of both.
+        write: what becomes of ``total``.
+        near: whether terms lie nearer to each other than items.
+        sources: what is read.
+        seen, target: how items walk along what of this they do, and along the result.
+    """
+    dtype = target[0].root.dtype
+    kept, count, length = HELD[dtype], math.prod(lengths), math.prod(terms)
+    outs, ins = [f"o{k}" for k in range(len(lengths))], [f"i{k}" for k in range(len(terms))]
+    width, w = members(count, length, near), item()
+    if width == 1:
+        w.decode(outs, lengths)
+        w.add(f"{kept} total = {start(kind, dtype)};")
+        if length <= UNROLLED and len(terms) == 1:
+            w.open(f"LG_UNROLL for (int {ins[0]} = 0; {ins[0]} < {length}; {ins[0]}++) {{")
+        else:
+            w.loops(ins, terms)
+        combine(w, kind, read(w, outs, ins), dtype)
+        w.close(len(ins))
+        write(w, outs)
+        found = walks(lengths, [*seen, target])
+        return [w.task(count, sources, [target[0]], operations=length, terms=length, walks=found)]
+    # neighbouring threads are of one item, or of as many as lie together
+    *rest, last = lengths or [1]
+    some = 1 if near else SECTOR if last % SECTOR == 0 else last
+    dims, each = [*rest, last // some, width, some], -(-length // width)
+    parts = full(Root(tuple(dims), held(dtype)))
+    w.decode([*outs[: len(rest)], "block", "member", "own"], dims)
+    every = [*outs[: len(rest)], f"(block * {some} + own)"][: len(lengths)]
+    w.add(f"{kept} total = {start(kind, dtype)};")
+    w.open(f"{'LG_UNROLL ' if each <= UNROLLED else ''}for (int j = 0; j < {each}; j++) {{")
+    w.add(f"const INDEX k = j * {width} + member;")
+    w.open(f"if (k < {length}) {{" if length % width else "{")
+    w.split("k", ins, terms)
+    combine(w, kind, read(w, every, ins), dtype)
+    w.close(2)
+    w.add(f"{w.name(parts.root)}[i] = total;")
+
+    def divided(steps: Sequence[Stride]) -> list[Stride]:
+        """Steps of items as those of threads that share them."""
+        *first, own = [s or 0 for s in steps] or [0]
+        return [*first, own * some, 0, own]
+
+    found = walks(dims, [*((f, divided(steps), inner) for f, steps, inner in seen), (parts, parts.strides, ())])
+    made = w.task(math.prod(dims), sources, [parts], operations=each, terms=each, walks=found)
+    *first, block, member, own = parts.strides
+
+    def again(w: Item, outs: Sequence[str], ins: Sequence[str]) -> str:
+        return w.at(parts, [*first, block, own, member], [*outs, *ins])
+
+    def whole(w: Item, outs: Sequence[str]) -> None:
+        write(w, [*outs[:-2], f"({outs[-2]} * {some} + {outs[-1]})"][: len(lengths)])
+
+    (out, steps, _) = target
+    *ahead, behind = [s or 0 for s in steps] or [0]
+    split = [*rest, last // some, some]
+    source, result = (parts, [*first, block, own], [(member, width)]), (out, [*ahead, behind * some, behind], ())
+    return [made, *folded(item, kind, split, [width], again, whole, near, [parts], [source], result)]
+
+
+def members(count: int, length: int, near: bool) -> int:
+    """How many threads share an item, so that none reads many terms one after the other, as long as all are not busy;
+    where terms lie together, neighbours read them together.
+    """
+    if length <= 2 * FEW:
+        return 1
+    each = max(FEW, min(UNROLLED, math.isqrt(length)), count * length // (BUSY * ITEMS))
+    width = 1 << (-(-length // each) - 1).bit_length()
+    return max(width, SECTOR) if near and length >= FEW * SECTOR else width
+
+
+def nearer(along: Sequence[Stride], steps: Sequence[Stride]) -> bool:
+    """Whether terms that step so lie nearer to each other than items."""
+    return min((abs(s) for s in along if s), default=0) <= min((abs(s) for s in steps if s), default=math.inf)
 
 
 def added(item: Callable[[], Item], parts: Form, out: Form) -> list[Task]:
@@ -79,70 +186,8 @@ def added(item: Callable[[], Item], parts: Form, out: Form) -> list[Task]:
     return reduce(item, Reduce(None, (parts,), out, (0,), False, "+", False))
 
 
-def finished(
-    w: Item, reduce: Reduce, outs: list[str], count: int, reads: list[Form], work: int, found: dict[Root, Walk]
-) -> Task:
-    """What becomes of an item's total."""
-    out = reduce.target
-    targets = [s for s, n in zip(out.strides, out.shape, strict=True) if n != 1 and s is not None]
-    mean = math.prod(reduce.sources[0].shape[k] for k in reduce.dims)
-    divided = f" / {mean}" if reduce.mean and not reduce.total else ""
-    total = worded(reduce, reduce.then, "total", out.root.dtype)
-    w.add(f"{w.at(out, targets, outs)} {'+' if reduce.total else ''}= {total}{divided};")
-    lengths = [n for n, s in zip(out.shape, out.strides, strict=True) if n != 1 and s is not None]
-    return w.task(
-        count, reads, [out], operations=work, terms=work, walks={**found, **walks(lengths, [(out, targets, ())])}
-    )
-
-
-def in_runs(item: Callable[[], Item], reduce: Reduce, outer: list[int], inner: list[int], length: int) -> list[Task]:
-    """A long reduction: an item takes every so many-th element, then of what these gave, until one is left.
-
-    The order does not depend on how many threads there are, and neighbours read neighbours.
-    """
-    (x,), dtype = reduce.sources, reduce.target.root.dtype
-    lengths, outs = [x.shape[k] for k in outer], [f"o{k}" for k in outer]
-    near = [abs(int(x.strides[k[-1]] or 0)) for k in (inner, outer) if k]
-    fast = near[0] == min(near)  # neighbouring items are of one total, or of neighbouring ones
-    tasks: list[Task] = []
-    source, runs = x, length
-    while runs > 1:
-        w, terms = item(), runs
-        runs = -(-terms // RUN)
-        cut = ["run"] if runs > 1 else []
-        order = [*zip(outs, lengths, strict=True)]
-        order = [*order, *[("run", runs) for _ in cut]] if fast else [*[("run", runs) for _ in cut], *order]
-        count = w.decode([name for name, _ in order], [n for _, n in order])
-        w.add(f"{HELD[dtype]} total = {start(reduce.kind, dtype)};")
-        w.open(f"for (INDEX k = {'run' if cut else 0}; k < {terms}; k += {runs}) {{")
-        if source is x:
-            ins = [f"i{k}" for k in inner]
-            w.split("k", ins, [x.shape[k] for k in inner])
-            read = w.at(x, [x.strides[k] for k in (*outer, *inner)], [*outs, *ins])
-            read = worded(reduce, reduce.each, read, x.root.dtype)
-        else:
-            read = w.at(source, source.strides, [*outs, "k"] if fast else ["k", *outs])
-        combine(w, reduce.kind, read, dtype)
-        w.close()
-        if not cut:
-            found = walks(lengths, [(source, source.strides[:-1], [(1, terms)])]) if fast else {}
-            return [*tasks, finished(w, reduce, outs, count, [source], terms, found)]
-        partial = full(Root((*lengths, runs) if fast else (runs, *lengths), held(dtype)))
-        w.add(f"{w.name(partial.root)}[i] = total;")
-        found = {}
-        if fast:
-            inside = [(x.strides[k], x.shape[k]) for k in inner] if source is x else [(1, terms)]
-            steps = [x.strides[k] for k in outer] if source is x else source.strides[:-1]
-            found = walks([*lengths, runs], [(source, [*steps, 0], inside)]) | {partial.root: Walk(count, 0)}
-        tasks.append(
-            w.task(count, [source], [partial], operations=-(-terms // runs), terms=-(-terms // runs), walks=found)
-        )
-        source = partial
-    raise AssertionError("a long reduction has many terms")
-
-
-def normalize(w: Item, normalize: Normalize) -> Task:
-    """softmax, log_softmax and logsumexp: the largest element, the sum of exponentials, the results."""
+def in_turn(w: Item, normalize: Normalize) -> Task:
+    """softmax, log_softmax and logsumexp: of points of a chunk, each by one thread."""
     (x,), out = normalize.sources, normalize.target
     kept = [k for k in range(len(x.shape)) if k not in normalize.dims and k != x.axis and x.shape[k] != 1]
     along = [k for k in normalize.dims if x.shape[k] != 1]
@@ -172,14 +217,58 @@ def normalize(w: Item, normalize: Normalize) -> Task:
         else:
             w.add(f"top += lg_log{f}(sum);")
             each(f"{write} = {read} - top;")
-    found = walks(
-        [x.shape[k] for k in kept],
-        [
-            (f, [f.strides[k] for k in kept], [(f.strides[k], x.shape[k]) for k in along])
-            for f in [x, *([out] if len(out.shape) == len(x.shape) else [])]
-        ],
-    )
-    return w.task(count, [x], [out], operations=25 * math.prod(lengths), terms=3 * math.prod(lengths), walks=found)
+    return w.task(count, [x], [out], operations=25 * math.prod(lengths))
+
+
+def normalize(item: Callable[[], Item], normalize: Normalize) -> list[Task]:
+    """softmax, log_softmax and logsumexp: the largest element, the sum of exponentials, the results."""
+    w = item()
+    if w.chunk:
+        return [in_turn(w, normalize)]
+    (x,), out, kind = normalize.sources, normalize.target, normalize.kind
+    kept = [k for k in range(len(x.shape)) if k not in normalize.dims and x.shape[k] != 1]
+    along = [k for k in normalize.dims if x.shape[k] != 1]
+    lines, terms = [x.shape[k] for k in kept], [x.shape[k] for k in along]
+    outs, ins = [f"o{k}" for k in kept], [f"i{k}" for k in along]
+    f, dtype = SUFFIX[x.root.dtype], held(x.root.dtype)
+    top, total = (full(Root(tuple(lines), dtype)) for _ in range(2))
+    ours, theirs = [x.strides[k] for k in kept], [x.strides[k] for k in along]
+    inner = [*zip(theirs, terms, strict=True)]
+
+    def largest(w: Item, outs: Sequence[str]) -> str:
+        place = w.at(top, top.strides, outs)
+        return f"({place} - {place} == 0 || {place} != {place} ? {place} : 0)" if kind == "logsumexp" else place
+
+    def read(w: Item, outs: Sequence[str], ins: Sequence[str]) -> str:
+        return w.at(x, [*ours, *theirs], [*outs, *ins])
+
+    def power(w: Item, outs: Sequence[str], ins: Sequence[str]) -> str:
+        return f"lg_exp{f}({read(w, outs, ins)} - {largest(w, outs)})"
+
+    def keep(form: Form, text: str = "total") -> Callable[[Item, Sequence[str]], None]:
+        return lambda w, outs: w.add(f"{w.at(form, form.strides, outs)} = {text};")
+
+    def ends(w: Item, outs: Sequence[str]) -> None:
+        w.add(f"{w.at(out, single, outs)} = lg_log{f}(total) + {largest(w, outs)};")
+
+    tops, totals = (top, top.strides, ()), (total, total.strides, ())
+    near = nearer(theirs, ours)
+    found = folded(item, "max", lines, terms, read, keep(top), near, [x], [(x, ours, inner)], tops)
+    single = [s for s, n in zip(out.strides, out.shape, strict=True) if n != 1]
+    result = (out, single, ()) if kind == "logsumexp" else totals
+    write = ends if kind == "logsumexp" else keep(total)
+    found += folded(item, "+", lines, terms, power, write, near, [x, top], [(x, ours, inner), tops], result)
+    if kind == "logsumexp":
+        return found
+    w.decode([*outs, *ins], [*lines, *terms])
+    element, base, sum_ = read(w, outs, ins), w.at(top, top.strides, outs), w.at(total, total.strides, outs)
+    text = {"softmax": "lg_exp{f}({x} - {top}) / {sum}", "log_softmax": "{x} - ({top} + lg_log{f}({sum}))"}[kind]
+    targets = [out.strides[k] for k in (*kept, *along)]
+    w.add(f"{w.at(out, targets, [*outs, *ins])} = {text.format(f=f, x=element, top=base, sum=sum_)};")
+    still = [0] * len(along)
+    seen = [(x, [*ours, *theirs], ()), (out, targets, ()), *((r, [*r.strides, *still], ()) for r in (top, total))]
+    every = [*lines, *terms]
+    return [*found, w.task(math.prod(every), [x, top, total], [out], operations=25, walks=walks(every, seen))]
 
 
 def lines(w: Item, lines: Lines) -> Task:

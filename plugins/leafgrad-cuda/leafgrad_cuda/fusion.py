@@ -44,7 +44,7 @@ class Node:
 
     @property
     def count(self) -> int:
-        return next(iter(self.starts)).count
+        return next(iter(self.starts)).items
 
     @property
     def alone(self) -> bool:
@@ -52,7 +52,7 @@ class Node:
 
     def start(self, task: Task) -> int | None:
         """With which item of this group the first of ``task`` goes, if items need what their own made, nothing else."""
-        if self.alone or task.alone:
+        if task.alone or any(t.steps for t in self.starts) or (self.alone and task.count != self.count):
             return None
         if self.count == task.count == 1:
             return 0
@@ -72,7 +72,8 @@ def nodes(waiting: Sequence[Task]) -> list[Node]:
     for task in waiting:
         before = list(dict.fromkeys(g for r in task.needs for g in makers.get(r, ())))
         joined = {g: start for g in before if (start := g.start(task)) is not None}
-        if len({g.count for g in joined}) > 1 or any(joined.values()):  # a part of a group goes with that one alone
+        mixed = len({g.count for g in joined}) > 1 or any(g.alone for g in joined)
+        if mixed or any(joined.values()):  # a part of a group, or what follows a square, goes with that one alone
             joined = dict([max(joined.items(), key=lambda pair: pair[0].at)])
         at = max([*(g.at + 1 for g in before if g not in joined), *(g.at for g in joined)], default=0)
         joined = {g: start for g, start in joined.items() if g.at == at or g.needed > at}

@@ -34,7 +34,7 @@ from leafgrad_cuda.draws import draw
 from leafgrad_cuda.products import product
 from leafgrad_cuda.scans import scan
 from leafgrad_cuda.sliding import ranged, slide
-from leafgrad_cuda.tables import look_up, select
+from leafgrad_cuda.tables import look_up, select, sought
 from leafgrad_cuda.walks import Walk, walks
 from leafgrad_cuda.writer import QUAD, Failure, Functions, Item, Refused, Task, quad_type
 
@@ -66,7 +66,7 @@ def tasks(kernel: Kernel, functions: Functions, chunk: int) -> list[Task]:
         case Product():
             return product(item, kernel)
         case Normalize():
-            return [normalize(item(), kernel)]
+            return normalize(item, kernel)
         case Lines():
             return [lines(item(), kernel)]
         case Ranked():
@@ -85,12 +85,12 @@ def tasks(kernel: Kernel, functions: Functions, chunk: int) -> list[Task]:
             first = [] if kernel.reads else [fill(item("fill"), kernel.target, 0.0)]
             return [*first, select(item(), kernel)]
         case Lookup():
-            first = []
+            first, by_elements = [], sought(item("sought"), kernel)
             if kernel.start is not None:
                 first = [copy(item("copy"), kernel.start, kernel.target)]
-            elif kernel.kind == "add":
+            elif kernel.kind == "add" and by_elements is None:
                 first = [fill(item("fill"), kernel.target, 0.0)]
-            return [*first, look_up(item(), kernel)]
+            return [*first, by_elements or look_up(item(), kernel)]
     raise Refused(kernel.equation, f"no kernel for {type(kernel).__name__.lower()}")
 
 

@@ -145,7 +145,7 @@ class Launch:
         """The roots outside of it that it reads, or writes, in order."""
         found: list[Root] = []
         for t in self.tasks:
-            found += sorted(t.reads if reads else t.writes, key=t.pointers.index)
+            found += sorted(t.reads if reads else t.writes, key=t.known.index)
         roots = [self.partial.get(r, r) for r in found if r not in self.private]
         return list(dict.fromkeys([*roots, *([self.spill] if self.spill else [])]))
 
@@ -208,8 +208,8 @@ def step(phase: Phase, ours: Callable[[Root], bool]) -> memory.Step:
     reads: dict[Root, None] = {}
     writes: dict[Root, None] = {}
     for t in (t for group in phase for t in group.tasks):
-        reads.update(dict.fromkeys(r for r in t.pointers if r in t.reads and ours(r)))
-        writes.update(dict.fromkeys(r for r in t.pointers if r in t.writes and ours(r)))
+        reads.update(dict.fromkeys(r for r in t.known if r in t.reads and ours(r)))
+        writes.update(dict.fromkeys(r for r in t.known if r in t.writes and ours(r)))
     return memory.Step(list(reads), list(writes))
 
 

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from leafgrad.lowering.expressions import HELD, held
 from leafgrad.lowering.forms import Form, Root, full
 from leafgrad.lowering.kernels import Product
-from leafgrad.lowering.strides import spread
+from leafgrad.lowering.strides import linear, spread
 from leafgrad_cuda import tiles
-from leafgrad_cuda.along import added
+from leafgrad_cuda.along import added, folded, nearer
 from leafgrad_cuda.writer import ITEMS, QUAD, Item, Refused, Task, quad_type
 
-SHORTEST = 256  # terms of a part of a sum that is cut
+FEW = 4  # threads at least that share a sum
+SHORT = 16  # terms of sums up to which each element is by itself, so that others may follow in the same thread
 TILES = (4, 2, 1)  # sides of tiles, of which the largest is taken that leaves enough items
 FEWEST = 128  # items of a chunk
-FEWEST_WHOLE = 1 << 13  # of whole arrays
+FEWEST_WHOLE = 1 << 15  # of whole arrays
 
 
 def product(item: Callable[[], Item], product: Product) -> list[Task]:
@@ -83,50 +84,84 @@ def summed(w: Item, product: Product) -> Task:
 def multiplied(item: Callable[[], Item], product: Product) -> list[Task]:
     """Elements of a product whose result may have a chunk's points on any of its axes, or matrices side by side.
 
-    A tile is of columns, with four points of a chunk, or with rows of whole arrays. Of whole arrays, long sums for few
-    elements are cut into parts, which are added in order.
+    A tile is of columns, with four points of a chunk, or with rows of whole arrays. Blocks make large products of
+    these, and threads share the sums of few elements.
     """
     w = item()
     a, b, out = as_matrices(product)
     inner, shape, t = a.shape[-1], out.shape, HELD[out.root.dtype]
-    square = not w.chunk and tiles.fits(a, b, out)
-    most = 1 if w.chunk else tiles.parts(a, out) if square else min(inner // SHORTEST, ITEMS // math.prod(shape))
-    size = -(-inner // max(1, most))
-    size = -(-size // tiles.DEPTH) * tiles.DEPTH if square else size
-    parts = -(-inner // size)
-    target = full(Root((parts, *shape), held(out.root.dtype))) if parts > 1 else out
-    if square:
-        strides = target.strides if parts > 1 else (0, *out.strides)
-        made = tiles.tiled(w, a, b, Form(target.root, (parts, *shape), strides, target.offset), size)
-        return [made, *added(item, target, out)] if parts > 1 else [made]
-    so = target.strides[1:] if parts > 1 else out.strides
+    lead = tuple(n for n in shape[:-2] if n != 1)
+    square = tiles.Shape(lead, shape[-2], shape[-1], inner)
+    if not w.chunk and square.fits:
+        return squares(item, square, a, b, out)
+    if not w.chunk and (math.prod(shape) * FEW <= ITEMS or inner <= SHORT):
+        return dots(item, a, b, out)
+    so = out.strides
     quads, last = out.axis is not None, len(shape) - 1
     kept = [k for k in range(len(shape)) if so[k] is not None and shape[k] != 1]
-    tile = neighbours(w, shape, kept, parts, quads)
-    cut, variables = ["part"] if parts > 1 else [], [f"l{k}" for k in kept]
-    lengths = [*([parts] if cut else []), *(shape[k] // tile[k] for k in kept)]
-    count = (w.decode_quads if quads else w.decode)([*cut, *variables], lengths)
-    if cut:
-        w.add(f"const INDEX begin = part * {size}, end = begin + {size} < {inner} ? begin + {size} : {inner};")
+    tile = neighbours(w, shape, kept, quads)
+    variables, lengths = [f"l{k}" for k in kept], [shape[k] // tile[k] for k in kept]
+    count = (w.decode_quads if quads else w.decode)(variables, lengths)
     totals = [(i, j) for i in range(tile[last - 1]) for j in range(tile[last])]
     zero = f"[{QUAD}] = {{0, 0, 0, 0}}" if quads else " = 0"
     w.add(f"{t} {', '.join(f's{i}_{j}{zero}' for i, j in totals)};")
     left = Operand(w, "left", a, spread(a, (*shape[:-2], *a.shape[-2:])), last - 1, last, kept, tile, t)
     right = Operand(w, "right", b, spread(b, (*shape[:-2], *b.shape[-2:])), last, last - 1, kept, tile, t)
-    even = inner % QUAD == size % QUAD == 0
-    along(w, [left, right], totals, quads, even, ("begin", "end") if cut else ("0", str(inner)))
+    along(w, [left, right], totals, quads, inner)
     for i, j in totals:
         extra = int(so[-2] or 0) * i + int(so[-1] or 0) * j
-        steps = [*target.strides[: len(cut)], *(int(so[k] or 0) * tile[k] for k in kept)]
-        place = w.at(target, steps, [*cut, *variables], str(extra) if extra else "")
+        place = w.at(out, [int(so[k] or 0) * tile[k] for k in kept], variables, str(extra) if extra else "")
         if quads:
-            w.add(f"{quad_type(target.root.dtype)} w{i}_{j};")
+            w.add(f"{quad_type(out.root.dtype)} w{i}_{j};")
             w.each_of_quad([f"w{i}_{j}.at[q] = s{i}_{j}[q];"])
-            w.add(f"{w.quad_at(target, place)} = w{i}_{j};")
+            w.add(f"{w.quad_at(out, place)} = w{i}_{j};")
         else:
             w.add(f"{place} = s{i}_{j};")
-    made = w.task(count, [a, b], [target], operations=2 * size * len(totals) * (QUAD if quads else 1), terms=size)
-    return [made, *added(item, target, out)] if cut else [made]
+    return [w.task(count, [a, b], [out], operations=2 * inner * len(totals) * (QUAD if quads else 1), terms=inner)]
+
+
+def squares(item: Callable[[], Item], shape: tiles.Shape, a: Form, b: Form, out: Form) -> list[Task]:
+    """By blocks; sums are cut into parts, which are added in order, where there are few squares."""
+    lead = out.shape[:-2]
+    dims = [d for d in range(len(lead)) if lead[d] != 1]
+    stack = [f"l{k}" for k in range(len(dims))]
+
+    def side(form: Form, own: int, summed: int) -> tiles.Side:
+        steps = [int(s or 0) for s in spread(form, (*lead, *form.shape[-2:]))]
+        strides = [*(steps[d] for d in dims), steps[own], steps[summed]]
+        return tiles.Side(
+            lambda w: (w.at(form, strides, [*stack, "at", "k"]), ""), nearer([steps[summed]], [steps[own]])
+        )
+
+    target = full(Root((shape.parts, *out.shape), held(out.root.dtype))) if shape.parts > 1 else out
+    steps = [int(s or 0) for s in target.strides]
+    strides = [*(steps[:1] if target is not out else [0]), *(steps[d - len(out.shape)] for d in dims), *steps[-2:]]
+    place = linear(target.offset, strides, ["part", *stack, "row", "column"])
+    made = tiles.tiled(item, shape, (side(a, -2, -1), side(b, -1, -2)), [a, b], target, lambda w: place)
+    return [made, *added(item, target, out)] if shape.parts > 1 else [made]
+
+
+def dots(item: Callable[[], Item], a: Form, b: Form, out: Form) -> list[Task]:
+    """By threads that share the sum of each element."""
+    shape, t = out.shape, HELD[out.root.dtype]
+    kept = [k for k in range(len(shape)) if shape[k] != 1]
+    left, right = ([*spread(f, (*shape[:-2], *f.shape[-2:]))] for f in (a, b))
+    last = len(shape) - 1
+    rows = [0 if k == last else left[k] for k in kept]
+    columns = [0 if k == last - 1 else right[k] for k in kept]
+
+    def read(w: Item, outs: Sequence[str], ins: Sequence[str]) -> str:
+        x, y = w.at(a, [*rows, left[-1]], [*outs, *ins]), w.at(b, [*columns, right[-2]], [*outs, *ins])
+        return f"({t}){x} * ({t}){y}"
+
+    def write(w: Item, outs: Sequence[str]) -> None:
+        w.add(f"{w.at(out, [out.strides[k] for k in kept], outs)} = total;")
+
+    lengths, inner = [shape[k] for k in kept], a.shape[-1]
+    seen = [(a, rows, [(left[-1], inner)]), (b, columns, [(right[-2], inner)])]
+    near = all(nearer([s for s, _ in terms], steps) for _, steps, terms in seen)
+    target = out, [out.strides[k] for k in kept], ()
+    return folded(item, "+", lengths, [inner], read, write, near, [a, b], seen, target)
 
 
 def as_matrices(product: Product) -> tuple[Form, Form, Form]:
@@ -143,10 +178,10 @@ def as_matrices(product: Product) -> tuple[Form, Form, Form]:
     return a, b, out
 
 
-def neighbours(w: Item, shape: Sequence[int], kept: Sequence[int], parts: int, quads: bool) -> list[int]:
+def neighbours(w: Item, shape: Sequence[int], kept: Sequence[int], quads: bool) -> list[int]:
     """How many neighbours a tile has in each dimension of the result."""
     tile, last = [1] * len(shape), len(shape) - 1
-    items = parts * math.prod(shape[k] for k in kept) * (w.chunk // QUAD if quads else 1)
+    items = math.prod(shape[k] for k in kept) * (w.chunk // QUAD if quads else 1)
     for k in [last] if quads else [last, last - 1]:
         if k in kept:
             tile[k] = side(shape[k], items // shape[k], FEWEST if quads else FEWEST_WHOLE)
@@ -154,13 +189,10 @@ def neighbours(w: Item, shape: Sequence[int], kept: Sequence[int], parts: int, q
     return tile
 
 
-def along(
-    w: Item, operands: list[Operand], totals: list[tuple[int, int]], quads: bool, even: bool, ends: tuple[str, str]
-) -> None:
+def along(w: Item, operands: list[Operand], totals: list[tuple[int, int]], quads: bool, inner: int) -> None:
     """The loop over a sum's terms, from which each operand takes four at once where they lie together."""
-    begin, end = ends
-    early = [o for o in operands if even and o.along_sum]
-    w.open(f"for (INDEX k = {begin}; k < {end}; k += {QUAD if early else 1}) {{")
+    early = [o for o in operands if inner % QUAD == 0 and o.along_sum]
+    w.open(f"for (INDEX k = 0; k < {inner}; k += {QUAD if early else 1}) {{")
     for o in early:
         o.read_quads()
     if early:

@@ -109,40 +109,54 @@ class Text:
 
     def squares_text(self, launch: Launch, section: Section, block: str) -> list[str]:
         """Blocks take squares of all products, which count on."""
-        total = sum(task.count for task in section.squares)
+        (phase,) = section.phases
+        total = sum(group.count for group in phase)
         lines, at = [], 0
-        for task in section.squares:
+        for group in phase:
             branch = "if" if not at else "} else if"
-            lines += [f"        {branch} (g < {at + task.count}) {{", f"            const INDEX item = g - {at};"]
-            lines += self.square(launch, task)
-            at += task.count
+            lines += [
+                f"        {branch} (g < {at + group.count}) {{",
+                f"            const INDEX item = g - {at};",
+                *self.square(launch, group),
+            ]
+            at += group.count
         tile = section.squares[0].tile
         assert tile is not None
         loop = f"    for (INDEX g = {block}; g < {total}; g += {section.blocks}) {{"
         return [f"    LG_KEEP({tile.type}, {tile.kept}, {tile.threads})", loop, *lines, "        }", "    }"]
 
-    def square(self, launch: Launch, task: Task) -> list[str]:
+    def square(self, launch: Launch, group: Group) -> list[str]:
         """A square of a product: what a step multiplies was fetched in the step before."""
+        task, *then = group.tasks
         tile = task.tile
         assert tile is not None
-        x, y, out = (self.pointer(launch, r) for r in task.pointers)
-        shared, depth = f"({tile.type} *)shared", tile.depth
+        shared, depth, kept = f"({tile.type} *)shared", tile.depth, f"t, KEPT, ({tile.type} *)shared"
+        given, out = (
+            "".join(f", {self.pointer(launch, r)}" for r in roots) for roots in (tile.pointers, task.pointers)
+        )
+        calls = " ".join(self.call(launch, t, "e") for t in then)
         return [
             "            EACH {",
             f"                LG_UNROLL for (int i = 0; i < {tile.kept}; i++) KEPT[i] = 0;",
-            f"                {tile.fetch}(item, 0, t, KEPT, {x}, {y});",
+            f"                {tile.fetch}(item, 0, t, KEPT{given});",
             "            }",
             f"            for (INDEX done = 0; done < {tile.terms}; done += {depth}) {{",
-            f"                EACH {tile.put}(t, KEPT, {shared});",
+            f"                EACH {tile.put}({kept});",
             "                BARRIER",
             "                EACH {",
             f"                    if (done + {depth} < {tile.terms})",
-            f"                        {tile.fetch}(item, done + {depth}, t, KEPT, {x}, {y});",
-            f"                    {tile.multiply}(t, KEPT, {shared});",
+            f"                        {tile.fetch}(item, done + {depth}, t, KEPT{given});",
+            f"                    {tile.multiply}({kept});",
             "                }",
             "                BARRIER",
             "            }",
-            f"            EACH {task.function}(item, t, KEPT, {out});",
+            f"            EACH {tile.gather}({kept});",
+            "            BARRIER",
+            f"            EACH {{ LG_UNROLL for (int i = 0; i < {tile.elements // tile.threads}; i++) {{",
+            f"                const INDEX e = {task.function}(item, t + i * {tile.threads}, {shared}{out});",
+            f"                {f'if (e >= 0) {{ {calls} }}' if then else '(void)e;'}",
+            "            } }",
+            "            BARRIER",
         ]
 
     def call(self, launch: Launch, t: Task, item: str) -> str:

@@ -1,153 +1,194 @@
 """Products of whole matrices by blocks of threads: each makes a square of the result.
 
 Step by step along the sum the block puts a slice of its rows and one of its columns into shared memory, and each thread
-keeps the products of four by four elements in registers. What the next step needs is fetched while this one multiplies.
+adds to the products of four by four elements, which it keeps in registers. What the next step needs is fetched while
+this one multiplies. Where there are few squares, they are small, and the threads of a block are several groups: each
+multiplies its own terms of a step, and what they have is added up at the end, always in the same order.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from leafgrad.lowering.expressions import HELD, STORED
+from leafgrad.lowering.expressions import HELD
 from leafgrad.lowering.forms import Form
-from leafgrad.lowering.strides import linear, spread
+from leafgrad_cuda.walks import Walk
 from leafgrad_cuda.writer import QUAD, Item, Task, Tile, quad_type
 
-SIDE = 64  # of a square
-DEPTH = 16  # terms of the sum in a step
-ALONG = SIDE // QUAD  # threads along a side
-THREADS = ALONG**2
-EACH = SIDE * DEPTH // THREADS  # elements of a slice that a thread fetches
-PITCH = SIDE + QUAD
+THREADS = 256
+SIDES = {1: 64, 4: 32}  # of a square, by groups of threads
+TERMS = 16  # of the sum in a step, of each group
 PRODUCTS = QUAD**2  # which a thread keeps, before what it fetched
-LEAST = 32  # rows, and columns, from which on squares are not mostly empty
+LEAST = 16  # rows, and columns, from which on squares are not mostly empty
 WORK = 1 << 20  # multiplications from which on a block has enough to do
-BLOCKS = 264  # two for each processor; where squares are fewer, sums are cut
-SHORTEST = 4 * DEPTH  # terms of a part of a sum that is cut
-
-
-def fits(a: Form, b: Form, out: Form) -> bool:
-    """Whether a product is large enough."""
-    (m, k), n = a.shape[-2:], b.shape[-1]
-    return min(m, n) >= LEAST and k >= DEPTH and math.prod(out.shape) * k >= WORK
-
-
-def parts(a: Form, out: Form) -> int:
-    """In how many parts its sums are cut."""
-    squares = math.prod(out.shape[:-2]) * -(-out.shape[-2] // SIDE) * -(-out.shape[-1] // SIDE)
-    return max(1, min(a.shape[-1] // SHORTEST, BLOCKS // squares))
+BLOCKS = 264  # two for each processor; where squares are fewer, they are small
+PROCESSORS = 132  # for which there is a small square, or sums are cut
+SHORTEST = 4  # steps of a part of a sum that is cut
 
 
 @dataclass(frozen=True)
-class Slice:
-    """What a step reads of an operand: ``SIDE`` of its lines, which are rows or columns, and ``DEPTH`` terms of each.
+class Shape:
+    """A product, and how it is cut.
 
     Attributes:
-        name: of its array.
-        first: its first line.
-        lines: how many lines there are in all.
-        place: where term ``k`` of line ``at`` lies.
-        near: whether terms lie nearer to each other than lines.
-        type: in which it is read.
-        kept: after how many numbers in registers those of the slice come.
-        start: where it begins in shared memory.
+        lead: lengths of dimensions that both operands and the result have.
+        rows, columns, terms: of the result, and of its sums.
+        whole: whether sums are not cut.
     """
 
-    name: str
-    first: str
-    lines: int
-    place: str
+    lead: tuple[int, ...]
+    rows: int
+    columns: int
+    terms: int
+    whole: bool = False
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is large enough."""
+        work = math.prod(self.lead) * self.rows * self.columns * self.terms
+        return min(self.rows, self.columns) >= LEAST and self.terms >= TERMS and work >= WORK
+
+    @property
+    def groups(self) -> int:
+        """Of a block's threads."""
+        return 1 if self.squares(SIDES[1]) >= BLOCKS else 4
+
+    @property
+    def side(self) -> int:
+        return SIDES[self.groups]
+
+    @property
+    def depth(self) -> int:
+        """Terms of a step."""
+        return TERMS * self.groups
+
+    def squares(self, side: int) -> int:
+        return math.prod(self.lead) * -(-self.rows // side) * -(-self.columns // side)
+
+    @property
+    def size(self) -> int:
+        """Terms of a part of a sum: whole steps."""
+        most = 1 if self.whole else min(self.terms // (SHORTEST * self.depth), PROCESSORS // self.squares(self.side))
+        return -(-self.terms // (max(1, most) * self.depth)) * self.depth
+
+    @property
+    def parts(self) -> int:
+        """In how many parts each sum is cut."""
+        return -(-self.terms // self.size)
+
+
+@dataclass(frozen=True)
+class Side:
+    """Rows or columns, of which a step needs some terms each.
+
+    Attributes:
+        read: writes where term ``k`` of line ``at`` lies; returns its expression, and a condition that it is there.
+        near: whether terms lie nearer to each other than lines.
+    """
+
+    read: Callable[[Item], tuple[str, str]]
     near: bool
-    type: str
-    kept: int
-    start: int
-
-    def elements(self, statements: Sequence[str]) -> list[str]:
-        """Statements for element ``i`` that a thread fetches; neighbouring threads read what lies together."""
-        line, term = (f"e / {DEPTH}", f"e % {DEPTH}") if self.near else (f"e % {SIDE}", f"e / {SIDE}")
-        return [
-            f"    LG_UNROLL for (int i = 0; i < {EACH}; i++) {{",
-            f"        const int e = t + i * {THREADS}, line = {line}, term = {term};",
-            *(f"        {statement}" for statement in statements),
-            "    }",
-        ]
-
-    def fetched(self) -> list[str]:
-        """Into registers; 0 for what is not there."""
-        return self.elements([
-            f"const INDEX at = {self.first} + line, k = begin + done + term;",
-            f"keep[{self.kept} + i] = at < {self.lines} && k < end ? ({self.type}){self.name}[{self.place}] : 0;",
-        ])  # fmt: skip
-
-    def put(self) -> list[str]:
-        """From there into shared memory, a row for each term."""
-        return self.elements([f"shared[{self.start} + term * {PITCH} + line] = keep[{self.kept} + i];"])
 
 
-def tiled(w: Item, a: Form, b: Form, out: Form, size: int) -> Task:
+def tiled(
+    item: Callable[[], Item],
+    shape: Shape,
+    sides: tuple[Side, Side],
+    sources: Sequence[Form],
+    out: Form,
+    write: Callable[[Item], str],
+    whole: bool = True,
+) -> Task:
     """A task whose items are squares.
 
     Args:
-        out: (parts, ..., m, n).
-        size: the terms of a part.
+        sides: of rows and of columns, by variables ``l0`` and on for dimensions before them.
+        out: the result, with a first dimension for parts of sums, if they are cut.
+        write: the expression of the result's place, by these, ``part``, ``row`` and ``column``, after what ``total``
+            becomes before it is there.
+        whole: whether no other task makes a part of the result.
     """
-    count, *lead, m, n = out.shape
-    k, t = a.shape[-1], HELD[out.root.dtype]
-    dims = [d for d in range(len(lead)) if lead[d] != 1]
-    stacked = [f"l{d}" for d in dims]
-    lengths = [count, *(lead[d] for d in dims), -(-m // SIDE), -(-n // SIDE)]
-    w.split("item", ["part", *stacked, "high", "wide"], lengths)
-    w.add(f"const INDEX row = high * {SIDE}, column = wide * {SIDE};")
-    square = w.lines
+    side, depth, t = shape.side, shape.depth, HELD[out.root.dtype]
+    pitch, each, groups = side + QUAD, side * depth // THREADS, shape.groups
+    stack = [f"l{d}" for d in range(len(shape.lead))]
+    lengths = [shape.parts, *shape.lead, -(-shape.rows // side), -(-shape.columns // side)]
 
-    def operand(form: Form, name: str, first: str, own: int, summed: int) -> Slice:
-        steps = [int(s or 0) for s in spread(form, (*lead, *form.shape[-2:]))]
-        place = linear(form.offset, [*(steps[d] for d in dims), steps[own], steps[summed]], [*stacked, "at", "k"])
-        near, number = abs(steps[summed]) <= abs(steps[own]), "xy".index(name)
-        kept, start = PRODUCTS + number * EACH, number * DEPTH * PITCH
-        return Slice(name, first, form.shape[own], place, near, HELD[form.root.dtype], kept, start)
+    def square(w: Item) -> Item:
+        w.split("item", ["part", *stack, "high", "wide"], lengths)
+        return w
 
-    slices = [operand(a, "x", "row", -2, -1), operand(b, "y", "column", -1, -2)]
-    names, given = w.functions.name, f"const int t, {t} *keep"
-    arrays = ", ".join(f"const {STORED[form.root.dtype]} *{s.name}" for form, s in zip((a, b), slices, strict=True))
-    part = f"    const INDEX begin = part * {size}, end = begin + {size} < {k} ? begin + {size} : {k};"
-    body = [*square, part, *slices[0].fetched(), *slices[1].fetched()]
-    fetch = names("fetch", f"const INDEX item, const INDEX done, {given}, {arrays}", body)
-    put = names("put", f"{given}, {t} *shared", [*slices[0].put(), *slices[1].put()])
-    multiply = names("multiply", f"{given}, const {t} *shared", multiplied(t))
-    steps = [int(s or 0) for s in out.strides]
-    steps = [steps[0], *(steps[1 + d] for d in dims), *steps[-2:]]
-    place = linear(out.offset, steps, ["part", *stacked, "(row + i)", "(column + j)"])
-    body = [*square, *stored(f"z[{place}]", m, n)]
-    store = names("store", f"const INDEX item, {given}, {STORED[out.root.dtype]} *z", body)
-    shared = 2 * DEPTH * PITCH * (8 if t == "double" else 4)
-    tile = Tile(t, PRODUCTS + 2 * EACH, size, DEPTH, THREADS, shared, fetch, put, multiply)
-    roots = (a.root, b.root, out.root)
-    reads, writes, work = frozenset(roots[:2]), frozenset(roots[2:]), 2 * m * n * size // math.prod(lengths[-2:])
-    return Task(w.equations, math.prod(lengths), store, roots, reads, writes, operations=work, tile=tile)
+    fetch = square(item())
+    fetch.add(f"const INDEX begin = part * {shape.size}, stop = begin + {shape.size};")
+    fetch.add(f"const INDEX end = stop < {shape.terms} ? stop : {shape.terms};")
+    for number, one in enumerate(sides):
+        fetch.open(f"LG_UNROLL for (int n = 0; n < {each}; n++) {{")
+        first, lines = [("high", shape.rows), ("wide", shape.columns)][number]
+        fetch.add(f"const INDEX at = {first} * {side} + {spot('line', one.near, side, depth)};")
+        fetch.add(f"const INDEX k = begin + done + {spot('term', one.near, side, depth)};")
+        place, inside = one.read(fetch)
+        there = " && ".join([f"at < {lines}", "k < end", *([inside] if inside else [])])
+        fetch.add(f"keep[{PRODUCTS + number * each} + n] = {there} ? ({t}){place} : 0;")
+        fetch.close()
+    fetched = fetch.function("fetch", ["const INDEX item", "const INDEX done", "const int t", f"{t} *keep"])
+    put: list[str] = []
+    for number, one in enumerate(sides):
+        line, term = spot("line", one.near, side, depth), spot("term", one.near, side, depth)
+        place = f"shared[{number * depth * pitch} + ({term}) * {pitch} + {line}]"
+        put.append(f"    LG_UNROLL for (int n = 0; n < {each}; n++) {place} = keep[{PRODUCTS + number * each} + n];")
+    functions, kept = fetch.functions, f"const int t, {t} *keep"
+    store = square(item())
+    store.add(f"const INDEX row = high * {side} + e / {side}, column = wide * {side} + e % {side};")
+    store.add(f"if (row >= {shape.rows} || column >= {shape.columns}) return -1;")
+    store.add(f"{t} total = shared[e];")
+    for group in range(1, groups):
+        store.add(f"total += shared[e + {group * side * side}];")
+    store.add(f"const INDEX place = {write(store)};")
+    store.add(f"{store.name(out.root)}[place] = total;")
+    store.add("return place;")
+    tile = Tile(
+        t, PRODUCTS + 2 * each, shape.size, depth, THREADS, side * side,
+        max(2 * depth * pitch, groups * side * side) * (8 if t == "double" else 4),
+        fetched, tuple(fetch.names), functions.name("put", f"{kept}, {t} *shared", put),
+        functions.name("multiply", f"{kept}, const {t} *shared", multiplied(t, side, depth, groups)),
+        functions.name("gather", f"{kept}, {t} *shared", gathered(t, side)),
+    )  # fmt: skip
+    written = frozenset({out.root})
+    name = store.function("store", ["const INDEX item", "const int e", f"const {t} *shared"], written, "INDEX")
+    work = 2 * side * side * shape.size
+    reads = frozenset(f.root for f in sources)
+    return Task(
+        store.equations, math.prod(lengths), name, tuple(store.names), reads, written,
+        operations=work, walks={out.root: Walk(1, 0)} if whole and out.whole else {}, tile=tile,
+    )  # fmt: skip
 
 
-def multiplied(t: str) -> list[str]:
-    """A step's terms, added to the products that a thread keeps."""
-    quad = quad_type("float64" if t == "double" else "float32")
+def spot(what: str, near: bool, side: int, depth: int) -> str:
+    """Which line, or term, a thread's element ``n`` is of; neighbouring threads read what lies together."""
+    fast = depth if near else side
+    return f"t % {fast}" if (what == "term") == near else f"t / {fast} + n * {THREADS // fast}"
+
+
+def multiplied(t: str, side: int, depth: int, groups: int) -> list[str]:
+    """A step's terms, those of each group of threads, added to the products that a thread keeps."""
+    quad, pitch, along = quad_type("float64" if t == "double" else "float32"), side + QUAD, side // QUAD
+    place = f"(k + t / {along**2} * {TERMS}) * {pitch}" if groups > 1 else f"k * {pitch}"
     return [
-        f"    LG_UNROLL for (int k = 0; k < {DEPTH}; k++) {{",
-        f"        const {quad} x = *(const {quad} *)&shared[k * {PITCH} + t / {ALONG} * {QUAD}];",
-        f"        const {quad} y = *(const {quad} *)&shared[{DEPTH * PITCH} + k * {PITCH} + t % {ALONG} * {QUAD}];",
+        f"    LG_UNROLL for (int k = 0; k < {TERMS}; k++) {{",
+        f"        const {quad} x = *(const {quad} *)&shared[{place} + t % {along**2} / {along} * {QUAD}];",
+        f"        const {quad} y = *(const {quad} *)&shared[{depth * pitch} + {place} + t % {along} * {QUAD}];",
         f"        LG_UNROLL for (int i = 0; i < {QUAD}; i++)",
         f"            LG_UNROLL for (int j = 0; j < {QUAD}; j++) keep[i * {QUAD} + j] += x.at[i] * y.at[j];",
         "    }",
     ]
 
 
-def stored(place: str, rows: int, columns: int) -> list[str]:
-    """The products of a thread, where there is such a row and column."""
+def gathered(t: str, side: int) -> list[str]:
+    """Each group's products into shared memory, a square after the other."""
+    along = side // QUAD
+    place = f"t / {along**2} * {side * side} + (t % {along**2} / {along} * {QUAD} + i) * {side} + t % {along} * {QUAD}"
     return [
-        f"    LG_UNROLL for (int r = 0; r < {QUAD}; r++)",
-        f"        LG_UNROLL for (int c = 0; c < {QUAD}; c++) {{",
-        f"            const INDEX i = t / {ALONG} * {QUAD} + r, j = t % {ALONG} * {QUAD} + c;",
-        f"            if (row + i < {rows} && column + j < {columns}) {place} = keep[r * {QUAD} + c];",
-        "        }",
+        f"    LG_UNROLL for (int i = 0; i < {QUAD}; i++)",
+        f"        LG_UNROLL for (int j = 0; j < {QUAD}; j++) shared[{place} + j] = keep[i * {QUAD} + j];",
     ]

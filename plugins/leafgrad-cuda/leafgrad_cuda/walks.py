@@ -9,6 +9,7 @@ from typing import NamedTuple
 from leafgrad.lowering.forms import Form, Root, Stride
 
 Step = tuple[Stride, int]  # from one element to the next, and how many there are
+Seen = tuple[Form, Sequence[Stride], Sequence[Step]]  # what items touch: their steps, and those of an item itself
 
 
 class Walk(NamedTuple):
@@ -23,7 +24,7 @@ class Walk(NamedTuple):
     first: int | None = None
 
 
-def walks(lengths: Sequence[int], seen: Iterable[tuple[Form, Sequence[Stride], Sequence[Step]]]) -> dict[Root, Walk]:
+def walks(lengths: Sequence[int], seen: Iterable[Seen]) -> dict[Root, Walk]:
     """Of each array but those of chunks.
 
     Args:
@@ -35,7 +36,7 @@ def walks(lengths: Sequence[int], seen: Iterable[tuple[Form, Sequence[Stride], S
         root = form.root
         if root.axis is not None:
             continue
-        outer = [(int(s or 0), n) for s, n in zip(steps, lengths, strict=True)]
+        outer = [(int(s or 0), n) for s, n in zip(steps, lengths, strict=True) if n != 1]
         new = walk(outer, [(int(s or 0), n) for s, n in inner], root.lanes, form.offset)
         old = found.get(root, new)
         found[root] = Walk(math.gcd(old.parts, new.parts), old.first if old.first == new.first else None)

@@ -8,7 +8,7 @@ points of a chunk are valid, and those beyond repeat the last one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -47,8 +47,10 @@ class Tile:
         type: of what threads keep in registers: products, and what was fetched for the next step.
         kept: how many of these.
         terms, depth: of the sum, and of those in a step.
-        threads, shared: of a block, and bytes of its shared memory.
-        fetch, put, multiply: functions: of a slice into registers, from there into shared memory, and of what is there.
+        threads, elements: of a block, and of a square.
+        shared: bytes of shared memory.
+        fetch, pointers: of a slice into registers, and the roots that it is given.
+        put, multiply, gather: from there into shared memory, of what is there, and the products back to there.
     """
 
     type: str
@@ -56,14 +58,17 @@ class Tile:
     terms: int
     depth: int
     threads: int
+    elements: int
     shared: int
     fetch: str
+    pointers: tuple[Root, ...]
     put: str
     multiply: str
+    gather: str
 
     @property
     def room(self) -> tuple[str, int, int, int]:
-        """What it takes of a block; tiles that take the same may be of one launch."""
+        """What it takes of a block; tiles that take the same may be of one section."""
         return self.type, self.kept, self.threads, self.shared
 
 
@@ -103,6 +108,16 @@ class Task:
     row: int = 1
     guarded: bool = False
     tile: Tile | None = None
+
+    @property
+    def known(self) -> tuple[Root, ...]:
+        """The roots that any of its functions is given."""
+        return (*(self.tile.pointers if self.tile else ()), *self.pointers)
+
+    @property
+    def items(self) -> int:
+        """Those with which others may go in the same thread: of a product by squares, its elements."""
+        return self.count if self.tile is None else sum(r.lanes for r in self.walks)
 
     @property
     def alone(self) -> bool:
@@ -146,12 +161,12 @@ class Functions:
         self.known: dict[tuple[str, ...], str] = {}
         self.texts: list[str] = []
 
-    def name(self, stem: str, parameters: str, body: Sequence[str]) -> str:
+    def name(self, stem: str, parameters: str, body: Sequence[str], returns: str = "void") -> str:
         """The name of the function with this body."""
         key = stem, parameters, *body
         if key not in self.known:
             name = self.known[key] = f"{stem}{len(self.known)}"
-            self.texts.append("\n".join([f"LG_FUNCTION void {name}({parameters}) {{", *body, "}"]))
+            self.texts.append("\n".join([f"LG_FUNCTION {returns} {name}({parameters}) {{", *body, "}"]))
         return self.known[key]
 
 
@@ -262,12 +277,23 @@ class Item:
         """The function, closed, and what calls it."""
         read, written = (frozenset(f.root for f in forms) & self.names.keys() for forms in (reads, writes))
         parameters = ["const INDEX i", *(["const INDEX s"] if steps else [])]
-        parameters += [f"{'' if r in written else 'const '}{STORED[r.dtype]} *{name}" for r, name in self.names.items()]
-        parameters += ["const INDEX lo", "const INDEX n"] if self.chunk else []
-        parameters += ["uint64_t *flag"] if failures or guarded else []
-        parameters += ["const int what"] if failures else []
-        name, pointers = self.functions.name(self.stem, ", ".join(parameters), self.lines), tuple(self.names)
+        more = ["const INDEX lo", "const INDEX n"] if self.chunk else []
+        more += ["uint64_t *flag"] if failures or guarded else []
+        more += ["const int what"] if failures else []
+        name, pointers = self.function(self.stem, parameters, written, more=more), tuple(self.names)
         return Task(
             self.equations, count, name, pointers, read, written, again, failures, operations, terms, walks or {},
             steps, row, guarded,
         )  # fmt: skip
+
+    def function(
+        self,
+        stem: str,
+        parameters: Sequence[str],
+        written: Container[Root] = (),
+        returns: str = "void",
+        more: Sequence[str] = (),
+    ) -> str:
+        """The name of the function, closed, which is given its roots between its other parameters."""
+        known = [f"{'' if r in written else 'const '}{STORED[r.dtype]} *{name}" for r, name in self.names.items()]
+        return self.functions.name(stem, ", ".join([*parameters, *known, *more]), self.lines, returns)

@@ -68,16 +68,16 @@ def test_long_sums_are_cut_into_parts_that_are_added_in_order():
     (launch,) = made(leafgrad.matmul, numbers(64, 3000), numbers(3000, 70))
     (product,) = launch.squares
     parts = -(-3000 // product.tile.terms)
-    assert product.count == 2 * parts
-    assert 1 < parts <= tiles.BLOCKS // 2
-    assert product.tile.terms % tiles.DEPTH == 0
+    assert product.count == 6 * parts
+    assert 1 < parts <= tiles.PROCESSORS // 6
+    assert product.tile.terms % product.tile.depth == 0
 
 
 def test_products_that_do_not_need_each_other_are_of_one_launch():
     x, v, w = numbers(90, 64), numbers(64, 200), numbers(64, 300)
     (launch,) = made(lambda x, v, w: (x @ v).sum() + (x @ w).sum() + x.sum(), x, v, w)
-    assert [task.count for task in launch.squares] == [8, 10]
-    assert launch.sections[0].blocks == 18
+    assert [task.count for task in launch.squares] == [21, 30]
+    assert launch.sections[0].blocks == 51
 
 
 def test_what_is_beyond_the_sum_counts_nothing():
