@@ -186,7 +186,7 @@ class Cuda:
         self.compiler = Compiler(self)
         self.compute_capability = "90"
         self.null = self.current = self.streams()
-        self.attributes = {"MaxSharedMemoryPerBlockOptin": limit}
+        self.attributes = {"MaxSharedMemoryPerBlockOptin": limit, "MultiProcessorCount": 6}
 
     def cupy(self):
         class Device:

@@ -263,7 +263,7 @@ def kernels(graph: Any) -> tuple[float | None, float]:
     from leafgrad_cuda.predict import DEVICES, seconds
 
     place = Gpu(0)
-    plan = CudaPlan(graph, place.shared)
+    plan = CudaPlan(graph, place.shared, place.processors)
     place.load(plan)
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode().lower()
     peaks = next((peaks for key, peaks in DEVICES.items() if key in name), None)

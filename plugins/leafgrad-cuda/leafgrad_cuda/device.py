@@ -23,9 +23,11 @@ class Device(Protocol):
 
     Attributes:
         shared: bytes of shared memory that a block may have.
+        processors: how many blocks run at the same time at least.
     """
 
     shared: int
+    processors: int
 
     def load(self, plan: CudaPlan) -> None:
         """Compile the kernels of a plan."""
@@ -76,6 +78,7 @@ class Emulated:
     """The processor, with arrays of the host or of the stand-in device of tests."""
 
     shared = SHARED
+    processors = 6
 
     def __init__(self, orders: tuple[str, ...] = ("forward", "backward", "shuffled")) -> None:
         self.orders = orders

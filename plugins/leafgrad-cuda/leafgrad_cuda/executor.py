@@ -46,7 +46,7 @@ class CudaProgram:
     def __init__(self, graph: Graph, device: Device) -> None:
         self.graph = graph
         self.device = device
-        self.plan = plan = CudaPlan(graph, device.shared)
+        self.plan = plan = CudaPlan(graph, device.shared, device.processors)
         self.place = place(graph)
         self.backend = backends.by_device_type(self.place[0])
         self.launched = 0

@@ -76,7 +76,7 @@ def nodes(waiting: Sequence[Task]) -> list[Node]:
         if mixed or any(joined.values()):  # a part of a group, or what follows a square, goes with that one alone
             joined = dict([max(joined.items(), key=lambda pair: pair[0].at)])
         at = max([*(g.at + 1 for g in before if g not in joined), *(g.at for g in joined)], default=0)
-        joined = {g: start for g, start in joined.items() if g.at == at or g.needed > at}
+        joined = {g: start for g, start in joined.items() if g.at == at or (g.needed > at and not g.alone)}
         starts = {t: s for g in joined for t, s in g.starts.items()} | {task: max(joined.values(), default=0)}
         mine = Node({t: starts[t] for t in sorted(starts, key=waiting.index)}, at)
         mine.needed = min([g.needed for g in joined], default=math.inf)

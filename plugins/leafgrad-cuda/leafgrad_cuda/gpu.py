@@ -66,6 +66,7 @@ class Gpu:
         self.index = index
         attributes = cupy.cuda.Device(index).attributes
         self.shared = int(attributes["MaxSharedMemoryPerBlockOptin"])
+        self.processors = int(attributes["MultiProcessorCount"])
         self.pinned: list[tuple[Any, Any]] = []  # memory from which copies are under way, and events at their ends
         self.turn = 0
         self.stream: Any = None  # of the last call

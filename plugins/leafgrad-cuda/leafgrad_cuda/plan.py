@@ -11,18 +11,16 @@ from leafgrad.lowering.expressions import STORED
 from leafgrad.lowering.forms import Root, full
 from leafgrad.lowering.stages import CPhase, OpPhase, Segment, Stages
 from leafgrad_cuda.along import added
-from leafgrad_cuda.draws import STREAMS
 from leafgrad_cuda.fusion import MOST, launches
 from leafgrad_cuda.kernels import copy, keep, tasks
 from leafgrad_cuda.launches import Group, Launch, OpRun, Part, Phase, Section, course, memory_size, section, step
 from leafgrad_cuda.patterns import large, pattern
 from leafgrad_cuda.text import Text
-from leafgrad_cuda.writer import Failure, Functions, Item, Refused, Task, pitch
+from leafgrad_cuda.writer import QUAD, Failure, Functions, Item, Refused, Task, pitch
 
-PARTS = 256  # blocks of a loop at most: each has sums of its own, which are added in order
-CHUNKS = (128, 64, 32, 20)
-SHORT = 32  # a chunk that is not too long for the shortest batch
-WANTED = 128  # chunks, if a batch has as many points that they are not shorter than the shortest
+CHUNKS = range(76, 16, -8)  # points of a chunk, an odd number of quads, of which its lanes need no pad
+FIRST = 40  # points that a chunk takes the time of, beside its own
+WIDEST = 32  # points of which one array may take half of a block's memory; of wider ones whole arrays are made
 LOOP = 384  # threads of a block of a loop
 
 
@@ -32,6 +30,7 @@ class CudaPlan(Stages):
     Args:
         graph: what to run.
         limit: bytes of shared memory that a block may have.
+        processors: of the GPU.
 
     Attributes:
         parts: launches, and equations that ops run, in order.
@@ -47,8 +46,8 @@ class CudaPlan(Stages):
 
     types = STORED
 
-    def __init__(self, graph: Graph, limit: int) -> None:
-        self.limit = limit
+    def __init__(self, graph: Graph, limit: int, processors: int = 132) -> None:
+        self.limit, self.processors = limit, processors
         self.lengths = batch_lengths(graph)
         self.names = graph.named()
         self.refused: dict[Equation, str] = {}
@@ -91,7 +90,7 @@ class CudaPlan(Stages):
         if large(e, self.patterns[e]):
             return False
         rows = [self.row(v) for v in (*e.values, *e.outputs)]
-        return super().chunked(e) and max(rows, default=0) * (SHORT + 1) <= self.limit // 2
+        return super().chunked(e) and max(rows, default=0) * (WIDEST + 1) <= self.limit // 2
 
     def row(self, v: Value) -> int:
         """Bytes of a row of a batch; 0 of what has none."""
@@ -195,21 +194,12 @@ class CudaPlan(Stages):
         self.waiting = []
 
     def loop(self, segment: Segment) -> None:
-        """A loop as one kernel, with the longest chunk whose arrays fit in shared memory twice; else with the shortest.
-
-        A short batch has short chunks, so that many blocks share it. Arrays that do not fit lie in global memory: those
-        that wait longest.
-        """
+        """A loop as one kernel. What finds no room in shared memory lies in global memory: arrays that wait longest."""
         assert segment.loop is not None
-        number = len(self.parts)
-        longest = max(SHORT, segment.loop.length // WANTED)
-        even = max(STREAMS.values()) if any(e in self.draws for e in segment.equations) else 1
-        chunks = [c for c in CHUNKS if c <= longest and c % even == 0]
-        for chunk in chunks:
-            launch = Launch(number, [Section(self.chunk_phases(segment, chunk))], segment, chunk, threads=LOOP)
-            if self.place_chunk(launch, chunk == chunks[-1]):
-                break
-        launch.sections[0].blocks = min(PARTS, launch.chunks)
+        chunk = self.chunk(segment)
+        launch = Launch(len(self.parts), [Section(self.chunk_phases(segment, chunk))], segment, chunk, threads=LOOP)
+        self.place_chunk(launch)
+        launch.sections[0].blocks = min(self.processors, launch.chunks)
         if launch.spilled:
             size = sum(memory.rounded(self.bytes(r, launch.chunk)) for r in launch.spilled)
             launch.spill = Root((launch.blocks, size), "uint8")
@@ -218,6 +208,17 @@ class CudaPlan(Stages):
             partial = launch.partial[root] = Root((launch.blocks, *root.shape), root.dtype)
             self.waiting += added(lambda: Item(self.functions, 0, "added", []), full(partial), full(whole))
         self.parts.append(launch)
+
+    def chunk(self, segment: Segment) -> int:
+        """How many points a block takes at once, so that all processors are done soon."""
+        assert segment.loop is not None
+        length, drawn = segment.loop.length, any(e in self.draws for e in segment.equations)
+        chunks = [c - QUAD for c in CHUNKS] if drawn else CHUNKS  # a chunk's numbers are of whole counters
+
+        def time(chunk: int) -> int:
+            return -(-length // chunk // self.processors) * (FIRST + chunk)
+
+        return min(reversed(chunks), key=time)
 
     def chunk_phases(self, segment: Segment, chunk: int) -> list[Phase]:
         """A chunk's tasks in their order, those together that do not need each other."""
@@ -239,8 +240,8 @@ class CudaPlan(Stages):
     def bytes(root: Root, chunk: int) -> int:
         return root.lanes * pitch(chunk) * memory_size(root.dtype)
 
-    def place_chunk(self, launch: Launch, last: bool) -> bool:
-        """Where a chunk's arrays lie. False: they do not fit, and this is not the last chunk to be tried."""
+    def place_chunk(self, launch: Launch) -> None:
+        """Where a chunk's arrays lie."""
         steps = [step(phase, lambda r: r.axis is not None) for phase in launch.phases]
         uses: dict[Root, list[int]] = {}
         for k, s in enumerate(steps):
@@ -248,8 +249,6 @@ class CudaPlan(Stages):
                 uses.setdefault(r, []).append(k)
         size = {r: self.bytes(r, launch.chunk) for r in uses}
         offsets, total = memory.place(steps, size)
-        if total > self.limit // 2 and not last:
-            return False
         waits = sorted(uses, key=lambda r: (uses[r][-1] - uses[r][0]) / len(uses[r]) * size[r])
         at = 0
         while total > self.limit and waits:
@@ -258,7 +257,6 @@ class CudaPlan(Stages):
             at += memory.rounded(size.pop(root))
             offsets, total = memory.place(steps, size)
         launch.offsets, launch.shared = offsets, total
-        return True
 
     # ---- memory -----------------------------------------------------------------------------------------------
 

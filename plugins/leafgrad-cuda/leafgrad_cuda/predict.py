@@ -63,7 +63,7 @@ def seconds(plan: CudaPlan, launch: Launch, peaks: Peaks) -> float:
 
 def prediction(graph: Graph, peaks: Peaks) -> list[str]:
     """A program's launches, with the time of each."""
-    plan = CudaPlan(graph, peaks.shared)
+    plan = CudaPlan(graph, peaks.shared, peaks.processors)
     lines = course(plan, lambda launch: f"{described(plan, launch)}; {1e6 * seconds(plan, launch, peaks):.2f} us")
     busy = sum(seconds(plan, launch, peaks) for launch in plan.kernels)
     ops = sum(isinstance(part, OpRun) for part in plan.course)

@@ -152,7 +152,7 @@ class Text:
             "            }",
             f"            EACH {tile.gather}({kept});",
             "            BARRIER",
-            f"            EACH {{ LG_UNROLL for (int i = 0; i < {tile.elements // tile.threads}; i++) {{",
+            f"            EACH {{ LG_SOME for (int i = 0; i < {tile.elements // tile.threads}; i++) {{",
             f"                const INDEX e = {task.function}(item, t + i * {tile.threads}, {shared}{out});",
             f"                {f'if (e >= 0) {{ {calls} }}' if then else '(void)e;'}",
             "            } }",
