@@ -15,7 +15,8 @@ def program(function, *args):
     made = found([a.numpy() for a in args])
     want = function(*args)
     for got, w in zip(made, want if isinstance(want, tuple) else (want,), strict=False):
-        np.testing.assert_allclose(got, w.numpy(), rtol=1e-5 if w.dtype == leafgrad.float32 else 1e-9, atol=1e-7)
+        near = 1e-5 if w.dtype == leafgrad.float32 else 1e-9
+        np.testing.assert_allclose(got, w.numpy(), rtol=near, atol=near)
     return found.plan
 
 

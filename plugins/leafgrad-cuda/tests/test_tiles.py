@@ -95,3 +95,58 @@ def test_what_is_beyond_the_sum_counts_nothing():
 def test_small_products_are_not_by_squares():
     assert not made(leafgrad.matmul, numbers(64, 20), numbers(20, 64))
     assert not made(leafgrad.matmul, numbers(4000, 64), numbers(64, 10))
+
+
+@pytest.mark.parametrize("shape", [(64, 40, 700), (600, 600, 40), (4, 33, 66, 200)])
+def test_what_needs_an_element_of_a_square_follows_in_its_thread(shape):
+    *lead, m, n, k = shape
+    x, y, c = numbers(*lead, m, k, dtype="float64"), numbers(*lead, k, n, dtype="float64"), numbers(n, dtype="float64")
+    (launch, *_) = made(lambda x, y, c: (x @ y + c).relu().mT * 2, x, y, c)
+    (group,) = [g for phase in launch.phases for g in phase if g.tasks[0].tile]
+    assert (len(group.tasks) > 1) == (tiles.Shape(tuple(lead), m, n, k).parts == 1)
+
+
+def test_two_products_that_one_nest_needs_are_made_together():
+    (launch,) = made(lambda x: (x @ x.t() + x.t() @ x).tanh(), numbers(128, 128, dtype="float64"))
+    assert [len(g.tasks) for phase in launch.phases for g in phase] == [1, 1]
+
+
+def convolved(transposed, w, **options):
+    conv = leafgrad.nn.functional.conv_transpose2d if transposed else leafgrad.nn.functional.conv2d
+    return lambda x, w, b: conv(x, w, b, **options)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("options", [{"padding": 1}, {"stride": 2, "padding": 1, "groups": 2}, {"dilation": 2}])
+def test_convolutions_are_squares_of_what_is_gathered(options, transposed, dtype):
+    groups = options.get("groups", 1)
+    w = numbers(36, 34 // groups if not transposed else 40 // groups, 3, 3, dtype=dtype)
+    x, b = numbers(24, 36 if transposed else 34, 9, 8, dtype=dtype), numbers(40 if transposed else 36, dtype=dtype)
+    assert made(convolved(transposed, w, **options), x, w, b)
+
+
+def test_gradients_of_convolutions_are_squares():
+    def gradients(x, w):
+        x, w = x.detach().requires_grad_(), w.detach().requires_grad_()
+        y = leafgrad.nn.functional.conv2d(x, w, padding=1)
+        return leafgrad.cat([g.reshape(-1) for g in leafgrad.autograd.grad((y * y).sum(), [x, w])])
+
+    launches = made(gradients, numbers(16, 20, 8, 8, dtype="float64"), numbers(18, 20, 3, 3, dtype="float64"))
+    found = [e.name for launch in launches for task in launch.squares for e in task.equations]
+    assert sorted(found) == ["convolution", "convolution_input", "convolution_weight"]
+
+
+def test_infinite_weights_meet_nothing_outside_of_a_transposed_convolution():
+    x, w = np.abs(numbers(9, 34, 9, 8)) + 1, numbers(34, 36, 3, 3)
+    w[0, 0] = np.inf
+    tensors = leafgrad.tensor(x), leafgrad.tensor(w), leafgrad.zeros(36)
+    function = convolved(True, w, padding=1)
+    program = CudaProgram(leafgrad.trace(function, *tensors), Emulated())
+    assert any(launch.squares for launch in program.plan.launches)
+    given = [x, w, tensors[2].numpy()]
+    (found,) = program([given[source.index] for source in program.graph.inputs.values()])
+    want = function(*tensors).numpy()
+    assert np.isposinf(want[:, 0]).all()
+    np.testing.assert_array_equal(np.isposinf(found), np.isposinf(want))
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(want))
