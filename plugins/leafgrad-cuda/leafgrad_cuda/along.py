@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from leafgrad.lowering import expressions
 from leafgrad.lowering.expressions import FLOATS, HELD, held, literal
@@ -73,7 +74,8 @@ def reduce(item: Callable[[], Item], reduce: Reduce) -> list[Task]:
     if not w.chunk:
         seen = [(x, steps, [*zip(along, terms, strict=True)])]
         near = nearer(along, steps)
-        return folded(item, reduce.kind, lengths, terms, read, write, near, [x], seen, (out, targets, ()))
+        target = out, targets, ()
+        return folded(item, Fold(reduce.kind, lengths, terms, read, write, near, [x], seen, target))
     outs, ins = [f"o{k}" for k in range(len(lengths))], [f"i{k}" for k in range(len(terms))]
     count = w.decode(outs, lengths, points=x.axis is not None and not reduce.total)
     w.add(f"{HELD[dtype]} total = {start(reduce.kind, dtype)};")
@@ -87,22 +89,11 @@ def reduce(item: Callable[[], Item], reduce: Reduce) -> list[Task]:
     return [w.task(count, [x, out] if reduce.total else [x], [out], operations=work)]
 
 
-def folded(
-    item: Callable[[], Item],
-    kind: str,
-    lengths: Sequence[int],
-    terms: Sequence[int],
-    read: Callable[[Item, Sequence[str], Sequence[str]], str],
-    write: Callable[[Item, Sequence[str]], None],
-    near: bool,
-    sources: Sequence[Form],
-    seen: Sequence[Seen],
-    target: Seen,
-) -> list[Task]:
-    """Reductions of whole arrays: of few terms by a thread each; else threads share an item, and what they have is
-    reduced in turn, always in the same order.
+@dataclass(frozen=True)
+class Fold:
+    """A reduction of whole arrays.
 
-    Args:
+    Attributes:
         kind: of reduction.
         lengths, terms: dimensions of items, and of what each reduces.
         read: the expression of a term, by the variables of both.
@@ -111,69 +102,111 @@ def folded(
         sources: what is read.
         seen, target: how items walk along what of this they do, and along the result.
     """
-    dtype = target[0].root.dtype
-    kept, count, length = HELD[dtype], math.prod(lengths), math.prod(terms)
-    outs, ins = [f"o{k}" for k in range(len(lengths))], [f"i{k}" for k in range(len(terms))]
-    width, w = members(count, length, near), item()
-    if width == 1:
-        w.decode(outs, lengths)
-        w.add(f"{kept} total = {start(kind, dtype)};")
-        if length <= UNROLLED and len(terms) == 1:
-            w.open(f"LG_UNROLL for (int {ins[0]} = 0; {ins[0]} < {length}; {ins[0]}++) {{")
-        else:
-            w.loops(ins, terms)
-        combine(w, kind, read(w, outs, ins), dtype)
-        w.close(len(ins))
-        write(w, outs)
-        found = walks(lengths, [*seen, target])
-        return [w.task(count, sources, [target[0]], operations=length, terms=length, walks=found)]
-    # neighbouring threads are of one item, or of as many as lie together
-    *rest, last = lengths or [1]
-    some = 1 if near else SECTOR if last % SECTOR == 0 else last
-    dims, each = [*rest, last // some, width, some], -(-length // width)
+
+    kind: str
+    lengths: Sequence[int]
+    terms: Sequence[int]
+    read: Callable[[Item, Sequence[str], Sequence[str]], str]
+    write: Callable[[Item, Sequence[str]], None]
+    near: bool
+    sources: Sequence[Form]
+    seen: Sequence[Seen]
+    target: Seen
+
+    @property
+    def dtype(self) -> str:
+        return self.target[0].root.dtype
+
+    @property
+    def length(self) -> int:
+        return math.prod(self.terms)
+
+    @property
+    def outs(self) -> list[str]:
+        """Variables of items."""
+        return [f"o{k}" for k in range(len(self.lengths))]
+
+    @property
+    def ins(self) -> list[str]:
+        """Those of terms."""
+        return [f"i{k}" for k in range(len(self.terms))]
+
+    @property
+    def width(self) -> int:
+        """How many threads share an item, so that none reads many terms one after the other, as long as all are not
+        busy; where terms lie together, neighbours read them together.
+        """
+        if self.length <= 2 * FEW:
+            return 1
+        each = max(FEW, min(UNROLLED, math.isqrt(self.length)), math.prod(self.lengths) * self.length // (BUSY * ITEMS))
+        width = 1 << (-(-self.length // each) - 1).bit_length()
+        return max(width, SECTOR) if self.near and self.length >= FEW * SECTOR else width
+
+
+def folded(item: Callable[[], Item], fold: Fold) -> list[Task]:
+    """Of few terms by a thread each; else threads share an item, and what they have is reduced in turn, always in the
+    same order.
+    """
+    if fold.width == 1:
+        return [by_one(item(), fold)]
+    first, rest = by_many(item(), fold)
+    return [first, *folded(item, rest)]
+
+
+def by_one(w: Item, fold: Fold) -> Task:
+    """Each item by a thread."""
+    count, ins = w.decode(fold.outs, fold.lengths), fold.ins
+    w.add(f"{HELD[fold.dtype]} total = {start(fold.kind, fold.dtype)};")
+    if fold.length <= UNROLLED and len(ins) == 1:
+        w.open(f"LG_UNROLL for (int {ins[0]} = 0; {ins[0]} < {fold.length}; {ins[0]}++) {{")
+    else:
+        w.loops(ins, fold.terms)
+    combine(w, fold.kind, fold.read(w, fold.outs, ins), fold.dtype)
+    w.close(len(ins))
+    fold.write(w, fold.outs)
+    found = walks(fold.lengths, [*fold.seen, fold.target])
+    return w.task(count, fold.sources, [fold.target[0]], operations=fold.length, terms=fold.length, walks=found)
+
+
+def by_many(w: Item, fold: Fold) -> tuple[Task, Fold]:
+    """What each of the threads that share an item has of it, and the reduction of that.
+
+    Neighbouring threads are of one item, or of as many items as lie together.
+    """
+    *rest, last = fold.lengths or [1]
+    width, outs, dtype = fold.width, fold.outs[: len(rest)], fold.dtype
+    some = 1 if fold.near else SECTOR if last % SECTOR == 0 else last
+    dims, each = [*rest, last // some, width, some], -(-fold.length // width)
     parts = full(Root(tuple(dims), held(dtype)))
-    w.decode([*outs[: len(rest)], "block", "member", "own"], dims)
-    every = [*outs[: len(rest)], f"(block * {some} + own)"][: len(lengths)]
-    w.add(f"{kept} total = {start(kind, dtype)};")
+
+    def whole(outs: Sequence[str]) -> list[str]:
+        """The variables of an item, of those whose last two count blocks of items and the items of one."""
+        return [*outs[:-2], f"({outs[-2]} * {some} + {outs[-1]})"][: len(fold.lengths)]
+
+    def divided(steps: Sequence[Stride], between: Sequence[Stride] = ()) -> list[Stride]:
+        """The steps of items as those of blocks, of what comes between, and of the items of one."""
+        *first, own = [s or 0 for s in steps] or [0]
+        return [*first, own * some, *between, own]
+
+    count = w.decode([*outs, "block", "member", "own"], dims)
+    w.add(f"{HELD[dtype]} total = {start(fold.kind, dtype)};")
     w.open(f"{'LG_UNROLL ' if each <= UNROLLED else ''}for (int j = 0; j < {each}; j++) {{")
     w.add(f"const INDEX k = j * {width} + member;")
-    w.open(f"if (k < {length}) {{" if length % width else "{")
-    w.split("k", ins, terms)
-    combine(w, kind, read(w, every, ins), dtype)
+    w.open(f"if (k < {fold.length}) {{" if fold.length % width else "{")
+    w.split("k", fold.ins, fold.terms)
+    combine(w, fold.kind, fold.read(w, whole([*outs, "block", "own"]), fold.ins), dtype)
     w.close(2)
     w.add(f"{w.name(parts.root)}[i] = total;")
-
-    def divided(steps: Sequence[Stride]) -> list[Stride]:
-        """Steps of items as those of threads that share them."""
-        *first, own = [s or 0 for s in steps] or [0]
-        return [*first, own * some, 0, own]
-
-    found = walks(dims, [*((f, divided(steps), inner) for f, steps, inner in seen), (parts, parts.strides, ())])
-    made = w.task(math.prod(dims), sources, [parts], operations=each, terms=each, walks=found)
+    seen = [(form, divided(steps, [0]), inner) for form, steps, inner in fold.seen]
+    found = walks(dims, [*seen, (parts, parts.strides, ())])
+    task = w.task(count, fold.sources, [parts], operations=each, terms=each, walks=found)
     *first, block, member, own = parts.strides
-
-    def again(w: Item, outs: Sequence[str], ins: Sequence[str]) -> str:
-        return w.at(parts, [*first, block, own, member], [*outs, *ins])
-
-    def whole(w: Item, outs: Sequence[str]) -> None:
-        write(w, [*outs[:-2], f"({outs[-2]} * {some} + {outs[-1]})"][: len(lengths)])
-
-    (out, steps, _) = target
-    *ahead, behind = [s or 0 for s in steps] or [0]
-    split = [*rest, last // some, some]
-    source, result = (parts, [*first, block, own], [(member, width)]), (out, [*ahead, behind * some, behind], ())
-    return [made, *folded(item, kind, split, [width], again, whole, near, [parts], [source], result)]
-
-
-def members(count: int, length: int, near: bool) -> int:
-    """How many threads share an item, so that none reads many terms one after the other, as long as all are not busy;
-    where terms lie together, neighbours read them together.
-    """
-    if length <= 2 * FEW:
-        return 1
-    each = max(FEW, min(UNROLLED, math.isqrt(length)), count * length // (BUSY * ITEMS))
-    width = 1 << (-(-length // each) - 1).bit_length()
-    return max(width, SECTOR) if near and length >= FEW * SECTOR else width
+    steps, (out, targets, _) = [*first, block, own], fold.target
+    return task, Fold(
+        fold.kind, [*rest, last // some, some], [width],
+        lambda w, outs, ins: w.at(parts, [*steps, member], [*outs, *ins]), lambda w, outs: fold.write(w, whole(outs)),
+        fold.near, [parts], [(parts, steps, [(member, width)])], (out, divided(targets), ()),
+    )  # fmt: skip
 
 
 def nearer(along: Sequence[Stride], steps: Sequence[Stride]) -> bool:
@@ -253,11 +286,12 @@ def normalize(item: Callable[[], Item], normalize: Normalize) -> list[Task]:
 
     tops, totals = (top, top.strides, ()), (total, total.strides, ())
     near = nearer(theirs, ours)
-    found = folded(item, "max", lines, terms, read, keep(top), near, [x], [(x, ours, inner)], tops)
+    found = folded(item, Fold("max", lines, terms, read, keep(top), near, [x], [(x, ours, inner)], tops))
     single = [s for s, n in zip(out.strides, out.shape, strict=True) if n != 1]
     result = (out, single, ()) if kind == "logsumexp" else totals
     write = ends if kind == "logsumexp" else keep(total)
-    found += folded(item, "+", lines, terms, power, write, near, [x, top], [(x, ours, inner), tops], result)
+    seen = [(x, ours, inner), tops]
+    found += folded(item, Fold("+", lines, terms, power, write, near, [x, top], seen, result))
     if kind == "logsumexp":
         return found
     w.decode([*outs, *ins], [*lines, *terms])

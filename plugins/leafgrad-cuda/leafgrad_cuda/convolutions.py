@@ -11,7 +11,7 @@ from leafgrad.lowering.kernels import Convolve
 from leafgrad.lowering.strides import linear
 from leafgrad.lowering.sweeps import Line
 from leafgrad_cuda import tiles
-from leafgrad_cuda.along import added, folded, nearer
+from leafgrad_cuda.along import Fold, added, folded, nearer
 from leafgrad_cuda.walks import walks
 from leafgrad_cuda.writer import Item, Refused, Task
 
@@ -70,7 +70,7 @@ def square(item: Callable[[], Item], kernel: Convolve, lines: Sequence[Line]) ->
     positions, terms = x.shape[0] * math.prod(sizes), inputs * math.prod(each)
     lead = (groups,) if groups > 1 else ()
     group = "l0" if lead else "0"
-    shape = tiles.Shape(lead, outputs, positions, terms, whole=True)
+    shape = tiles.Shape(held(out.root.dtype), lead, outputs, positions, terms, whole=True)
     if not shape.fits:
         return None
 
@@ -119,7 +119,7 @@ def summed(item: Callable[[], Item], kernel: Convolve) -> list[Task]:
     us, ks, sizes, each = names("u", lines), names("k", lines), [n.size for n in lines], [n.taps for n in lines]
     lead = (groups,) if groups > 1 else ()
     group = "l0" if lead else "0"
-    shape = tiles.Shape(lead, outputs, inputs * math.prod(each), x.shape[0] * math.prod(sizes))
+    shape = tiles.Shape(held(out.root.dtype), lead, outputs, inputs * math.prod(each), x.shape[0] * math.prod(sizes))
     if not shape.fits:
         return shared(item, kernel)
     target = full(Root((shape.parts, *out.shape), held(out.root.dtype))) if shape.parts > 1 else out
@@ -163,7 +163,7 @@ def shared(item: Callable[[], Item], kernel: Convolve) -> list[Task]:
         w.add(f"{w.at(out, out.strides, outs)} = total;")
 
     terms = [x.shape[0], *(line.size for line in lines)]
-    return folded(item, "+", lengths, terms, read, write, True, [x, y], [], (out, out.strides, ()))
+    return folded(item, Fold("+", lengths, terms, read, write, True, [x, y], [], (out, out.strides, ())))
 
 
 def sweep(w: Item, kernel: Convolve, lines: Sequence[Line]) -> Task:

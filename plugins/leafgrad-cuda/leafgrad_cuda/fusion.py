@@ -17,6 +17,7 @@ from leafgrad_cuda.walks import Walk
 from leafgrad_cuda.writer import ITEMS, Task
 
 MOST = 64  # groups of one phase
+RIDERS = 2 * ITEMS  # items that ride along with products by squares, at most
 LAUNCH = 2500  # nanoseconds from a launch of a graph to the next
 PHASE = 100  # from a phase to the next
 TURN = 500  # of a thread from an item to the next
@@ -186,7 +187,7 @@ def launches(waiting: Sequence[Task]) -> list[list[Section]]:
         plain = [node.group for node in single if not node.alone]
         rest += [section(plain[k : k + MOST]) for k in range(0, len(plain), MOST)]
         ahead = [[section(groups)] for groups in squares.values()]
-        if ahead and work(rest) <= ITEMS and not any(s.scan for s in rest):
+        if ahead and work(rest) <= RIDERS and not any(s.scan for s in rest):
             ahead[0] += rest
             rest = []
         made += [*ahead, *([rest] if rest else [])]

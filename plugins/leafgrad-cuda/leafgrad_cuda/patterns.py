@@ -87,11 +87,12 @@ def long(e: Equation, found: Along | Order) -> bool:
 
 
 def wide(e: Equation, found: Pattern) -> bool:
-    """Whether it is a product of matrices so large that a library multiplies faster."""
-    if isinstance(found, ConvolutionPattern):
-        return min(math.prod(v.shape) for v in (*e.values[:2], e.out)) > LIBRARY
+    """Whether it is a product of matrices, or a convolution, so large that a library multiplies faster."""
     if not large(e, found):
         return False
+    if isinstance(found, ConvolutionPattern):
+        kernel = e.out if found.kind == "taps" else e.values[1]
+        return e.values[0].shape[0] * math.prod(found.windows[5]) * math.prod(kernel.shape) > LONG
     x = e.values[0].shape
     terms = x[-1] if isinstance(found, MatrixProduct) else math.prod(x[:-1])
     slow = min(e.out.shape[-2:]) < tiles.LEAST or e.out.dtype in HALVES
@@ -99,7 +100,9 @@ def wide(e: Equation, found: Pattern) -> bool:
 
 
 def large(e: Equation, found: Pattern | None) -> bool:
-    """Whether it is a product of large matrices, of which no block holds one."""
+    """Whether it is a product of large matrices, or a convolution of large arrays, of which no block holds one."""
+    if isinstance(found, ConvolutionPattern):
+        return min(math.prod(v.shape) for v in (*e.values[:2], e.out)) > LIBRARY
     products = isinstance(found, (MatrixProduct, RowProduct))
     return products and least(e) > (LIBRARY if e.out.dtype in HALVES else WIDE)
 

@@ -11,7 +11,7 @@ from leafgrad.lowering.forms import Form, Root, full
 from leafgrad.lowering.kernels import Product
 from leafgrad.lowering.strides import linear, spread
 from leafgrad_cuda import tiles
-from leafgrad_cuda.along import added, folded, nearer
+from leafgrad_cuda.along import Fold, added, folded, nearer
 from leafgrad_cuda.writer import ITEMS, QUAD, Item, Refused, Task, quad_type
 
 FEW = 4  # threads at least that share a sum
@@ -91,7 +91,7 @@ def multiplied(item: Callable[[], Item], product: Product) -> list[Task]:
     a, b, out = as_matrices(product)
     inner, shape, t = a.shape[-1], out.shape, HELD[out.root.dtype]
     lead = tuple(n for n in shape[:-2] if n != 1)
-    square = tiles.Shape(lead, shape[-2], shape[-1], inner)
+    square = tiles.Shape(held(out.root.dtype), lead, shape[-2], shape[-1], inner)
     if not w.chunk and square.fits:
         return squares(item, square, a, b, out)
     if not w.chunk and (math.prod(shape) * FEW <= ITEMS or inner <= SHORT):
@@ -161,7 +161,7 @@ def dots(item: Callable[[], Item], a: Form, b: Form, out: Form) -> list[Task]:
     seen = [(a, rows, [(left[-1], inner)]), (b, columns, [(right[-2], inner)])]
     near = all(nearer([s for s, _ in terms], steps) for _, steps, terms in seen)
     target = out, [out.strides[k] for k in kept], ()
-    return folded(item, "+", lengths, [inner], read, write, near, [a, b], seen, target)
+    return folded(item, Fold("+", lengths, [inner], read, write, near, [a, b], seen, target))
 
 
 def as_matrices(product: Product) -> tuple[Form, Form, Form]:

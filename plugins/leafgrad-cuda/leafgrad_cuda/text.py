@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from leafgrad.lowering.expressions import STORED
 from leafgrad.lowering.forms import Root
 from leafgrad_cuda.launches import Group, Launch, Phase, Section, memory_size, share
-from leafgrad_cuda.writer import Task
+from leafgrad_cuda.writer import QUAD, Task
 
 if TYPE_CHECKING:
     from leafgrad_cuda.plan import CudaPlan
@@ -134,7 +134,8 @@ class Text:
         given, out = (
             "".join(f", {self.pointer(launch, r)}" for r in roots) for roots in (tile.pointers, task.pointers)
         )
-        calls = " ".join(self.call(launch, t, "e") for t in then)
+        calls, each = " ".join(self.call(launch, t, "e") for t in then), tile.elements // tile.threads
+        some = math.gcd(each, QUAD)
         return [
             "            EACH {",
             f"                LG_UNROLL for (int i = 0; i < {tile.kept}; i++) KEPT[i] = 0;",
@@ -152,8 +153,9 @@ class Text:
             "            }",
             f"            EACH {tile.gather}({kept});",
             "            BARRIER",
-            f"            EACH {{ LG_SOME for (int i = 0; i < {tile.elements // tile.threads}; i++) {{",
-            f"                const INDEX e = {task.function}(item, t + i * {tile.threads}, {shared}{out});",
+            f"            EACH {{ LG_ROLLED for (int i = 0; i < {each}; i += {some})",
+            f"                LG_UNROLL for (int j = 0; j < {some}; j++) {{",
+            f"                const INDEX e = {task.function}(item, t + (i + j) * {tile.threads}, {shared}{out});",
             f"                {f'if (e >= 0) {{ {calls} }}' if then else '(void)e;'}",
             "            } }",
             "            BARRIER",

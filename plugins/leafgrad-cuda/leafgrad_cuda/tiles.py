@@ -11,21 +11,52 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from leafgrad.lowering.expressions import HELD
 from leafgrad.lowering.forms import Form
+from leafgrad_cuda.launches import memory_size
 from leafgrad_cuda.walks import Walk
 from leafgrad_cuda.writer import QUAD, Item, Task, Tile, quad_type
 
 THREADS = 256
-SIDES = {1: 64, 4: 32}  # of a square, by groups of threads
 TERMS = 16  # of the sum in a step, of each group
-PRODUCTS = QUAD**2  # which a thread keeps, before what it fetched
 LEAST = 16  # rows, and columns, from which on squares are not mostly empty
 WORK = 1 << 20  # multiplications from which on a block has enough to do
-BLOCKS = 264  # two for each processor; where squares are fewer, they are small
 PROCESSORS = 132  # for which there is a small square, or sums are cut
+BLOCKS = 264  # two for each processor; where squares are fewer, they are small
 SHORTEST = 4  # steps of a part of a sum that is cut
+
+
+class Cut(NamedTuple):
+    """The groups of a block's threads, and the rows and columns of a square."""
+
+    groups: int
+    high: int
+    wide: int
+
+    @property
+    def depth(self) -> int:
+        """Terms of a step."""
+        return TERMS * self.groups
+
+    @property
+    def along(self) -> int:
+        """Threads along a row."""
+        return self.wide // QUAD
+
+    @property
+    def team(self) -> int:
+        """Threads of a group."""
+        return THREADS // self.groups
+
+    @property
+    def tall(self) -> int:
+        """Rows of a thread, which has four columns of each."""
+        return self.high * self.along // self.team
+
+
+TALL, LARGE, SMALL = Cut(1, 128, 64), Cut(1, 64, 64), Cut(4, 32, 32)
 
 
 @dataclass(frozen=True)
@@ -33,11 +64,13 @@ class Shape:
     """A product, and how it is cut.
 
     Attributes:
+        dtype: in which it is computed.
         lead: lengths of dimensions that both operands and the result have.
         rows, columns, terms: of the result, and of its sums.
         whole: whether sums are not cut.
     """
 
+    dtype: str
     lead: tuple[int, ...]
     rows: int
     columns: int
@@ -51,27 +84,20 @@ class Shape:
         return min(self.rows, self.columns) >= LEAST and self.terms >= TERMS and work >= WORK
 
     @property
-    def groups(self) -> int:
-        """Of a block's threads."""
-        return 1 if self.squares(SIDES[1]) >= BLOCKS else 4
+    def cut(self) -> Cut:
+        """The largest that leaves enough squares; of the tallest, registers hold no numbers of 64 bits."""
+        cuts = [*([(TALL, PROCESSORS)] if self.dtype == "float32" else []), (LARGE, BLOCKS)]
+        return next((cut for cut, least in cuts if self.squares(cut) >= least), SMALL)
 
-    @property
-    def side(self) -> int:
-        return SIDES[self.groups]
-
-    @property
-    def depth(self) -> int:
-        """Terms of a step."""
-        return TERMS * self.groups
-
-    def squares(self, side: int) -> int:
-        return math.prod(self.lead) * -(-self.rows // side) * -(-self.columns // side)
+    def squares(self, cut: Cut) -> int:
+        return math.prod(self.lead) * -(-self.rows // cut.high) * -(-self.columns // cut.wide)
 
     @property
     def size(self) -> int:
         """Terms of a part of a sum: whole steps."""
-        most = 1 if self.whole else min(self.terms // (SHORTEST * self.depth), PROCESSORS // self.squares(self.side))
-        return -(-self.terms // (max(1, most) * self.depth)) * self.depth
+        depth = self.cut.depth
+        most = 1 if self.whole else min(self.terms // (SHORTEST * depth), PROCESSORS // self.squares(self.cut))
+        return -(-self.terms // (max(1, most) * depth)) * depth
 
     @property
     def parts(self) -> int:
@@ -110,10 +136,17 @@ def tiled(
             becomes before it is there.
         whole: whether no other task makes a part of the result.
     """
-    side, depth, t = shape.side, shape.depth, HELD[out.root.dtype]
-    pitch, each, groups = side + QUAD, side * depth // THREADS, shape.groups
+    cut, t = shape.cut, HELD[shape.dtype]
+    depth, tall, groups = cut.depth, cut.tall, cut.groups
     stack = [f"l{d}" for d in range(len(shape.lead))]
-    lengths = [shape.parts, *shape.lead, -(-shape.rows // side), -(-shape.columns // side)]
+    lengths = [shape.parts, *shape.lead, -(-shape.rows // cut.high), -(-shape.columns // cut.wide)]
+    slices = (
+        Slice("high", shape.rows, cut.high, depth, sides[0]),
+        Slice("wide", shape.columns, cut.wide, depth, sides[1]),
+    )
+    products, quad = tall * QUAD, quad_type(shape.dtype)
+    starts = [products, products + slices[0].each]  # in registers, behind the products
+    begins = [0, depth * slices[0].pitch]  # in shared memory
 
     def square(w: Item) -> Item:
         w.split("item", ["part", *stack, "high", "wide"], lengths)
@@ -122,41 +155,30 @@ def tiled(
     fetch = square(item())
     fetch.add(f"const INDEX begin = part * {shape.size}, stop = begin + {shape.size};")
     fetch.add(f"const INDEX end = stop < {shape.terms} ? stop : {shape.terms};")
-    for number, one in enumerate(sides):
-        fetch.open(f"LG_UNROLL for (int n = 0; n < {each}; n++) {{")
-        first, lines = [("high", shape.rows), ("wide", shape.columns)][number]
-        fetch.add(f"const INDEX at = {first} * {side} + {spot('line', one.near, side, depth)};")
-        fetch.add(f"const INDEX k = begin + done + {spot('term', one.near, side, depth)};")
-        place, inside = one.read(fetch)
-        there = " && ".join([f"at < {lines}", "k < end", *([inside] if inside else [])])
-        fetch.add(f"keep[{PRODUCTS + number * each} + n] = {there} ? ({t}){place} : 0;")
-        fetch.close()
+    for one, start in zip(slices, starts, strict=True):
+        one.fetch(fetch, start, t)
     fetched = fetch.function("fetch", ["const INDEX item", "const INDEX done", "const int t", f"{t} *keep"])
-    put: list[str] = []
-    for number, one in enumerate(sides):
-        line, term = spot("line", one.near, side, depth), spot("term", one.near, side, depth)
-        place = f"shared[{number * depth * pitch} + ({term}) * {pitch} + {line}]"
-        put.append(f"    LG_UNROLL for (int n = 0; n < {each}; n++) {place} = keep[{PRODUCTS + number * each} + n];")
+    put = [one.put(start, begin) for one, start, begin in zip(slices, starts, begins, strict=True)]
     functions, kept = fetch.functions, f"const int t, {t} *keep"
-    store = square(item())
-    store.add(f"const INDEX row = high * {side} + e / {side}, column = wide * {side} + e % {side};")
+    store, elements = square(item()), cut.high * cut.wide
+    store.add(f"const INDEX row = high * {cut.high} + e / {cut.wide}, column = wide * {cut.wide} + e % {cut.wide};")
     store.add(f"if (row >= {shape.rows} || column >= {shape.columns}) return -1;")
     store.add(f"{t} total = shared[e];")
     for group in range(1, groups):
-        store.add(f"total += shared[e + {group * side * side}];")
+        store.add(f"total += shared[e + {group * elements}];")
     store.add(f"const INDEX place = {write(store)};")
     store.add(f"{store.name(out.root)}[place] = total;")
     store.add("return place;")
     tile = Tile(
-        t, PRODUCTS + 2 * each, shape.size, depth, THREADS, side * side,
-        max(2 * depth * pitch, groups * side * side) * (8 if t == "double" else 4),
+        t, products + sum(one.each for one in slices), shape.size, depth, THREADS, elements,
+        max(depth * sum(one.pitch for one in slices), groups * elements) * memory_size(shape.dtype),
         fetched, tuple(fetch.names), functions.name("put", f"{kept}, {t} *shared", put),
-        functions.name("multiply", f"{kept}, const {t} *shared", multiplied(t, side, depth, groups)),
-        functions.name("gather", f"{kept}, {t} *shared", gathered(t, side)),
+        functions.name("multiply", f"{kept}, const {t} *shared", multiplied(quad, cut, *(one.pitch for one in slices))),
+        functions.name("gather", f"{kept}, {t} *shared", gathered(quad, cut)),
     )  # fmt: skip
     written = frozenset({out.root})
     name = store.function("store", ["const INDEX item", "const int e", f"const {t} *shared"], written, "INDEX")
-    work = 2 * side * side * shape.size
+    work = 2 * elements * shape.size
     reads = frozenset(f.root for f in sources)
     return Task(
         store.equations, math.prod(lengths), name, tuple(store.names), reads, written,
@@ -164,31 +186,81 @@ def tiled(
     )  # fmt: skip
 
 
-def spot(what: str, near: bool, side: int, depth: int) -> str:
-    """Which line, or term, a thread's element ``n`` is of; neighbouring threads read what lies together."""
-    fast = depth if near else side
-    return f"t % {fast}" if (what == "term") == near else f"t / {fast} + n * {THREADS // fast}"
+@dataclass(frozen=True)
+class Slice:
+    """What a step needs of a side.
+
+    Attributes:
+        number: the variable that counts squares along it.
+        lines: how many there are in all.
+        length: of a square.
+        depth: terms of each.
+    """
+
+    number: str
+    lines: int
+    length: int
+    depth: int
+    side: Side
+
+    @property
+    def each(self) -> int:
+        """Elements that a thread fetches."""
+        return self.length * self.depth // THREADS
+
+    @property
+    def pitch(self) -> int:
+        """In shared memory, from a term to the next."""
+        return self.length + QUAD
+
+    def spot(self, what: str) -> str:
+        """Which line, or term, a thread's element ``n`` is of; neighbouring threads read what lies together."""
+        fast = self.depth if self.side.near else self.length
+        return f"t % {fast}" if (what == "term") == self.side.near else f"(t / {fast} + n * {THREADS // fast})"
+
+    def fetch(self, w: Item, start: int, t: str) -> None:
+        """Into registers from ``start`` on; 0 for what is not there."""
+        w.open(f"LG_UNROLL for (int n = 0; n < {self.each}; n++) {{")
+        w.add(f"const INDEX at = {self.number} * {self.length} + {self.spot('line')};")
+        w.add(f"const INDEX k = begin + done + {self.spot('term')};")
+        place, inside = self.side.read(w)
+        there = " && ".join([f"at < {self.lines}", "k < end", *([inside] if inside else [])])
+        w.add(f"keep[{start} + n] = {there} ? ({t}){place} : 0;")
+        w.close()
+
+    def put(self, start: int, begin: int) -> str:
+        """From there into shared memory, a row for each term."""
+        place = f"shared[{begin} + {self.spot('term')} * {self.pitch} + {self.spot('line')}]"
+        return f"    LG_UNROLL for (int n = 0; n < {self.each}; n++) {place} = keep[{start} + n];"
 
 
-def multiplied(t: str, side: int, depth: int, groups: int) -> list[str]:
+def multiplied(quad: str, cut: Cut, rows: int, columns: int) -> list[str]:
     """A step's terms, those of each group of threads, added to the products that a thread keeps."""
-    quad, pitch, along = quad_type("float64" if t == "double" else "float32"), side + QUAD, side // QUAD
-    place = f"(k + t / {along**2} * {TERMS}) * {pitch}" if groups > 1 else f"k * {pitch}"
+    tall = cut.tall
+    term = f"(k + t / {cut.team} * {TERMS})" if cut.groups > 1 else "k"
+    x = f"shared[{term} * {rows} + t % {cut.team} / {cut.along} * {tall} + h * {QUAD}]"
+    y = f"shared[{cut.depth * rows} + {term} * {columns} + t % {cut.along} * {QUAD}]"
     return [
         f"    LG_UNROLL for (int k = 0; k < {TERMS}; k++) {{",
-        f"        const {quad} x = *(const {quad} *)&shared[{place} + t % {along**2} / {along} * {QUAD}];",
-        f"        const {quad} y = *(const {quad} *)&shared[{depth * pitch} + {place} + t % {along} * {QUAD}];",
-        f"        LG_UNROLL for (int i = 0; i < {QUAD}; i++)",
-        f"            LG_UNROLL for (int j = 0; j < {QUAD}; j++) keep[i * {QUAD} + j] += x.at[i] * y.at[j];",
+        f"        const {quad} y = *(const {quad} *)&{y};",
+        f"        LG_UNROLL for (int h = 0; h < {tall // QUAD}; h++) {{",
+        f"            const {quad} x = *(const {quad} *)&{x};",
+        f"            LG_UNROLL for (int i = 0; i < {QUAD}; i++)",
+        f"                LG_UNROLL for (int j = 0; j < {QUAD}; j++)",
+        f"                    keep[(h * {QUAD} + i) * {QUAD} + j] += x.at[i] * y.at[j];",
+        "        }",
         "    }",
     ]
 
 
-def gathered(t: str, side: int) -> list[str]:
+def gathered(quad: str, cut: Cut) -> list[str]:
     """Each group's products into shared memory, a square after the other."""
-    along = side // QUAD
-    place = f"t / {along**2} * {side * side} + (t % {along**2} / {along} * {QUAD} + i) * {side} + t % {along} * {QUAD}"
+    row = f"(t % {cut.team} / {cut.along} * {cut.tall} + i)"
+    place = f"t / {cut.team} * {cut.high * cut.wide} + {row} * {cut.wide} + t % {cut.along} * {QUAD}"
     return [
-        f"    LG_UNROLL for (int i = 0; i < {QUAD}; i++)",
-        f"        LG_UNROLL for (int j = 0; j < {QUAD}; j++) shared[{place} + j] = keep[i * {QUAD} + j];",
+        f"    LG_UNROLL for (int i = 0; i < {cut.tall}; i++) {{",
+        f"        {quad} z;",
+        f"        LG_UNROLL for (int j = 0; j < {QUAD}; j++) z.at[j] = keep[i * {QUAD} + j];",
+        f"        *({quad} *)&shared[{place}] = z;",
+        "    }",
     ]

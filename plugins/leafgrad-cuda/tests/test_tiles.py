@@ -103,7 +103,14 @@ def test_what_needs_an_element_of_a_square_follows_in_its_thread(shape):
     x, y, c = numbers(*lead, m, k, dtype="float64"), numbers(*lead, k, n, dtype="float64"), numbers(n, dtype="float64")
     (launch, *_) = made(lambda x, y, c: (x @ y + c).relu().mT * 2, x, y, c)
     (group,) = [g for phase in launch.phases for g in phase if g.tasks[0].tile]
-    assert (len(group.tasks) > 1) == (tiles.Shape(tuple(lead), m, n, k).parts == 1)
+    assert (len(group.tasks) > 1) == (tiles.Shape("float64", tuple(lead), m, n, k).parts == 1)
+
+
+def test_large_products_have_tall_squares():
+    x, y, c = numbers(1100, 35), numbers(35, 1000), numbers(1000)
+    (launch,) = made(lambda x, y, c: (x @ y + c).relu(), x, y, c)
+    (product,) = launch.squares
+    assert (product.count, product.tile.elements) == (9 * 16, tiles.TALL.high * tiles.TALL.wide)
 
 
 def test_two_products_that_one_nest_needs_are_made_together():

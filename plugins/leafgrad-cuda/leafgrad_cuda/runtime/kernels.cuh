@@ -36,7 +36,7 @@ typedef LG_INDEX INDEX;
 #define LG_KEEP(type, count, threads) type kept[count];
 #define KEPT kept
 #define LG_UNROLL _Pragma("unroll")
-#define LG_SOME _Pragma("unroll 4")
+#define LG_ROLLED _Pragma("unroll 1")
 #define LG_ALIGNED(bytes) __align__(bytes)
 #define LG_UPPER(x, y) __umul64hi(x, y)
 #define LG_LARGEST(place, x) atomicMax((unsigned long long *)(place), (unsigned long long)(x))
@@ -89,7 +89,7 @@ typedef struct {
 #define LG_KEEP(type, count, threads) type kept_[threads][count];
 #define KEPT kept_[t]
 #define LG_UNROLL
-#define LG_SOME
+#define LG_ROLLED
 #define LG_ALIGNED(bytes) __attribute__((aligned(bytes)))
 #define LG_UPPER(x, y) ((uint64_t)((unsigned __int128)(x) * (y) >> 64))
 #define LG_LARGEST(place, x) (*(place) = *(place) < (x) ? (x) : *(place))
