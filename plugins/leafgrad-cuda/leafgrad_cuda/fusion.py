@@ -186,11 +186,9 @@ def launches(waiting: Sequence[Task]) -> list[list[Section]]:
         rest += [section([node.group]) for node in single if node.group.tasks[0].steps]
         plain = [node.group for node in single if not node.alone]
         rest += [section(plain[k : k + MOST]) for k in range(0, len(plain), MOST)]
-        ahead = [[section(groups)] for groups in squares.values()]
-        if ahead and work(rest) <= RIDERS and not any(s.scan for s in rest):
-            ahead[0] += rest
-            rest = []
-        made += [*ahead, *([rest] if rest else [])]
+        ahead = [section(groups) for groups in squares.values()]
+        together = work(rest) <= RIDERS and not any(s.scan for s in rest)
+        made += [[*ahead, *rest]] if together or not ahead else [ahead, rest]
     return made
 
 

@@ -55,8 +55,13 @@ class Cut(NamedTuple):
         """Rows of a thread, which has four columns of each."""
         return self.high * self.along // self.team
 
+    @property
+    def little(self) -> bool:
+        """Whether threads store few elements, one after the other: what needs one may follow."""
+        return self.high * self.wide <= 4 * THREADS
 
-TALL, LARGE, SMALL = Cut(1, 128, 64), Cut(1, 64, 64), Cut(4, 32, 32)
+
+TALL, LARGE, SMALL, TINY = Cut(1, 128, 64), Cut(1, 64, 64), Cut(4, 32, 32), Cut(8, 16, 32)
 
 
 @dataclass(frozen=True)
@@ -85,9 +90,10 @@ class Shape:
 
     @property
     def cut(self) -> Cut:
-        """The largest that leaves enough squares; of the tallest, registers hold no numbers of 64 bits."""
-        cuts = [*([(TALL, PROCESSORS)] if self.dtype == "float32" else []), (LARGE, BLOCKS)]
-        return next((cut for cut, least in cuts if self.squares(cut) >= least), SMALL)
+        """The largest that leaves enough squares. Registers and shared memory hold fewer numbers of 64 bits."""
+        single, deep = self.dtype == "float32", self.terms >= 2 * TINY.depth
+        cuts = [(TALL, PROCESSORS if single else math.inf), (LARGE, BLOCKS), (SMALL, BLOCKS if single and deep else 0)]
+        return next((cut for cut, least in cuts if self.squares(cut) >= least), TINY)
 
     def squares(self, cut: Cut) -> int:
         return math.prod(self.lead) * -(-self.rows // cut.high) * -(-self.columns // cut.wide)
@@ -182,7 +188,7 @@ def tiled(
     reads = frozenset(f.root for f in sources)
     return Task(
         store.equations, math.prod(lengths), name, tuple(store.names), reads, written,
-        operations=work, walks={out.root: Walk(1, 0)} if whole and out.whole else {}, tile=tile,
+        operations=work, walks={out.root: Walk(1, 0)} if whole and out.whole and cut.little else {}, tile=tile,
     )  # fmt: skip
 
 

@@ -68,8 +68,8 @@ def test_long_sums_are_cut_into_parts_that_are_added_in_order():
     (launch,) = made(leafgrad.matmul, numbers(64, 3000), numbers(3000, 70))
     (product,) = launch.squares
     parts = -(-3000 // product.tile.terms)
-    assert product.count == 6 * parts
-    assert 1 < parts <= tiles.PROCESSORS // 6
+    assert product.count == 12 * parts
+    assert 1 < parts <= tiles.PROCESSORS // 12
     assert product.tile.terms % product.tile.depth == 0
 
 
