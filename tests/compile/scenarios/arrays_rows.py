@@ -338,3 +338,49 @@ def steps_of_a_slice_as_an_argument(w):
     step = w.compile(lambda x: (x * 2).reshape(-1))
     for how in w.turns(slice(0, 4), slice(0, 8, 2), slice(1, 12, 3), slice(8, 12)):
         w.call(step, data[how])
+
+
+@row
+def array_of_a_tensor_that_the_step_writes(w):
+    t = points()
+    a = t.numpy()
+
+    def step(x):
+        t.mul_(0.5)
+        return x * float(a[0])
+
+    step = w.compile(step)
+    for i in range(7):
+        w.call(step, points() + i)
+
+
+@row
+def array_of_a_tensor_that_is_written_in_a_branch(w):
+    t, o = points(), types.SimpleNamespace(late=False)
+    a = t.numpy()
+
+    def first():
+        return float(a[0])
+
+    def step(x):
+        t.mul_(0.5)
+        return x * first() if o.late else x + t
+
+    step = w.compile(step)
+    for o.late in w.turns(False, True, False):
+        w.call(step, points())
+
+
+@row
+def array_of_a_tensor_is_written_before_the_step_reads_that(w):
+    t = points()
+    a = t.numpy()
+
+    def step(x):
+        y = x * t
+        a[0] += 1
+        return y + x * t
+
+    step = w.compile(step)
+    for i in range(7):
+        w.call(step, points() + i)

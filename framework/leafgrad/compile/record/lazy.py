@@ -180,8 +180,12 @@ class LazyRecorder(PartRecorder):
         """Which tensor gets the memory of which by ``tensor.data = value``: what stands for it, if that can wait."""
         inner = self.inside(tensor)
         found = self.inner.get(id(inner))
-        known = found is None or (found.tensor._view is None and isinstance(found.source, (Argument, Captured)))
-        if known and not self.wary and can_share(inner, value) and self.makes(value._data.value):
+        known = found is None or (
+            found.tensor._view is None
+            and isinstance(found.source, (Argument, Captured))
+            and not (self.wary and is_exposed(found.tensor._data))
+        )
+        if known and can_share(inner, value) and self.makes(value._data.value):
             self.take_away(inner)
             self.sharing.add(inner, value)
             if found is not None:

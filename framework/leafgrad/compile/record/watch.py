@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -135,6 +135,8 @@ class Watch:
         self.users: dict[tuple[int, int], bool] = {}
         self.aside: types.FrameType | None = None  # no part of the function until it returns
         self.handlers = handlers()
+        self.known: Codes | None = None
+        self.beware: Callable[[], None] | None = None  # called before other code of the user begins
 
     def is_user(self, frame: types.FrameType) -> bool:
         """Whether a frame runs code of the user, not of a library."""
@@ -156,6 +158,8 @@ class Watch:
                 self.aside = frame
                 return
             self.codes.add(code, frame.f_globals)
+            if self.beware and not (self.known and self.known.has(code, frame.f_globals)) and self.is_user(frame):
+                self.beware()
             caller = frame.f_back
             if caller is not None and self.is_user(caller) and not self.is_user(frame):
                 self.called(frame, caller)
@@ -248,8 +252,9 @@ COLLECTOR = Collector()
 
 
 @contextmanager
-def watching(watch: Watch) -> Iterator[None]:
-    """Note what this thread executes."""
+def watching(watch: Watch, known: Codes | None = None, beware: Callable[[], None] | None = None) -> Iterator[None]:
+    """Note what this thread executes, and call ``beware()`` before code of the user begins that is not ``known``."""
+    watch.known, watch.beware = known, beware
     COLLECTOR.off()  # its callbacks are no part of the function
     before: Any = sys.getprofile()
     note = watch.note
@@ -258,6 +263,7 @@ def watching(watch: Watch) -> Iterator[None]:
         yield
     finally:
         undisturbed = sys.getprofile() == note
+        watch.known = watch.beware = None
         if before is None or callable(before):
             sys.setprofile(before)
         else:  # cProfile's own object

@@ -24,6 +24,7 @@ from leafgrad.compile.ir.memory import Apart
 from leafgrad.compile.ir.sources import Argument, Captured, Grad, KeptArray
 from leafgrad.compile.record.kept import check_holders, check_kept, check_outside
 from leafgrad.compile.record.lazy import LazyRecorder
+from leafgrad.compile.record.recorder import is_exposed
 from leafgrad.compile.record.trace import Traced, finish, recording, trace_call
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes, Watch, watching
@@ -51,6 +52,11 @@ def line_that_stores(codes: Codes, key: Any) -> str:
                 number = None if i.positions is None else i.positions.lineno
                 return f" at {Line(code.co_filename, number or code.co_firstlineno)}"
     return f" in {Line(users[0].co_filename, users[0].co_firstlineno)}" if users else ""
+
+
+def shows_memory(environment: Environment) -> bool:
+    """Whether the memory of a tensor may be read and written through an array of it that was read, too."""
+    return any(place.kind == "array" and is_exposed(place.container) for place in environment.places)
 
 
 class Attempt:
@@ -84,7 +90,7 @@ class Attempt:
         self.before = look(self.roots, self.codes, self.places)
         self.held = self.before.snapshot()
         self.flags = modes.get()
-        self.wary = bool(self.before.open)
+        self.wary = bool(self.before.open) or shows_memory(self.before)
         self.changed: list[Place] = []  # what it changed, as far as that is not followed
 
     def close(
@@ -118,7 +124,7 @@ class Attempt:
         for leaf, path in zip(self.leaves, self.paths, strict=True):
             if isinstance(leaf, Tensor) and not environment.names.isdisjoint(vars(leaf)):
                 raise Unclosed(f"it may read attributes of the tensor {path}")
-        if recorder.ran:
+        if recorder.ran or (shows_memory(environment) and (self.first or not recorder.wary)):
             environment.check()
             raise Unclosed("code of NumPy's may read and write the memory of its tensors meanwhile")
         outer = next((c for c in containers(result) if id(c) in environment.seen or id(c) in self.given), None)
@@ -170,7 +176,7 @@ class Attempt:
         results: list[Any] = [None]
         failure = None
         try:
-            with followed or nullcontext(), recording(recorder), watching(self.watch):
+            with followed or nullcontext(), recording(recorder), watching(self.watch, self.codes, recorder.beware):
                 results[0] = self.function(*args, **kwargs)
         except BaseException as error:
             failure = error
