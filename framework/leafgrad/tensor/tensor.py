@@ -69,6 +69,7 @@ class Tensor(Operators, Methods, asking.Overridable, TensorBase):
         """The same memory, detached from the graph; writes through it are not checked by autograd."""
         tracing = modes.get() & modes.TRACE  # then memory is a matter of bookkeeping, which detach() does
         out: Tensor = dispatch.detach(self) if tracing else dispatch.alias(self._data)
+        out._writes = Version()
         return out
 
     @data.setter
@@ -88,8 +89,7 @@ class Tensor(Operators, Methods, asking.Overridable, TensorBase):
         x._data = value._data
         if x._leaf is not None:
             x._leaf.shape, x._leaf.dtype = value._data.shape, value._data.dtype
-        if x._writes is None:
-            x._writes = Version()
+        x._writes = x._writes or Version()
         x._writes.bump()
 
     @property

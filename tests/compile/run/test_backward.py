@@ -337,3 +337,74 @@ def test_a_vmap_over_the_gradient_of_a_compiled_call():
             leafgrad.eye(3)
         )
         assert found.tolist() == leafgrad.diag(3 * x.detach() ** 2).tolist()
+
+
+def kept_then_written():
+    """Functions of one argument, and what is written between their call and a backward pass of the result."""
+    v, w = leafgrad.ones(3), leafgrad.ones(6)
+    a, b = w[:3], w[3:]
+    p, q = w[:3].detach(), w[3:].detach()
+    results = []
+
+    def writes_first(x):
+        a.mul_(0.5)
+        return x * a
+
+    def writes_another_part(x):
+        y = x * p
+        q.mul_(0.5)
+        return y
+
+    def writes_data_first(x):
+        v.data.mul_(0.5)
+        return x * v
+
+    def writes_data_then(x):
+        y = x * v
+        v.data.mul_(0.5)
+        return y
+
+    def gives_two(x):
+        y = x.exp()
+        return y * y, y
+
+    return {
+        "result": (lambda x: x.exp(), lambda y: y.mul_(2)),
+        "result with a history": (lambda x: (x * 2).exp(), lambda y: y.mul_(2)),
+        "other result": (gives_two, lambda y: results[1].mul_(2)),
+        "slice": (lambda x: x * w[:3], lambda y: w.mul_(2)),
+        "other slice": (lambda x: x * w[:3], lambda y: b.mul_(2)),
+        "other view": (lambda x: x * a, lambda y: q.mul_(2)),
+        "transposed": (lambda x: x * w.reshape(3, 2).t()[0], lambda y: w.mul_(2)),
+        "expanded": (lambda x: x * w[:1].expand(3), lambda y: w.mul_(2)),
+        "converted": (lambda x: x * a.double(), lambda y: w.mul_(2)),
+        "written before": (writes_first, lambda y: w.mul_(2)),
+        "written before alone": (writes_first, lambda y: None),
+        "another part written": (writes_another_part, lambda y: None),
+        "data": (lambda x: x * v, lambda y: v.data.mul_(2)),
+        "data written before": (writes_data_first, lambda y: v.data.mul_(2)),
+        "data written then": (writes_data_then, lambda y: None),
+    }, results
+
+
+@pytest.mark.parametrize("name", kept_then_written()[0])
+def test_what_gradients_need_is_written_before_they_are_computed(name):
+    outcomes = []
+    for compiled in (leafgrad.compile, lambda f: f):
+        functions, results = kept_then_written()
+        (function, write), outcome = functions[name], []
+        function = compiled(function)
+        for _ in range(4):
+            x = leafgrad.tensor([0.25, 0.5, 1.0], requires_grad=True)
+            made = function(x)
+            results[:] = made if isinstance(made, tuple) else [made]
+            with leafgrad.no_grad():
+                write(results[0])
+            try:
+                results[0].sum().backward()
+                outcome.append(x.grad.tolist())
+            except RuntimeError as error:
+                outcome.append(str(error).partition(":")[0])
+        outcomes.append(outcome)
+    for got, expected in zip(*outcomes, strict=True):
+        assert got == (pytest.approx(expected) if isinstance(expected, list) else expected)

@@ -79,14 +79,18 @@ class Equation:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Write:
-    """Overwrite the memory of an input's tensor with ``value``."""
+    """Overwrite the memory of an input's tensor with ``value``.
+
+    ``counted``: its version counts that, as it does not what is written through ``t.data``.
+    """
 
     source: Source
     value: Value
+    counted: bool = True
 
     def on(self, at: Callable[[Value], Value]) -> Write:
         """The effect with its value replaced by ``at`` of it."""
-        return Write(self.source, at(self.value))
+        return Write(self.source, at(self.value), self.counted)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from leafgrad import modes
 from leafgrad.autograd import engine
-from leafgrad.compile.ir.graph import Graph, Value
+from leafgrad.compile.ir.graph import Graph, Value, Write
 from leafgrad.compile.ir.lines import user_line
 from leafgrad.compile.ir.sources import Argument, Captured, Expression, Given, Source
 from leafgrad.compile.record.history import History, Reader
 from leafgrad.compile.record.recorder import Owner, Recorder
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.errors import MissingGradientError, TraceError
+from leafgrad.ops.node import Version
+from leafgrad.tensor import inplace
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import is_own_leaf
 
@@ -29,6 +32,7 @@ class Pullback:
         saved: the values that gradients need.
         read: how many of them the program is given; the others are for derivatives of derivatives.
         history: the graph of the results as far as the targets.
+        versions: those of the memory that saved values are in.
     """
 
     results: list[int]
@@ -37,6 +41,7 @@ class Pullback:
     saved: list[Value]
     read: int
     history: History
+    versions: dict[Value, Version]
 
 
 @dataclass
@@ -59,6 +64,16 @@ class Gradients:
         """The values of the call's graph that they need, in order: inputs, or results after all others."""
         return list(dict.fromkeys([v for p in self.pullbacks for v in p.saved]))
 
+    def kept_in(self, recorder: Recorder, results: Sequence[Tensor]) -> list[Owner | int | None]:
+        """Whose memory each of the saved values is in: a source's, that of a result by its number, or nobody's."""
+        whole = [(i, t) for i, t in enumerate(results) if t._view is None]
+        owners: dict[Version, Owner | int] = {inplace.version(t): i for i, t in whole}
+        for o in recorder.outside.values():
+            if isinstance(o.source, (Argument, Captured)):
+                owners[o.inner._writes] = o.source
+        versions = {v: version for p in self.pullbacks for v, version in p.versions.items()}
+        return [owners.get(versions[v]) if v in versions else None for v in self.saved]
+
 
 def gradients_of(recorder: Recorder, graph: Graph, outputs: dict[int, Tensor]) -> Gradients:
     """The backward programs of those results whose graph can be walked; what to raise for the others."""
@@ -77,11 +92,24 @@ def gradients_of(recorder: Recorder, graph: Graph, outputs: dict[int, Tensor]) -
     return found
 
 
-def saving(recorder: Recorder, graph: Graph, saved: list[Value]) -> Graph:
+def staying(graph: Graph, saved: list[Value], memory: list[Owner | int | None]) -> set[Value]:
+    """The saved values that stay in the memory where they were: a result's, or that of a tensor that is written."""
+    written = {e.value: e.source for e in graph.effects if isinstance(e, Write)}
+
+    def stays(value: Value, owner: Owner | int | None) -> bool:
+        if isinstance(owner, int):
+            return graph.results[owner] is value
+        return owner is not None and owner is written.get(value)
+
+    return {v for v, owner in zip(saved, memory, strict=True) if stays(v, owner)}
+
+
+def saving(recorder: Recorder, graph: Graph, saved: list[Value], memory: list[Owner | int | None]) -> Graph:
     """The graph with results that gradients need after all others, and inputs for numbers that they need."""
     numbers = {v: s for v in saved if isinstance(s := recorder.sources.get(v), Expression) and v not in graph.inputs}
     inputs = graph.inputs | numbers
-    return Graph(inputs, graph.equations, (*graph.results, *(v for v in saved if v not in inputs)), graph.effects)
+    there = {*inputs, *staying(graph, saved, memory)}
+    return Graph(inputs, graph.equations, (*graph.results, *(v for v in saved if v not in there)), graph.effects)
 
 
 def layers(outputs: dict[int, Tensor], since: int) -> list[list[int]]:
@@ -152,7 +180,8 @@ def trace_backward(
     if not strange.isdisjoint(read):
         raise TraceError(f"the gradient of a result needs an array that the program does not know, at {user_line()}")
     reached = {node: i for i, node in enumerate(node for node in sources if node in found)}
-    history = Reader(recorder, reached, recorder.born).read([t._node for t in outputs.values()])
+    reader = Reader(recorder, reached, recorder.born)
+    history = reader.read([t._node for t in outputs.values()])
     given: dict[Value, Source] = {v: Given(i) for i, v in enumerate([*read, *(s.value for s in symbols)])}
     return Pullback(
         list(outputs),
@@ -161,4 +190,5 @@ def trace_backward(
         list(dict.fromkeys([*read, *history.values()])),
         len(read),
         history,
+        reader.versions,
     )

@@ -21,8 +21,9 @@ from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import SymbolicNumber, fixed
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.ops import dispatch
-from leafgrad.ops.node import FREED, SEQ, GraphNode, Leaf, Node, Output, SymbolBase, TensorBase
+from leafgrad.ops.node import FREED, SEQ, GraphNode, Leaf, Node, Output, SymbolBase, TensorBase, Version
 from leafgrad.ops.op import Op
+from leafgrad.tensor import inplace
 
 
 class Target(NamedTuple):
@@ -231,6 +232,7 @@ class Reader:
         self.tracer, self.targets, self.since = tracer, targets, since
         self.numbers: dict[Any, int] = {}
         self.batches: dict[Batch, int] = {}
+        self.versions: dict[Value, Version] = {}  # of the memory that kept values are in
 
     def read(self, ends: Sequence[Any]) -> History:
         """The History of results whose nodes are ``ends``.
@@ -273,6 +275,8 @@ class Reader:
             apply = Apply(context, node.positions, node.inputs, node.outputs)
         elif type(node) is not Node or not isinstance(node.op, Op):
             raise Unclosed(f"{node.name()} would have to be made again when a result is differentiated twice")
+        if isinstance(out := self.raw(node.out) if type(node.out) is not tuple else None, Value) and node.version:
+            self.versions.setdefault(out, node.version)
         return HistoryStep(
             op=node.op,
             params={name: over(p, self.parameter) for name, p in node.params.items()},
@@ -293,7 +297,11 @@ class Reader:
     def saved(self, kept: Any) -> Any:
         if isinstance(kept, Saved):
             return Saved(self.saved(self.tracer.inside(kept.tensor)), self.edge(kept.edge), kept.number)
-        return Kept(self.raw(kept._data)) if isinstance(kept, TensorBase) else self.raw(kept)
+        if not isinstance(kept, TensorBase):
+            return self.raw(kept)
+        data = self.raw(kept._data)
+        self.versions |= {v: inplace.version(kept) for v in values_in(data) if v not in self.versions}
+        return Kept(data)
 
     def raw(self, kept: Any) -> Any:
         """What stands for a raw value. Numbers are themselves."""

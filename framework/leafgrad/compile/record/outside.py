@@ -59,11 +59,11 @@ class Outside:
         self.counted = ours.count
 
 
-def stand_in(tensor: Tensor) -> Tensor:
-    """What stands for a tensor that is no view."""
+def stand_in(tensor: Tensor, versions: dict[Version, Version]) -> Tensor:
+    """What stands for a tensor that is no view; ``versions`` of the trace stand for those of tensors."""
     inner: Tensor = dispatch.alias(tensor._data, tensor._node)
     inner._leaf, inner._epoch = tensor._leaf, tensor._epoch
-    inner._writes = version_of(tensor)
+    inner._writes = version_of(tensor, versions)
     return inner
 
 
@@ -79,7 +79,9 @@ def view_in(tensor: Tensor, base: Tensor) -> Tensor:
     return inner
 
 
-def version_of(tensor: Tensor) -> Version:
-    """The version of what stands for a tensor: one of its own, for the trace alone."""
-    version: Version = Version() if tensor._writes is not dispatch.INFERENCE_VERSION else tensor._writes
-    return version
+def version_of(tensor: Tensor, versions: dict[Version, Version]) -> Version:
+    """The version of what stands for a tensor: for the trace alone, and one for all that have one outside."""
+    theirs: Version | None = tensor._writes
+    if theirs is None:
+        return Version()
+    return theirs if theirs is dispatch.INFERENCE_VERSION else versions.setdefault(theirs, Version())

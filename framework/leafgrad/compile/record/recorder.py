@@ -28,7 +28,7 @@ from leafgrad.compile.record.symbolic import fixed, settled
 from leafgrad.compile.record.watch import unwatched
 from leafgrad.errors import TraceError
 from leafgrad.ops import dispatch, messages
-from leafgrad.ops.node import SEQ, GraphNode, Leaf, SymbolBase, TensorBase
+from leafgrad.ops.node import SEQ, GraphNode, Leaf, SymbolBase, TensorBase, Version
 from leafgrad.tensor import view
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import follow
@@ -54,6 +54,7 @@ class Recorder(Events):
         self.born = next(SEQ)
         self.outside: dict[int, Outside] = {}  # by id of the tensor
         self.inner: dict[int, Outside] = {}  # by id of what stands for it
+        self.versions: dict[Version, Version] = {}  # in the trace, by those of tensors from outside
         self.grads: dict[Leaf, tuple[Owner | None, Any, Any]] = {}  # of leaves that were looked at: before, after
         self.gradients: dict[int, Owner] = {}  # by id of a tensor that was a .grad before
         self.tensors: list[weakref.ref[Tensor]] = []  # made here
@@ -123,7 +124,7 @@ class Recorder(Events):
                     f"a view of memory that its base no longer has, since base.data was set, at "
                     f"{messages.user_line()}; make the view again"
                 )
-            inner = outside.stand_in(tensor)
+            inner = outside.stand_in(tensor, self.versions)
         self.outside[id(tensor)] = self.inner[id(inner)] = Outside(tensor, inner, source, tensor._node)
         return inner
 

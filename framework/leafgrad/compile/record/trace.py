@@ -46,6 +46,7 @@ class Traced:
         gradients: how results are differentiated.
         aliases: which results are in the memory of others.
         items: which results are read as numbers, by the number in their names ``r0``, ``r1``, ….
+        memory: what has the memory of each value that gradients need: a source, a result or None.
         ancestors: the graph behind tensors from outside through which the call has differentiated.
     """
 
@@ -58,6 +59,7 @@ class Traced:
     gradients: Gradients
     aliases: dict[int, Alias]
     items: dict[int, int]
+    memory: list[Owner | int | None]
     ancestors: Ancestors
 
     @property
@@ -184,8 +186,10 @@ def finish(recorder: Recorder, result: Any, written: Sequence[Any] = ()) -> Trac
     touched = [(source, before is None) for source, before, _ in recorder.grads.values() if source is not None]
     views = [o.tensor for o in recorder.outside.values() if o.inner._view is not None and o.tensor._view is not None]
     gradients = gradients_of(recorder, graph, {i: t for i, t in enumerate(tensors) if t._node is not None})
-    graph = saving(recorder, graph, gradients.saved)
-    return Traced(graph, outputs, structure, touched, views, len(values), gradients, aliases, items, recorder.ancestors)
+    memory = gradients.kept_in(recorder, tensors)
+    graph = saving(recorder, graph, gradients.saved, memory)
+    behind, count = recorder.ancestors, len(values)
+    return Traced(graph, outputs, structure, touched, views, count, gradients, aliases, items, memory, behind)
 
 
 def outputs_of(recorder: Recorder, leaves: Sequence[Any]) -> tuple[list[Any], list[Tensor]]:
@@ -235,7 +239,7 @@ def effects_of(recorder: Recorder) -> list[Effect]:
         if o.before is not None:
             found.append(SetData(o.source, o.inner._data.value))
         elif o.written:
-            found.append(Write(o.source, o.inner._data.value))
+            found.append(Write(o.source, o.inner._data.value, o.inner._writes.count > o.counted))
         if o.inner._node is not o.node:
             if o.node is None and isinstance(o.source, Argument) and type(o.inner._node) is Leaf:
                 found.append(SetRequiresGrad(o.source))

@@ -16,7 +16,7 @@ from leafgrad.compile.ir.effects import complete
 from leafgrad.compile.ir.graph import Effect, Graph, SetData, SetRequiresGrad, Value, Write
 from leafgrad.compile.ir.same import same_source
 from leafgrad.compile.ir.sources import Argument, Captured, Expression, Grad, KeptArray, Source
-from leafgrad.compile.record.gradients import Pullback
+from leafgrad.compile.record.gradients import Pullback, staying
 from leafgrad.compile.record.shared import set_memory
 from leafgrad.compile.record.trace import Slot, Traced
 from leafgrad.compile.run.alike import adopts, same_alias, same_output
@@ -81,8 +81,9 @@ class Call:
         self.new_leaves = [e for e, _ in self.effects if isinstance(e, SetRequiresGrad)]
         self.backward: list[Backward] = self.differentiated(name) if twin is None else twin.backward
         self.saved = plan_saved(traced, inputs)
-        writes = {id(e.source) for e in traced.graph.effects if isinstance(e, (Write, SetData))}
-        self.overwrites = any(id(source) in writes for _, source, _ in self.saved)  # what gradients need
+        self.seen = {owner for _, owner, _ in self.saved if isinstance(owner, int)}  # results that gradients need, too
+        replaced = {id(e.source) for e in traced.graph.effects if isinstance(e, SetData)}
+        self.replaces = any(id(owner) in replaced for _, owner, _ in self.saved)  # memory that gradients need
         follows = guards.symbolic.used or traced.items
         written = [] if followed is None else followed.written
         self.symbolic = SymbolicValues(traced, guards, inputs, written) if follows else None
@@ -143,7 +144,7 @@ class Call:
                 lines += [f"t{k} = {t}"]  # a gradient may be another one later
                 lines += [f"{f't{k}._data[...] = arrays[{k}]' if host else f'd{k} = t{k}._data'}"]
                 pairs += [] if host else [f"(d{k}, arrays[{k}])"]
-                targets += [f"t{k}"]
+                targets += [f"t{k}"] * effect.counted
             elif isinstance(effect, SetData):
                 lines += [f"t{k} = {t}", f"{self.guards.name(set_memory)}(t{k}, arrays[{k}])"]
                 targets += [f"t{k}"]
@@ -226,27 +227,27 @@ class Call:
             raise
         early = {source: self.tensor(source, leaves) for source in self.early} if self.early else {}
         if self.pure:
-            result = self.result(self.tensors_of(arrays, leaves, ()), early, numbers, leaves)
+            result = self.result(self.tensors_of(arrays, leaves, (), {}), early, numbers, leaves)
             drawn.clear()
             return result
-        if modes.DERIVATIVES.get():
-            for e in [e for e, _ in self.effects if isinstance(e, Write)]:
-                inplace.check_captured(self.tensor(e.source, leaves), "copy")
+        for e in [e for e, _ in self.effects if isinstance(e, Write)] if modes.DERIVATIVES.get() else ():
+            inplace.check_captured(self.tensor(e.source, leaves), "copy")
         nodes: list[Made] = []
         edges: list[tuple[Any, ...]] = []
+        seen = {i: dispatch.alias(arrays[i]) for i in self.seen}
         late: list[Callable[[], Any]] = []  # apart from the steps, so that nothing refers to itself
 
         def find_edges() -> None:
             edges[:] = [of(leaves) for of in self.edges]  # those of views are made anew when the call has written
 
         def make_nodes() -> None:
-            saved = self.save(leaves, inputs, arrays)
+            saved = self.save(leaves, [*inputs, *arrays], seen)
             made = [b.node([saved[v] for v in b.saved]) for b in self.backward]
             nodes[:] = [(*one, of) for one, of in zip(made, edges, strict=False)]
 
         def give() -> None:
             nonlocal result
-            result = self.result(self.tensors_of(arrays, leaves, nodes), early, numbers, leaves)
+            result = self.result(self.tensors_of(arrays, leaves, nodes, seen), early, numbers, leaves)
             if self.replaced:
                 result, tensors = result
                 late[:] = [w.step(t) for w, t in zip(self.replaced, tensors, strict=True)]
@@ -255,16 +256,20 @@ class Call:
         marks = [self.tensor(e.source, leaves).requires_grad_ for e in self.new_leaves]
         acts: list[Callable[[], Any]] = [partial(act, leaves, arrays) for act in self.acts]
         first, last = ([find_edges], [make_nodes]) if self.backward else ([], [])
-        acts = [*first, *last, *acts] if self.overwrites else [*first, *acts, *last]  # writes void what they overwrite
+        acts = [*first, *last, *acts] if self.replaces else [*first, *acts, *last]  # which voids them
         steps: list[Callable[[], Any]] = [*[drawn.clear] * bool(drawn), *frees, *marks, *acts]
         if symbolic is not None:
             steps += [partial(w.put, numbers[text]) for w, text in symbolic.written]
         complete([*steps, give, partial(complete, late)] if self.replaced else [*steps, give])
         return result
 
-    def tensors_of(self, arrays: Sequence[Any], leaves: Leaves, nodes: Sequence[Made]) -> list[Any]:
-        """The tensors that the program made."""
+    def tensors_of(
+        self, arrays: Sequence[Any], leaves: Leaves, nodes: Sequence[Made], seen: dict[int, Any]
+    ) -> list[Any]:
+        """The tensors that the program made, those that are ``seen`` with the versions of these."""
         made = dispatch.aliases(arrays[: self.count])
+        for i, tensor in seen.items():
+            made[i]._writes = inplace.version(tensor)
         for i, alias in self.aliases.items():
             base = made[alias.base] if isinstance(alias.base, int) else self.tensor(alias.base, leaves)
             made[i] = view.result(base, alias.steps, alias.apart)
@@ -303,12 +308,13 @@ class Call:
             return self.owner(source.of, leaves)._leaf.grad
         return self.owner(source, leaves) if isinstance(source, (Argument, Captured)) else None
 
-    def save(self, leaves: Leaves, inputs: list[Any], arrays: list[Any]) -> dict[Value, Saved]:
+    def save(self, leaves: Leaves, arrays: list[Any], seen: dict[int, Any]) -> dict[Value, Saved]:
         """What gradients need, with the tensors that must not be written until then."""
-        return {
-            value: (arrays[k], None) if source is None else (inputs[k], self.tensor(source, leaves))
-            for value, source, k in self.saved
-        }
+        saved: dict[Value, Saved] = {}
+        for value, owner, k in self.saved:
+            tensor = seen[owner] if isinstance(owner, int) else self.tensor(owner, leaves)
+            saved[value] = tensor._data if k is None else arrays[k], tensor
+        return saved
 
 
 def written(*tensors: Any) -> None:
@@ -331,14 +337,12 @@ def plan_effects(graph: Graph) -> list[tuple[Effect, int | None]]:
     return sorted(found, key=lambda planned: not isinstance(planned[0], SetRequiresGrad))
 
 
-def plan_saved(traced: Traced, inputs: list[Value]) -> list[tuple[Value, Source | None, int]]:
-    """Each saved value with the input's source and number, or None and the number of the result."""
-    found: list[tuple[Value, Source | None, int]] = []
-    k = traced.count
-    for value in traced.gradients.saved:
-        if value in traced.graph.inputs:
-            found.append((value, traced.graph.inputs[value], inputs.index(value)))
-        else:
-            found.append((value, None, k))
-            k += 1
-    return found
+def plan_saved(traced: Traced, inputs: list[Value]) -> list[tuple[Value, Source | int | None, int | None]]:
+    """Each saved value with what has its memory, a source, a result or None, and its number among inputs and results.
+
+    What stays in that memory has none.
+    """
+    graph, saved = traced.graph, traced.gradients.saved
+    at = {v: k for k, v in enumerate(graph.results, len(inputs))} | {v: k for k, v in enumerate(inputs)}
+    stay = staying(graph, saved, traced.memory)
+    return [(v, owner, None if v in stay else at[v]) for v, owner in zip(saved, traced.memory, strict=True)]
