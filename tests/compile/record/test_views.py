@@ -202,6 +202,38 @@ def test_one_of_the_elements_in_one_place_is_written():
         assert step(x).tolist() == [3, 3, 3] == x.tolist()
 
 
+def test_a_zero_in_one_place_gets_another_sign():
+    @lg.compile
+    def step(x):
+        x[0] = -0.0
+        return x * 1
+
+    for _ in range(4):
+        x = lg.zeros(1).expand(3)
+        assert str(step(x).tolist()) == "[-0.0, -0.0, -0.0]" == str(x.tolist())
+
+
+@pytest.mark.parametrize(
+    "spread", [lambda x: x.sum().expand(3), lambda x: (x * 2)[:1].expand(2, 3), lambda x: (x * 1).unfold(0, 2, 1)]
+)
+def test_elements_of_a_result_in_one_place(spread):
+    """Nothing of that memory is returned but the result, which shows it several times."""
+    compiled = lg.compile(lambda x: spread(x) if x.sum() > 0 else spread(x) * 1)
+    for _ in range(4):
+        x, y = (lg.arange(1.0, 4.0).requires_grad_() for _ in range(2))
+        ours, theirs = compiled(x), spread(y)
+        ours.sum().backward()
+        theirs.sum().backward()
+        assert x.grad.tolist() == y.grad.tolist()
+        with lg.no_grad():
+            for result in (ours, theirs):
+                with pytest.raises(RuntimeError, match="single memory location"):
+                    result.mul_(2)
+                result[0] = 7.0
+        assert ours.tolist() == theirs.tolist()
+        assert ours.stride() == theirs.stride()
+
+
 def test_another_part_of_the_memory_is_written():
     """What gradients need is as it was, though all of the memory counts as written."""
 

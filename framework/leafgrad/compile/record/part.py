@@ -100,7 +100,8 @@ class PartRecorder(Settler):
         if o.before is not None:
             set_memory(o.tensor, array)
         elif overlaps(data):
-            changed = (data != array) & ((data == data) | (array == array))  # the others lie where one of these does
+            old, new = data.copy().view("u1"), array.copy().view("u1")  # bits, which tell 0.0 from -0.0
+            changed = (old != new).reshape(*data.shape, -1).any(-1)  # the others lie where one of these does
             data[changed] = array[changed]
         else:
             dispatch.overwrite(data, array)

@@ -26,6 +26,7 @@ from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.errors import TraceError
 from leafgrad.ops import messages
 from leafgrad.ops.node import Leaf
+from leafgrad.tensor import inplace
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import is_own_leaf
 
@@ -165,13 +166,13 @@ def finish(recorder: Recorder, result: Any, written: Sequence[Any] = ()) -> Trac
     bases.update(map(id, tensors))
     for i, t in enumerate(tensors):  # grows
         if (view := t._view) is not None:
-            held = recorder.inner.get(id(view.base))
+            held, plain = recorder.inner.get(id(view.base)), isinstance(view.base._data, Symbol)
             if any(o.before is view.base for o in recorder.outside.values()):
                 raise Unclosed("it returns memory that t.data = ... has taken away from a tensor")
             if held is not None:
                 aliases[i] = Alias(held.source, view.steps, view.detached)
-            elif bases[id(view.base)] > 1:  # else nobody can tell it from one that has memory of its own
-                if not isinstance(view.base._data, Symbol):
+            elif bases[id(view.base)] > 1 or (plain and inplace.overlaps(recorder.layout(t))):  # else nobody can tell
+                if not plain:
                     raise Unclosed("it returns several tensors in one memory, which was made within vmap")
                 aliases[i] = Alias(place(tensors, view.base), view.steps, view.detached)
     check_made(
