@@ -376,3 +376,21 @@ def same_step_on_two_threads_of_data(w):
     step = w.compile(lambda: data[o.i] * 2)
     for o.i in w.turns(0, 1, 2):
         w.call(step)
+
+
+@row
+def method_of_tensors_replaced(w):
+    before = leafgrad.Tensor.tanh
+    step = w.compile(lambda x: x.tanh() * 2)
+    for k in w.turns(1.0, 2.0, 3.0):
+        w.patch.setattr(leafgrad.Tensor, "tanh", before if k == 1.0 else lambda x, k=k: x * k)
+        w.call(step, points())
+
+
+@row
+def operator_of_tensors_replaced(w):
+    before = leafgrad.Tensor.__mul__
+    step = w.compile(lambda x: x * 2)
+    for k in w.turns(1.0, 2.0, 3.0):
+        w.patch.setattr(leafgrad.Tensor, "__mul__", before if k == 1.0 else lambda x, y, k=k: before(x, k))
+        w.call(step, points())

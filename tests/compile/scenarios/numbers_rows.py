@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import fractions
+import functools
 import types
 
 from compile.scenarios.harness import points, row
@@ -281,3 +282,17 @@ def time_step_of_an_integrator(w):
     for state.dt in w.turns(0.1, 0.05, 0.2):
         w.call(step)
         state.t += state.dt
+
+
+@row
+def number_that_a_cache_keeps(w):
+    o = types.SimpleNamespace(k=1.0)
+
+    @functools.lru_cache
+    def scaled(n):
+        return o.k * n
+
+    step = w.compile(lambda x, n: x * scaled(n))
+    for i, n in enumerate((1, 1, 1, 2, 2, 3, 3, 1)):
+        o.k = i + 1.0
+        w.call(step, points(), n)

@@ -61,6 +61,7 @@ def look(
     walker.check_routes()
     for name, read in modes.SETTINGS.items():
         walker.place("call", read, None, name, read())
+    walker.kind(Tensor, "Tensor")
     walker.methods()
     walker.found.names = frozenset(walker.names.users)
     return walker.found

@@ -31,6 +31,7 @@ from leafgrad.compile.run.left import Written
 from leafgrad.compile.run.paths import paths_of, walk
 from leafgrad.tensor.tensor import Tensor
 
+CACHE = type(functools.lru_cache(len))
 TENSOR = {Tensor}
 TENSORS = 64  # whose places are followed
 
@@ -201,7 +202,8 @@ class Following:
         self.start = states([source for source in sources if source is not None])
         if environment.open:
             given = given._replace(lists=())
-        if self.stopped or asks_types(attempt.codes):
+        cached = any(type(held) is CACHE for held in environment.seen.values())  # which tells ints from the like
+        if self.stopped or cached or asks_types(attempt.codes):
             self.draws = []
             if not (given.tensors or given.lists):
                 return None
