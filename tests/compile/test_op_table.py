@@ -23,10 +23,21 @@ def test_a_trace_states_the_shapes_and_dtypes_that_ops_give(row):
     check_op(row.op, samples, dtypes=(), checks="shapes")
 
 
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_a_program_equals_eager(row):
+    compare(row, [])
+
+
+@pytest.mark.every(8)
 @pytest.mark.parametrize("executor", ["numpy", "replay"])
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_compiled_equals_eager(row, executor):
-    check_op(row.op, row.draw(row.dtypes[0]), None, row.order, dtypes=(), executors=[executor], checks="compile")
+    """The same program, behind guards and called several times."""
+    compare(row, [executor])
+
+
+def compare(row, executors):
+    check_op(row.op, row.draw(row.dtypes[0]), None, row.order, dtypes=(), executors=executors, checks="compile")
 
 
 @pytest.mark.parametrize("row", CHUNKED, ids=str)

@@ -21,6 +21,8 @@ COMPLEX = [
 ]
 
 ELSEWHERE_CHECKED = {"vmap", "shapes", "compile", "chunks", "edges"}  # test_vmap_ops.py and compile/test_op_table.py
+# Their Taylor series follow from other rules; func/test_op_table.py has them along lines.
+FOLLOWING = [row for row in ROWS if getattr(row.op, "expanding", None) is None]
 HANDS_ON = {"overwrite"}  # gives its argument itself: in-place writing copies where it has to
 
 
@@ -48,7 +50,16 @@ def in_dtypes(row, device, dtypes, reference):
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_memory_gradients_of_each_order_and_traits(row):
     left_out = {*IN_EACH_DTYPE, *ELSEWHERE_CHECKED, "complex", *(["aliases"] if str(row) in HANDS_ON else [])}
-    checks = [name for name in CHECKS if name not in left_out]
+    others(row, [name for name in CHECKS if name not in left_out and (name != "jets" or row not in FOLLOWING)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", FOLLOWING, ids=str)
+def test_series_that_follow_from_other_rules_along_curves(row):
+    others(row, "jets")
+
+
+def others(row, checks):
     check_op(row.op, row.draw(row.dtypes[0]), None, row.order, dtypes=(), rtol=row.rtol, checks=checks)
 
 

@@ -129,7 +129,13 @@ def test_every_op_is_in_the_table():
 def test_ops(name, samples, reference):
     fake.on_host(*OPS.values())  # rules call each other's
     checks = [check for check in CHECKS if check != "chunks"]
-    check_op(OPS[name], samples, reference, executors=["numpy"], checks=checks)
+    check_op(OPS[name], samples, reference, executors=[], checks=checks)
+
+
+@pytest.mark.every(8)
+@rows
+def test_ops_compiled(name, samples, reference):
+    check_op(OPS[name], samples, reference, executors=["numpy"], checks="compile")
 
 
 @pytest.mark.slow

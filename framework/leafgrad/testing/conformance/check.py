@@ -158,7 +158,8 @@ def check_op(
         device: where values and gradients of the lower precisions are computed.
         dtypes: what floating-point arrays are brought to; empty to take them as they are.
         rtol: relative and absolute tolerance of values in float64.
-        executors: the names of those that run it compiled; by default all that are installed and run on the CPU.
+        executors: the names of those that run it compiled; by default all that are installed and run on the CPU. With
+            none it is run as a program by itself, once.
         checks: the names of those to run, of ``CHECKS`` and of plugins'; all by default.
 
     Returns:

@@ -197,7 +197,7 @@ def negatives(subject: Subject) -> Iterator[tuple[Sample, Sample]]:
 
 
 def compiled(subject: Subject) -> None:
-    """Every executor gives what eager does: the results, and two derivatives."""
+    """Every executor gives what eager does, or where there is none a program by itself: results and two derivatives."""
     samples, turned = subject.samples, [negative for _, negative in negatives(subject)]
     smooth = subject.orders >= 2 and "nondifferentiable" not in subject.traits
     function = together(subject, samples)
@@ -206,6 +206,8 @@ def compiled(subject: Subject) -> None:
         function, what = differentiated(function), "with two derivatives"
     names, own = names_of(subject), tensors_of(subject, turned)
     whole = joined([(function, given), (together(subject, turned), own)])
+    if not names:
+        by_itself(subject, samples[0], whole, given + own)
     for executor in names:
         compare_programs(subject, [*samples, *turned], whole, given + own, executor, what)
     told = " ".join(subject.untried)
@@ -220,7 +222,7 @@ def chunks(subject: Subject) -> None:
     if not found:
         raise Skip("the op has neither a batching rule nor a chunk rule, or no sample has elements")
     for sample, function, given in found:
-        in_parts(subject, sample, function, given)
+        by_itself(subject, sample, function, given, PART)
     others = [
         name for name in names_of(subject) if name not in EVERYTHING
     ]  # one just ran in parts, the other never does
@@ -248,15 +250,17 @@ def joined(parts: list[tuple[Function, list[Any]]]) -> Function:
     return function
 
 
-def in_parts(subject: Subject, sample: Sample, function: Function, given: list[Any]) -> None:
-    """A Fault unless a program that takes some rows at a time gives what the function does."""
-    want = [host(r.detach()) for r in function(*given)]
+def by_itself(subject: Subject, sample: Sample, function: Function, given: list[Any], rows: int | None = None) -> None:
+    """A Fault unless a program, which may take some rows at a time, gives what the function does."""
+    made = {id(r): r for r in function(*given) if not any(r is g for g in given)}  # a program gives each once
+    want = [host(r.detach()) for r in made.values()]
     graph = optimize(trace(function, *given))
-    results = NumpyProgram(graph, rows=PART)(given_to(graph, given))[
+    results = NumpyProgram(graph, rows)(given_to(graph, given))[
         : len(want)
     ]  # behind them, what a backward pass would need
+    where = "as a program" if rows is None else f"{rows} of {ROWS} rows at a time"
     for k, (r, w) in enumerate(zip(results, want, strict=True)):
-        agree(subject, sample, host(r), w, f"{PART} of {ROWS} rows at a time, result {k}")
+        agree(subject, sample, host(r), w, f"{where}, result {k}")
 
 
 def given_to(graph: Graph, given: list[Any]) -> list[Any]:
