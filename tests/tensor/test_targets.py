@@ -119,27 +119,32 @@ def unwritten(target):
     return bool((base[before != 0] == 1).all())
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", TAKING)
-def test_out_takes_any_layout(name, layout):
+@functools.cache
+def function_of(name):
+    """A function, arguments that it takes, and its result."""
     function = quiet(functools.partial(named(name), **KEYWORDS.get(name, {})))
-    args, made = taken(function)
+    return function, *taken(function)
+
+
+@pytest.mark.parametrize("name", TAKING)
+def test_out_takes_any_layout(name):
+    function, args, made = function_of(name)
     several = isinstance(made, tuple)
     results = made if several else (made,)
-    targets = [LAYOUTS[layout](tuple(r.shape), r.dtype) for r in results]
-    where = [t.data_ptr() for t in targets]
-    leafgrad.manual_seed(0)
-    assert function(*args, out=tuple(targets) if several else targets[0]) is not None
-    if name != "empty":
-        assert str(values(tuple(targets))) == str(values(made))
-    assert [t.data_ptr() for t in targets] == where
-    assert all(map(unwritten, targets))
+    for layout in LAYOUTS.values():
+        targets = [layout(tuple(r.shape), r.dtype) for r in results]
+        where = [t.data_ptr() for t in targets]
+        leafgrad.manual_seed(0)
+        assert function(*args, out=tuple(targets) if several else targets[0]) is not None
+        if name != "empty":
+            assert str(values(tuple(targets))) == str(values(made))
+        assert [t.data_ptr() for t in targets] == where
+        assert all(map(unwritten, targets))
 
 
 @pytest.mark.parametrize("name", TAKING)
 def test_out_that_overlaps_is_refused_or_right(name):
-    function = quiet(functools.partial(named(name), **KEYWORDS.get(name, {})))
-    args, made = taken(function)
+    function, args, made = function_of(name)
     results = made if isinstance(made, tuple) else (made,)
     targets = [leafgrad.zeros((), dtype=r.dtype).expand(r.shape) for r in results]
     if any(t.numel() > 1 for t in targets):
@@ -150,26 +155,27 @@ def test_out_that_overlaps_is_refused_or_right(name):
 WRITING = sorted(n for n in dir(Tensor) if n[-1] == "_" and n[0] != "_" and n not in VIEWS)
 
 
-def inplace(name, args):
-    """The method's result on a copy of its first argument."""
-    return getattr(args[0].clone(), name)(*args[1:])
+@functools.cache
+def method_of(name):
+    """Arguments that a method takes, and its result on a copy of the first."""
+    return taken(quiet(lambda *args: getattr(args[0].clone(), name)(*args[1:])))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", WRITING)
-def test_methods_in_place_write_any_layout(name, layout):
-    args, made = taken(quiet(lambda *args: inplace(name, args)))
-    target = LAYOUTS[layout](tuple(made.shape), made.dtype)
-    target.copy_(args[0])
-    leafgrad.manual_seed(0)
-    assert quiet(getattr(target, name))(*args[1:]) is target
-    assert str(values(target)) == str(values(made))
-    assert unwritten(target)
+def test_methods_in_place_write_any_layout(name):
+    args, made = method_of(name)
+    for layout in LAYOUTS.values():
+        target = layout(tuple(made.shape), made.dtype)
+        target.copy_(args[0])
+        leafgrad.manual_seed(0)
+        assert quiet(getattr(target, name))(*args[1:]) is target
+        assert str(values(target)) == str(values(made))
+        assert unwritten(target)
 
 
 @pytest.mark.parametrize("name", WRITING)
 def test_methods_in_place_on_what_overlaps_are_refused_or_right(name):
-    args, made = taken(quiet(lambda *args: inplace(name, args)))
+    args, made = method_of(name)
     target = leafgrad.full((), 0.5, dtype=made.dtype).expand(made.shape)
     before = target.tolist()
     if target.numel() == 1 or name in {"fill_", "fill_diagonal_", "zero_"}:  # PyTorch writes one number there
