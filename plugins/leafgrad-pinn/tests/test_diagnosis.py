@@ -23,6 +23,7 @@ def bending(length, amplitude, **hard):
     return pinn.Problem(u, conditions if hard else [*conditions, pinn.Dirichlet(0, n=2)])
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(("length", "amplitude"), [(1, 1), (3, 1), (1, 0.3)])
 def test_what_is_solved_raises_no_doubts(length, amplitude, capsys):
     sol = bending(length, amplitude).solve(pinn.GaussNewton(30))
@@ -170,6 +171,7 @@ def test_an_equation_that_is_small_beside_others_of_its_condition_is_looked_at_b
     assert "not solved: the residuals of interior are 100% of its terms" in capsys.readouterr().err
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("strength", [3.55, 3.7])
 def test_equations_without_a_solution_are_not_solved_though_residuals_are_small(strength, tmp_path):
     """Bratu's u'' + k exp(u) = 0 has none for k > 3.514; its least residuals are 1 % of their terms and more."""

@@ -228,6 +228,7 @@ def test_errors_of_least_energies_are_estimated(energy, steps, exact):
     assert sol.errors.estimated["u"] == pytest.approx(sol.errors.l2["u"][0], rel=0.05)
 
 
+@pytest.mark.compiled
 def test_the_error_of_a_quotient_with_soft_conditions_is_estimated():
     """The ground state of a box, of a network that ends and norm hold softly."""
     u = pinn.Field("u", X, pinn.MLP(8, 1), boundary=pinn.Hard(0, on="x_min"), scale=1)

@@ -31,6 +31,7 @@ def solution():
     return problem.solve(pinn.LBFGS(400), reference=unseen)
 
 
+@pytest.mark.compiled
 def test_a_deeponet_learns_the_antiderivative_from_its_equation_alone(solution):
     assert solution.errors.l2["u"][0] < 0.05
     assert "10 unseen functions" in str(solution.errors)
@@ -187,6 +188,7 @@ def test_functions_may_be_samples_and_several():
         sol(g=np.sin)
 
 
+@pytest.mark.compiled
 def test_residuals_of_functions_that_were_not_trained_tell_what_is_not_solved():
     problem = pinn.Problem(field(), pinn.Interior(lambda u, f: u.x - f, n=20))
     run = problem.solve(pinn.LBFGS(300)).run
@@ -201,6 +203,7 @@ def test_stages_of_least_squares_take_operators():
         assert history[-1]["loss"] < history[0]["loss"] if len(history) > 1 else history[0]["loss"] < 1
 
 
+@pytest.mark.compiled
 def test_families_in_time_are_trained_with_exact_initial_values():
     ring = (
         pinn.Interval("x", 0, 1, periodic=True) * pinn.Time("t", 0, 1) * pinn.GaussianField("f", length=0.5, sensors=17)

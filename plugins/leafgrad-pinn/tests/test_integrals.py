@@ -65,7 +65,7 @@ def test_fredholm():
     """u(x) = exp(x) - x + integral of x y u(y) over [0, 1], u = exp(x)."""
     u = pinn.Field("u", X, pinn.MLP(6, 1))
     equation = pinn.Integral(lambda u, x, at: at.x * x * u, lambda u, x: u - lg.exp(x) + x, n=16, order=8)
-    sol = pinn.Problem(u, equation).solve(pinn.LevenbergMarquardt(60))
+    sol = pinn.Problem(u, equation).solve(pinn.LevenbergMarquardt(25))
     x = np.linspace(0, 1, 11)
     assert np.abs(sol(x) - np.exp(x)).max() < 2e-3
     assert sol.run.doubts == ""
@@ -77,7 +77,7 @@ def test_volterra():
     domain = pinn.Time("t", 0, 2)
     u = pinn.Field("u", domain, pinn.MLP(6, 1))
     equation = pinn.Integral(lambda u: u, lambda u: 1 - u.t, upto="t", n=20, order=8)
-    sol = pinn.Problem(u, [equation, pinn.Initial(0)]).solve(pinn.LevenbergMarquardt(60))
+    sol = pinn.Problem(u, [equation, pinn.Initial(0)]).solve(pinn.LevenbergMarquardt(25))
     t = np.linspace(0, 2, 11)
     assert np.abs(sol(t) - np.sin(t)).max() < 1e-3
 
@@ -91,7 +91,7 @@ def test_an_integral_over_one_coordinate_and_one_over_an_edge():
         pinn.Integral(lambda u: u, lambda t: t / 2 + 1, over="x", n=20, order=6),
         pinn.Integral(lambda u: u.n, 0.5, on="x_max", order=6, name="flux"),
     ]
-    sol = pinn.Problem(u, conditions).solve(pinn.LevenbergMarquardt(100))
+    sol = pinn.Problem(u, conditions).solve(pinn.LevenbergMarquardt(40))
     x, t = np.meshgrid(np.linspace(0, 1, 5), np.linspace(0, 1, 5))
     assert np.abs(sol(x, t) - x * t - 1).max() < 1e-3
 
@@ -99,12 +99,12 @@ def test_an_integral_over_one_coordinate_and_one_over_an_edge():
 def test_energies():
     """-u'' = 1 by its energy, and the ground state of -u'' by its quotient."""
     u = pinn.Field("u", X, pinn.MLP(8, 1), boundary=pinn.Hard(0))
-    sol = pinn.Problem(u, pinn.Energy(lambda u: u.x**2 / 2 - u, least=-1)).solve(pinn.SSBroyden(200))
+    sol = pinn.Problem(u, pinn.Energy(lambda u: u.x**2 / 2 - u, least=-1)).solve(pinn.SSBroyden(60))
     x = np.linspace(0, 1, 11)
     assert np.abs(sol(x) - x * (1 - x) / 2).max() < 2e-3
     assert sol.run.doubts == ""
     lowest = pinn.Energy(lambda u: u.x**2, per=lambda u: u**2, least=5)
-    sol = pinn.Problem(u, lowest).solve(pinn.Adam(1500, lr=0.01))
+    sol = pinn.Problem(u, lowest).solve(pinn.Adam(200, lr=0.02), pinn.SSBroyden(60))
     assert math.pi**2 < sol.integral(lambda u: u.x**2) / sol.integral(lambda u: u**2) < 1.02 * math.pi**2
     assert sol.run.doubts == ""
     with pytest.raises(ValueError, match="to be least; take SSBroyden"):

@@ -12,6 +12,8 @@ import leafgrad as lg
 import leafgrad_pinn as pinn
 from leafgrad_pinn.trainee import Trainee
 
+pytestmark = pytest.mark.compiled
+
 LINE = pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 1)
 TIMES = {"x": np.linspace(0, 1, 5), "t": np.linspace(0, 1, 5)}
 FORCE = pinn.Table({"x": np.linspace(-3, 3, 9)}, np.arange(9) ** 2, smooth=True)

@@ -12,6 +12,7 @@ X = pinn.Interval("x", 0, 1)
 SQUARE = pinn.Box(x=(0, 1), y=(0, 1))
 
 
+@pytest.mark.slow
 def test_two_materials_meet_at_an_interface():
     """u'' = 0 with conductivity 1 up to 0.4 and 5 beyond, from 0 to 1: straight lines whose flux is the same."""
     line, left, right = pinn.Interval("x", 0, 1), pinn.Interval("x", 0, 0.4), pinn.Interval("x", 0.4, 1)
@@ -230,6 +231,7 @@ def test_a_network_of_ones_own_is_saved_by_its_name(tmp_path):
         pinn.Solution.load(path, own=Mine(4, 1))
 
 
+@pytest.mark.compiled
 def test_a_callback_sees_evaluations_and_may_end_a_stage():
     seen = []
 

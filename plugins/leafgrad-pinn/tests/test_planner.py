@@ -80,6 +80,7 @@ def test_the_same_numbers_by_all_ways(problem, mode):
         assert (a - b).abs().max().item() <= 1e-12 * (1 + b.abs().max().item())
 
 
+@pytest.mark.compiled
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_the_same_numbers_compiled(mode):

@@ -107,6 +107,7 @@ def test_heat_in_any_units(length, seconds, kelvin):
     assert np.linalg.norm(sol(x, t) - exact) / np.linalg.norm(exact) < 2e-2
 
 
+@pytest.mark.compiled
 @pytest.mark.every(3)
 @pytest.mark.parametrize(("length", "load"), [(1e-3, 1e-3), (10, 1e4), (1e3, 1)])
 def test_conditions_of_several_equations_size_each(length, load):

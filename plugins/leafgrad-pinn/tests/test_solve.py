@@ -29,6 +29,7 @@ def solve(*stages, **options):
     return problem.solve(*stages, **options)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("stages", "error"),
     [

@@ -115,6 +115,7 @@ def rosenbrock(a=-1.2, b=1.0):
     return pinn.Problem(u, [valley], [one, two])
 
 
+@pytest.mark.compiled
 @pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("stage", "accuracy"),
@@ -238,6 +239,7 @@ def poisson(n=40):
     return pinn.Problem(u, [pinn.Interior(lambda u, x: u.xx + math.pi**2 * lg.sin(math.pi * x), n=n, sampler="grid")])
 
 
+@pytest.mark.compiled
 @pytest.mark.every(2)
 @pytest.mark.parametrize(
     "stage",
@@ -268,6 +270,7 @@ def burgers():
     return Trainee(pinn.Problem(u, conditions), 1, lg.float64, "cpu")
 
 
+@pytest.mark.compiled
 @pytest.mark.every(2)
 @pytest.mark.parametrize("make", [wave, burgers])
 @pytest.mark.parametrize("function", ["gradient", "rows", "bend"])

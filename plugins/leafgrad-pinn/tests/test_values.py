@@ -90,6 +90,7 @@ def test_names_of_several_letters():
     assert split("xy", ("x",)) is None
 
 
+@pytest.mark.compiled
 def test_inside_vmap_and_compiled_programs(xt):
     def residual(w, x, t):
         points, u = field(lambda x, t: leafgrad.sin(w * x) * leafgrad.exp(-t), x=x, t=t)

@@ -115,6 +115,7 @@ def trainees(problem, moments):
     return training.trainees
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("hard", [False, True])
 def test_windows_share_programs_unless_their_equations_differ(hard):
     first, second = trainees(heat(pinn.MLP(4, 1), hard), [0, 0.1, 0.3])

@@ -1,0 +1,20 @@
+"""How tests solve: with steps that run as they are, or compiled, as users' do."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(autouse=True, scope="module")
+def as_they_are():
+    """Steps run as Python, which for a few of them takes a quarter of the time that compiling does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LEAFGRAD_COMPILE", "0")
+        yield
+
+
+@pytest.fixture(autouse=True)
+def compiled(request, as_they_are, monkeypatch):
+    """They are compiled in tests that ask what compiled steps do, or take many, marked so, and in slow ones."""
+    if {"compiled", "slow"} & {mark.name for mark in request.node.iter_markers()}:
+        monkeypatch.delenv("LEAFGRAD_COMPILE")
