@@ -20,12 +20,14 @@ def t(request):
     return importlib.import_module(request.param)
 
 
+NETWORKS = """
+from leafgrad import nn
+from leafgrad.nn.parallel import DistributedDataParallel
+"""
 START = """
 import sys
 import leafgrad as lg
 import leafgrad.distributed as dist
-from leafgrad import nn
-from leafgrad.nn.parallel import DistributedDataParallel
 
 dist.init_process_group()
 rank, size = dist.get_rank(), dist.get_world_size()
@@ -49,7 +51,8 @@ def ranks(tmp_path, mpi):
 
     def run(code, count=2, status=0, **environment):
         script = tmp_path / "script.py"
-        script.write_text(START + textwrap.dedent(code))
+        networks = NETWORKS if "nn." in code or "DistributedDataParallel" in code else ""  # take their time to import
+        script.write_text(START + networks + textwrap.dedent(code))
         command = [sys.executable, "-m", "leafgrad", "run", "--ranks", str(count), str(script)]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=120, cwd=tmp_path, env={**os.environ, **environment}

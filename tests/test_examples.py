@@ -24,6 +24,7 @@ def number(line, text):
     return float(found[1])
 
 
+@pytest.mark.slow  # tests/faults/test_training.py goes on with such a run
 def test_burgers_writes_its_results(tmp_path):
     printed = run(EXAMPLES / "burgers.py", "--quick", "--steps", 50, "--out", tmp_path)
     assert number("relative L2 error", printed) < 1

@@ -12,7 +12,7 @@ from leafgrad.nn import functional as F
 from leafgrad.optim import lr_scheduler
 from leafgrad.testing import fake
 
-STEPS, MANY = 120, 300
+STEPS, MANY = 40, 300
 WHERE = pytest.mark.parametrize(("place", "executor"), [("cpu", "numpy"), ("cpu", "replay"), ("fake:0", "replay")])
 
 
@@ -98,7 +98,7 @@ OPTIMIZERS = {
     "groups": lambda p: optim.SGD([{"params": q, "lr": 0.02 * (i + 1)} for i, q in enumerate(p)], lr=0.1),
 }
 SCHEDULES = {
-    "StepLR": lambda o: lr_scheduler.StepLR(o, 50, 0.7),
+    "StepLR": lambda o: lr_scheduler.StepLR(o, 15, 0.7),
     "CosineAnnealingLR": lambda o: lr_scheduler.CosineAnnealingLR(o, MANY),
 }
 

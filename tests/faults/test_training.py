@@ -361,6 +361,14 @@ def test_a_folder_without_a_checkpoint_is_not_made(tmp_path):
 def test_results_and_progress_do_not_mix(short):
     done = burgers("--steps", 50, "--resume", "--out", short)
     assert done.stdout.startswith("relative L2 error")
+    assert all(
+        float(value) < bound
+        for value, bound in zip(
+            re.findall(r"^(?:relative L2|reference) error:? (\S+)", done.stdout, re.MULTILINE), (1, 1e-12), strict=True
+        )
+    )
+    assert (short / "burgers.png").stat().st_size > 10_000
+    assert (short / "checkpoint-000002.safetensors").exists()
     assert "training: 100%" in done.stderr
 
 

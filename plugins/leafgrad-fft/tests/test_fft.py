@@ -16,7 +16,7 @@ import leafgrad
 import leafgrad_fft
 from leafgrad import plugins
 from leafgrad.autograd import grad, gradcheck, gradgradcheck
-from leafgrad.testing import check_op
+from leafgrad.testing import CHECKS, check_op
 from leafgrad_fft import ops as fft_ops
 
 RNG = np.random.default_rng(0)
@@ -59,6 +59,7 @@ FLAGS = (False, True)
 ONE = [{"n": n, "dim": d} for n in (None, 1, 7, 8) for d in (-1, 0)]
 TWO = [{"s": None, "dim": (-2, -1)}, {"s": (3, 7), "dim": (0, -1)}]
 SEVERAL = [{"s": s, "dim": None} for s in (None, (4, 5), (3, 2, 5))]
+OPS = fft_ops.fft_complex, fft_ops.fft_real, fft_ops.fft_real_inverse
 # Op or function, samples, reference.
 ROWS = [
     (
@@ -87,7 +88,16 @@ ROWS = [
 
 @pytest.mark.parametrize(("op", "samples", "reference"), ROWS, ids=[getattr(row[0], "__name__", "op") for row in ROWS])
 def test_ops_and_functions(op, samples, reference):
-    check_op(op, samples, reference, executors=["numpy"])
+    """Functions are made of ops, which guards, executors and chunks see alone."""
+    whole = op in OPS
+    check_op(op, samples, reference, executors=["numpy"] if whole else [],
+             checks=None if whole else [name for name in CHECKS if name != "chunks"])  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("op", "samples", "reference"), ROWS[len(OPS) :])
+def test_functions_compiled_and_in_chunks(op, samples, reference):
+    check_op(op, samples, reference, executors=["numpy"], checks=["compile", "chunks"])
 
 
 def test_a_program_and_its_derivative_run_in_chunks():

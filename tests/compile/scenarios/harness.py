@@ -5,7 +5,7 @@ A row is a function of a world ``w``. It builds fresh state, hands its step to `
 results, the arguments, and everything that the step's closure reaches: tensors, gradients, Python state, random states)
 is noted, and the notes of both worlds are compared. ``w.turns(a, b, c)`` gives the values that a piece of state takes
 before each call; every row that uses it runs under several schedules, which change it before the second call, before
-the third, late, and back again.
+the third, late, and back again; the first, which is short, stands for all of them by default.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from leafgrad.batching.pytree import flatten
 from leafgrad.errors import CompileError, TraceError
 
 SCHEDULES = {
+    "soon": (0, 1, 1, 1, 2, 0, 1),
     "before the second call": (0, 1, 1, 1, 2, 2, 0, 0, 1),
     "before the third call": (0, 0, 1, 1, 1, 2, 0, 1),
     "late": (0, 0, 0, 0, 0, 1, 1, 2, 0),
