@@ -111,10 +111,25 @@ def test_what_the_parser_refuses(capsys):
     assert cli.main(["new-plugin", "--help"]) == 0
 
 
-SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != "op"]
+def test_its_tests_pass(heat_flow):
+    """Beside the entry points that an installation would bring."""
+    project = tomllib.loads((heat_flow / "pyproject.toml").read_text())["project"]
+    installed = heat_flow / f"leafgrad_heat_flow-{project['version']}.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text(f"Name: {project['name']}\nVersion: {project['version']}\n")
+    groups = [
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in entries.items())
+        for group, entries in project["entry-points"].items()
+    ]
+    (installed / "entry_points.txt").write_text("".join(groups))
+    command, env = [sys.executable, "-m", "pytest", "-q"], {**os.environ, "PYTHONPATH": str(heat_flow)}
+    done = subprocess.run(command, cwd=heat_flow, env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^\d+ passed", done.stdout, re.MULTILINE)
 
 
-@pytest.mark.parametrize("kind", ["op", *SLOW])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_its_own_make_test_passes_and_leafgrad_finds_it(tmp_path, kind):
     """In a new environment, which sees the packages of this one in place of an index: nothing is downloaded."""
     assert cli.main(["new-plugin", "heat_flow", "--kind", kind, "--path", str(tmp_path)]) == 0

@@ -12,9 +12,12 @@ TESTS = "compile.ir.replay compile.numpy.executor"
 # These have no batch: the shape of what they give depends on values, or they run sample by sample.
 BATCHLESS = {"argwhere", "ldl_solve", "runs", "unique", "rnn", "gru", "lstm"}
 
-# All elementwise ops go through chunks by one rule, for which some of them stand; the slow set has all.
+# All elementwise ops go through chunks by one rule, others by those of their traits or of the ops that they become;
+# some of each kind stand for it beside those with a rule of their own. The slow set has all.
 ELEMENTWISE = [row for row in ROWS if "elementwise" in getattr(row.op, "traits", ())]
-CHUNKED = [row for row in ROWS if row not in ELEMENTWISE or row in ELEMENTWISE[::4]]
+OWN = [row for row in ROWS if not getattr(row.op, "origins", {}).get("chunk", "trait ").startswith("trait ")]
+OTHERS = [row for row in ROWS if row not in ELEMENTWISE and row not in OWN]
+CHUNKED = [row for row in ROWS if row in OWN or row in ELEMENTWISE[::4] or row in OTHERS[::2]]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)

@@ -74,7 +74,7 @@ def hammers():
     return [draw, draw, train, reseed]
 
 
-@pytest.mark.times(50, 1000)
+@pytest.mark.times(15, 1000)
 def test_while_other_threads_work(count, tried):
     use_everything()
     shared, done = lg.Generator(), threading.Event()

@@ -20,7 +20,8 @@ COMPLEX = [
     row for row in ROWS if getattr(row.op, "takes_complex", False) and str(row) not in {"to_dtype float64", *PHASED}
 ]
 
-ELSEWHERE_CHECKED = {"vmap", "shapes", "compile", "chunks", "edges"}  # test_vmap_ops.py and compile/test_op_table.py
+# By batching/test_op_table.py, compile/test_op_table.py, and for the stand-in by the test of values.
+ELSEWHERE_CHECKED = {"vmap", "shapes", "compile", "chunks", "edges", "stand-in"}
 # Their Taylor series follow from other rules; func/test_op_table.py has them along lines.
 FOLLOWING = [row for row in ROWS if getattr(row.op, "expanding", None) is None]
 HANDS_ON = {"overwrite"}  # gives its argument itself: in-place writing copies where it has to

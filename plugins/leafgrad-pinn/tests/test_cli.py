@@ -259,6 +259,7 @@ def test_all_examples_are_found_and_have_targets():
         assert len(script.path.read_text().splitlines()) <= 70, script.name
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(("name", "quick"), [("euler_beam", 1e-9), ("convection", 1e-3)])
 def test_linear_problems_are_solved_in_seconds(name, quick):
     script = find(EXAMPLES)[0][name]

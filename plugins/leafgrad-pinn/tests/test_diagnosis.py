@@ -201,6 +201,7 @@ def test_an_energy_that_falls_for_ever_is_not_solved():
     assert "not solved: the energy is not least about it" in sol.run.doubts
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("k", [1, 3.4])
 def test_equations_that_noise_or_a_fold_is_near_are_not_called_contradictory(k):
     """Bratu's below the fold, and a decay whose data scatter."""

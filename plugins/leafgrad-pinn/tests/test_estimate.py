@@ -62,7 +62,7 @@ def test_fields_that_are_derivatives_and_unknowns():
     k = pinn.Unknown("k", 1.5)
     conditions = [pinn.Interior(lambda s, v: v.t + k * s, n=30), pinn.Data({"t": t}, {"v": 2 * np.cos(2 * t)})]
     truth = pinn.references.exact(domain, s=lambda t: np.sin(2 * t), v=lambda t: 2 * np.cos(2 * t))
-    close(pinn.Problem([s, v], conditions, k).solve(pinn.LevenbergMarquardt(40), reference=truth), 5)
+    close(pinn.Problem([s, v], conditions, k).solve(pinn.LevenbergMarquardt(25), reference=truth), 5)
 
 
 def test_residuals_change_with_unknowns_also_without_grad_mode():

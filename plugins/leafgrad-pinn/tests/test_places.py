@@ -126,7 +126,7 @@ class Mine(lg.nn.Module):
         return self.last(lg.tanh(self.first(x)))
 
 
-@pytest.mark.parametrize("stage", [pinn.LevenbergMarquardt(40), pinn.LeastSquares(3)])
+@pytest.mark.parametrize("stage", [pinn.LevenbergMarquardt(20), pinn.LeastSquares(3)])
 def test_a_module_of_ones_own_is_a_network(stage):
     u = pinn.Field("u", X, pinn.Own(Mine), boundary=pinn.Hard(0))
     problem = pinn.Problem(u, pinn.Interior(lambda u: u.xx + 2, n=32))
@@ -142,7 +142,7 @@ def test_a_table_is_a_forcing():
     x = np.linspace(0, 1, 30)
     force = pinn.Table({"x": x}, np.sin(np.pi * x), smooth=True)
     u = pinn.Field("u", X, pinn.MLP(8, 1), boundary=pinn.Hard(0))
-    for stage in (pinn.LevenbergMarquardt(40), pinn.Adam(2)):
+    for stage in (pinn.LevenbergMarquardt(20), pinn.Adam(2)):
         sol = pinn.Problem(u, pinn.Interior(lambda u, x: u.xx + force(x), n=40)).solve(stage)
         assert float(sol(0.5)) == pytest.approx(np.pi**-2, rel=1e-3) or isinstance(stage, pinn.Adam)
     assert float(sol.evaluate(lambda x: force(x), np.array([0.5]))[0]) == pytest.approx(1, rel=1e-3)

@@ -115,6 +115,7 @@ def test_wrong_slices(slices, message, tmp_path):
         untrained(SQUARE * pinn.Time("t", 0, 1)).plot(tmp_path / "p.png", slices)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("space", [LINE, SQUARE])
 def test_films(space, tmp_path):
     exact = {"u": lambda x, t: x * t} if space is LINE else None

@@ -40,6 +40,7 @@ def heat(net, hard, domain=ROD):
     return pinn.Problem([u, v], conditions)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("soft", [False, True])
 def test_value_and_rate_are_handed_on(soft):
     sol = swing(soft, pinn.GaussNewton(25), windows=2)
