@@ -61,6 +61,7 @@ def test_laplacians_and_derivatives_of_expressions_are_sized_in_any_units(length
     assert edges == pytest.approx(held, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.every(3)
 @pytest.mark.parametrize("length", [1e-3, 1, 1e3])
 def test_waves_in_any_units(length):
@@ -93,6 +94,7 @@ def test_scales_that_differ_are_told_once(capsys):
     assert "scales differ" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.every(3)
 @pytest.mark.parametrize(("length", "seconds", "kelvin"), [(1e-4, 1e-2, 300), (1, 1, 1), (1e3, 1e7, 1e-3)])
 def test_heat_in_any_units(length, seconds, kelvin):

@@ -599,3 +599,13 @@ def test_compiled_programs_are_run_closed(caplog):
     messages = [record.getMessage() for record in caplog.records]
     assert any("traced in" in message for message in messages)
     assert not [message for message in messages if "open" in message]
+
+
+def test_without_executors_a_program_runs_by_itself():
+    @leafgrad.op("elementwise", name="mistaken", ufunc="subtract")
+    def mistaken(xp, x, y):
+        return x + y
+
+    mistaken.vjp(x=lambda g: g, y=lambda g: g)
+    with pytest.raises(ConformanceError, match=r"compile: sample 0, mistaken\(.*as a program, result 0: expected"):
+        check_op(mistaken, executors=[], checks="compile")

@@ -197,7 +197,7 @@ def negatives(subject: Subject) -> Iterator[tuple[Sample, Sample]]:
 
 
 def compiled(subject: Subject) -> None:
-    """Every executor gives what eager does, or where there is none a program by itself: results and two derivatives."""
+    """Every executor gives what eager does: the results, and two derivatives."""
     samples, turned = subject.samples, [negative for _, negative in negatives(subject)]
     smooth = subject.orders >= 2 and "nondifferentiable" not in subject.traits
     function = together(subject, samples)
@@ -206,7 +206,7 @@ def compiled(subject: Subject) -> None:
         function, what = differentiated(function), "with two derivatives"
     names, own = names_of(subject), tensors_of(subject, turned)
     whole = joined([(function, given), (together(subject, turned), own)])
-    if not names:
+    if not names:  # a program by itself, which is what executors have in common
         by_itself(subject, samples[0], whole, given + own)
     for executor in names:
         compare_programs(subject, [*samples, *turned], whole, given + own, executor, what)
