@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,10 +63,9 @@ class Gradients:
         """The values of the call's graph that they need, in order: inputs, or results after all others."""
         return list(dict.fromkeys([v for p in self.pullbacks for v in p.saved]))
 
-    def kept_in(self, recorder: Recorder, results: Sequence[Tensor]) -> list[Owner | int | None]:
+    def kept_in(self, recorder: Recorder, results: dict[int, Tensor]) -> list[Owner | int | None]:
         """Whose memory each of the saved values is in: a source's, that of a result by its number, or nobody's."""
-        whole = [(i, t) for i, t in enumerate(results) if t._view is None]
-        owners: dict[Version, Owner | int] = {inplace.version(t): i for i, t in whole}
+        owners: dict[Version, Owner | int] = {inplace.version(t): i for i, t in results.items()}
         for o in recorder.outside.values():
             if isinstance(o.source, (Argument, Captured)):
                 owners[o.inner._writes] = o.source

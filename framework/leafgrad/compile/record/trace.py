@@ -187,7 +187,7 @@ def finish(recorder: Recorder, result: Any, written: Sequence[Any] = ()) -> Trac
     touched = [(source, before is None) for source, before, _ in recorder.grads.values() if source is not None]
     views = [o.tensor for o in recorder.outside.values() if o.inner._view is not None and o.tensor._view is not None]
     gradients = gradients_of(recorder, graph, {i: t for i, t in enumerate(tensors) if t._node is not None})
-    memory = gradients.kept_in(recorder, tensors)
+    memory = gradients.kept_in(recorder, {i: t for i, t in enumerate(tensors) if i not in aliases})
     graph = saving(recorder, graph, gradients.saved, memory)
     behind, count = recorder.ancestors, len(values)
     return Traced(graph, outputs, structure, touched, views, count, gradients, aliases, items, memory, behind)

@@ -9,6 +9,7 @@ from typing import Any
 from leafgrad.autograd import engine
 from leafgrad.compile.ir.graph import Equation, Graph, Value
 from leafgrad.compile.ir.locks import Lock
+from leafgrad.compile.passes.remove_dead import remove_dead
 from leafgrad.compile.record.gradients import Pullback
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import new_full
@@ -18,6 +19,8 @@ from leafgrad.tensor import inplace
 from leafgrad.tensor.tensor import Tensor
 
 Saved = tuple[Any, Tensor | None]  # an array, and the tensor whose memory it is, if it is one from outside
+
+Run = tuple[Callable[[Sequence[Any]], list[Any]], list[int], list[int]]
 
 
 def new_node(op: Any, saved: Sequence[Saved]) -> Node:
@@ -83,7 +86,7 @@ class Backward:
         self.gradients = list(self.graph.inputs)[self.read :]
         self.build = build
         self.lock = Lock()
-        self.runs: dict[tuple[bool, ...], tuple[Callable[[Sequence[Any]], list[Any]], list[int]]] = {}
+        self.runs: dict[tuple[bool, ...], Run] = {}
 
     def node(self, saved: Sequence[Saved]) -> tuple[Node, list[GraphNode]]:
         """A new node for one call, without its edges, and those of the results, in the order of which all are born."""
@@ -100,10 +103,11 @@ class Backward:
         gradients = list(g) if type(g) is tuple else [g]
         if node.saved is FREED:
             raise messages.freed()
-        expect_unwritten(node, node.saved)
         if isinstance(next(one for one in gradients if one is not None), SymbolBase):
+            expect_unwritten(node, node.saved)
             return self.flow(node, g, needed, False)
-        run, places = self.program(tuple([one is not None for one in gradients]))
+        run, places, read = self.program(tuple([one is not None for one in gradients]))
+        expect_unwritten(node, [node.saved[k] for k in read])
         given = [dispatch.array(one) for one in gradients if one is not None]
         found = run([array for array, _ in node.saved[: self.read]] + given)
         return [
@@ -112,13 +116,18 @@ class Backward:
             if node.edges[i] is not None and (needed is None or node.edges[i] in needed)
         ]
 
-    def program(self, given: tuple[bool, ...]) -> tuple[Callable[[Sequence[Any]], list[Any]], list[int]]:
-        """What runs the backward graph where some results have a gradient, and the targets that then have one."""
+    def program(self, given: tuple[bool, ...]) -> Run:
+        """What runs the backward graph where some results have a gradient, the targets that then have one, and which of
+        the values it is given it needs.
+        """
         with self.lock.held:
             if given not in self.runs:
                 missing = [v for v, there in zip(self.gradients, given, strict=True) if not there]
                 graph, places = without(self.graph, missing, self.gradients)
-                self.runs[given] = self.build(graph), places
+                alive = remove_dead(graph)
+                needed = {v for e in alive.equations for v in e.values} | {*alive.results}
+                read = [k for k, v in enumerate(self.saved[: self.read]) if v in needed]
+                self.runs[given] = self.build(graph), places, read
             return self.runs[given]
 
     def pull_recorded(self, node: Node, g: Any, needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
