@@ -408,3 +408,19 @@ def test_what_gradients_need_is_written_before_they_are_computed(name):
         outcomes.append(outcome)
     for got, expected in zip(*outcomes, strict=True):
         assert got == (pytest.approx(expected) if isinstance(expected, list) else expected)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_another_result_is_written(create_graph):
+    """Its gradient is refused, no other one's."""
+    compiled = leafgrad.compile(lambda x: (x.exp(), x.sin(), (x * 2)[1:]))
+    for _ in range(4):
+        x = leafgrad.ones(2, requires_grad=True)
+        a, b, c = compiled(x)
+        with leafgrad.no_grad():
+            a.mul_(2)
+            c.mul_(2)
+        for result in (b, c):
+            leafgrad.autograd.grad(result.sum(), x, create_graph=create_graph, retain_graph=True)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            leafgrad.autograd.grad(a.sum(), x, create_graph=create_graph)

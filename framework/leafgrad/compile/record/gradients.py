@@ -40,7 +40,7 @@ class Pullback:
     saved: list[Value]
     read: int
     history: History
-    versions: dict[Value, Version]
+    versions: list[tuple[Value, Version]]
 
 
 @dataclass
@@ -69,8 +69,8 @@ class Gradients:
         for o in recorder.outside.values():
             if isinstance(o.source, (Argument, Captured)):
                 owners[o.inner._writes] = o.source
-        versions = {v: version for p in self.pullbacks for v, version in p.versions.items()}
-        return [owners.get(versions[v]) if v in versions else None for v in self.saved]
+        found = {v: owners[version] for p in self.pullbacks for v, version in p.versions if version in owners}
+        return [found.get(v) for v in self.saved]
 
 
 def gradients_of(recorder: Recorder, graph: Graph, outputs: dict[int, Tensor]) -> Gradients:

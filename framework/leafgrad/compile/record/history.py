@@ -118,9 +118,17 @@ class History:
         """Whether the same nodes are made of both, of values that stand for each other."""
         return self.batches == other.batches and same(self.ends, other.ends) and same(self.steps, other.steps, at)
 
-    def values(self) -> dict[Value, None]:
-        """The values that nodes keep."""
-        return dict.fromkeys(v for s in self.steps for kept in (s.saved, s.out) for v in values_in(kept))
+    def values(self, given: Sequence[bool] = ()) -> dict[Value, None]:
+        """The values that nodes keep, or those through which gradients of the results flow that are ``given`` some."""
+        steps = self.steps
+        if given:
+            waiting, met = [end for end, there in zip(self.ends, given, strict=True) if there], dict[int, None]()
+            for place in waiting:  # grows
+                if isinstance(place, MadeTensor) and place.number not in met:
+                    met[place.number] = None
+                    waiting += steps[place.number].edges
+            steps = tuple([steps[i] for i in met])
+        return dict.fromkeys(v for s in steps for kept in (s.saved, s.out) for v in values_in(kept))
 
     def nodes(self, arrays: Arrays, edges: Sequence[GraphNode | None], results: Sequence[GraphNode]) -> list[Any]:
         """New nodes for a call, whose targets have the nodes ``edges``: where each result's gradient arrives.
@@ -232,7 +240,7 @@ class Reader:
         self.tracer, self.targets, self.since = tracer, targets, since
         self.numbers: dict[Any, int] = {}
         self.batches: dict[Batch, int] = {}
-        self.versions: dict[Value, Version] = {}  # of the memory that kept values are in
+        self.versions: list[tuple[Value, Version]] = []  # of the memory that kept values are in
 
     def read(self, ends: Sequence[Any]) -> History:
         """The History of results whose nodes are ``ends``.
@@ -276,7 +284,7 @@ class Reader:
         elif type(node) is not Node or not isinstance(node.op, Op):
             raise Unclosed(f"{node.name()} would have to be made again when a result is differentiated twice")
         if isinstance(out := self.raw(node.out) if type(node.out) is not tuple else None, Value) and node.version:
-            self.versions.setdefault(out, node.version)
+            self.versions.append((out, node.version))
         return HistoryStep(
             op=node.op,
             params={name: over(p, self.parameter) for name, p in node.params.items()},
@@ -300,7 +308,7 @@ class Reader:
         if not isinstance(kept, TensorBase):
             return self.raw(kept)
         data = self.raw(kept._data)
-        self.versions |= {v: inplace.version(kept) for v in values_in(data) if v not in self.versions}
+        self.versions += [(v, inplace.version(kept)) for v in values_in(data)]
         return Kept(data)
 
     def raw(self, kept: Any) -> Any:

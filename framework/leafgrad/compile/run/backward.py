@@ -104,7 +104,6 @@ class Backward:
         if node.saved is FREED:
             raise messages.freed()
         if isinstance(next(one for one in gradients if one is not None), SymbolBase):
-            expect_unwritten(node, node.saved)
             return self.flow(node, g, needed, False)
         run, places, read = self.program(tuple([one is not None for one in gradients]))
         expect_unwritten(node, [node.saved[k] for k in read])
@@ -134,12 +133,13 @@ class Backward:
         """The same with Tensors, for derivatives of derivatives."""
         if node.saved is FREED:
             raise messages.freed()
-        expect_unwritten(node, node.saved)
         return self.flow(node, g, needed, True)
 
     def flow(self, node: Node, g: Any, needed: set[GraphNode] | None, recorded: bool) -> list[tuple[GraphNode, Any]]:
         """The same by the nodes that the call would have had: of Tensors if ``recorded``, or of symbols."""
         saved = dict(zip(self.saved, node.saved, strict=True))
+        given = [one is not None for one in g] if type(g) is tuple else [True]
+        expect_unwritten(node, [saved[v] for v in self.history.values(given)])
 
         def array(value: Value) -> tuple[Any, Any]:
             held, tensor = saved[value]
