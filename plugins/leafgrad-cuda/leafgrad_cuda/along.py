@@ -288,17 +288,19 @@ def normalize(item: Callable[[], Item], normalize: Normalize) -> list[Task]:
     near = nearer(theirs, ours)
     found = folded(item, Fold("max", lines, terms, read, keep(top), near, [x], [(x, ours, inner)], tops))
     single = [s for s, n in zip(out.strides, out.shape, strict=True) if n != 1]
-    result = (out, single, ()) if kind == "logsumexp" else totals
+    target = (out, single, ()) if kind == "logsumexp" else totals
     write = ends if kind == "logsumexp" else keep(total)
     seen = [(x, ours, inner), tops]
-    found += folded(item, Fold("+", lines, terms, power, write, near, [x, top], seen, result))
+    found += folded(item, Fold("+", lines, terms, power, write, near, [x, top], seen, target))
     if kind == "logsumexp":
         return found
     w.decode([*outs, *ins], [*lines, *terms])
     element, base, sum_ = read(w, outs, ins), w.at(top, top.strides, outs), w.at(total, total.strides, outs)
-    text = {"softmax": "lg_exp{f}({x} - {top}) / {sum}", "log_softmax": "{x} - ({top} + lg_log{f}({sum}))"}[kind]
+    result = f"{element} - ({base} + lg_log{f}({sum_}))"
+    if kind == "softmax":
+        result = f"lg_exp{f}({element} - {base}) / {sum_}"
     targets = [out.strides[k] for k in (*kept, *along)]
-    w.add(f"{w.at(out, targets, [*outs, *ins])} = {text.format(f=f, x=element, top=base, sum=sum_)};")
+    w.add(f"{w.at(out, targets, [*outs, *ins])} = {result};")
     still = [0] * len(along)
     seen = [(x, [*ours, *theirs], ()), (out, targets, ()), *((r, [*r.strides, *still], ()) for r in (top, total))]
     every = [*lines, *terms]

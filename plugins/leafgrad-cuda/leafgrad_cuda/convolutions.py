@@ -108,7 +108,7 @@ def square(item: Callable[[], Item], kernel: Convolve, lines: Sequence[Line]) ->
         return linear(out.offset, [int(s or 0) for s in out.strides], ["b", f"({group} * {outputs} + row)", *ends])
 
     own, rest = (0, [1, *range(2, len(weight.shape))]) if gathers else (1, [0, *range(2, len(weight.shape))])
-    sides = tiles.Side(channels, near(weight, rest, [own])), tiles.Side(windows, False)
+    sides = tiles.Edge(channels, near(weight, rest, [own])), tiles.Edge(windows, False)
     return tiles.tiled(item, shape, sides, kernel.sources, out, write, len(kernel.sweeps) == 1)
 
 
@@ -140,7 +140,7 @@ def summed(item: Callable[[], Item], kernel: Convolve) -> list[Task]:
         return linear(target.offset, [int(s or 0) for s in target.strides], at)
 
     positions = [0, *range(2, len(x.shape))]
-    sides = tiles.Side(channels, near(y, positions, [1])), tiles.Side(windows, near(x, positions, [1]))
+    sides = tiles.Edge(channels, near(y, positions, [1])), tiles.Edge(windows, near(x, positions, [1]))
     made = tiles.tiled(item, shape, sides, kernel.sources, target, write)
     return [made, *added(item, target, out)] if target is not out else [made]
 

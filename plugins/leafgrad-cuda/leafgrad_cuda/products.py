@@ -126,10 +126,10 @@ def squares(item: Callable[[], Item], shape: tiles.Shape, a: Form, b: Form, out:
     dims = [d for d in range(len(lead)) if lead[d] != 1]
     stack = [f"l{k}" for k in range(len(dims))]
 
-    def side(form: Form, own: int, summed: int) -> tiles.Side:
+    def side(form: Form, own: int, summed: int) -> tiles.Edge:
         steps = [int(s or 0) for s in spread(form, (*lead, *form.shape[-2:]))]
         strides = [*(steps[d] for d in dims), steps[own], steps[summed]]
-        return tiles.Side(
+        return tiles.Edge(
             lambda w: (w.at(form, strides, [*stack, "at", "k"]), ""), nearer([steps[summed]], [steps[own]])
         )
 

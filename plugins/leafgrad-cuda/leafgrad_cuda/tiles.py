@@ -112,7 +112,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Side:
+class Edge:
     """Rows or columns, of which a step needs some terms each.
 
     Attributes:
@@ -127,7 +127,7 @@ class Side:
 def tiled(
     item: Callable[[], Item],
     shape: Shape,
-    sides: tuple[Side, Side],
+    sides: tuple[Edge, Edge],
     sources: Sequence[Form],
     out: Form,
     write: Callable[[Item], str],
@@ -207,7 +207,7 @@ class Slice:
     lines: int
     length: int
     depth: int
-    side: Side
+    side: Edge
 
     @property
     def each(self) -> int:
