@@ -364,6 +364,15 @@ def kept_then_written():
         v.data.mul_(0.5)
         return y
 
+    def gives_memory_first(x):
+        v.data = v.data * 0.5
+        return x * v
+
+    def gives_memory_then(x):
+        y = x * v
+        v.data = v.data * 0.5
+        return y
+
     def gives_two(x):
         y = x.exp()
         return y * y, y
@@ -384,6 +393,9 @@ def kept_then_written():
         "data": (lambda x: x * v, lambda y: v.data.mul_(2)),
         "data written before": (writes_data_first, lambda y: v.data.mul_(2)),
         "data written then": (writes_data_then, lambda y: None),
+        "other memory": (gives_memory_first, lambda y: None),
+        "other memory written": (gives_memory_first, lambda y: v.mul_(2)),
+        "other memory then": (gives_memory_then, lambda y: None),
     }, results
 
 

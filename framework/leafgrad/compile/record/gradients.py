@@ -7,7 +7,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.autograd import engine
-from leafgrad.compile.ir.graph import Graph, Value, Write
+from leafgrad.compile.ir.graph import Graph, SetData, Value, Write
 from leafgrad.compile.ir.lines import user_line
 from leafgrad.compile.ir.sources import Argument, Captured, Expression, Given, Source
 from leafgrad.compile.record.history import History, Reader
@@ -91,8 +91,8 @@ def gradients_of(recorder: Recorder, graph: Graph, outputs: dict[int, Tensor]) -
 
 
 def staying(graph: Graph, saved: list[Value], memory: list[Owner | int | None]) -> set[Value]:
-    """The saved values that stay in the memory where they were: a result's, or that of a tensor that is written."""
-    written = {e.value: e.source for e in graph.effects if isinstance(e, Write)}
+    """The saved values that stay in the memory that they are in: a result's, or that of a tensor from outside."""
+    written = {e.value: e.source for e in graph.effects if isinstance(e, (Write, SetData))}
 
     def stays(value: Value, owner: Owner | int | None) -> bool:
         if isinstance(owner, int):

@@ -82,8 +82,6 @@ class Call:
         self.backward: list[Backward] = self.differentiated(name) if twin is None else twin.backward
         self.saved = plan_saved(traced, inputs)
         self.seen = {owner for _, owner, _ in self.saved if isinstance(owner, int)}  # results that gradients need, too
-        replaced = {id(e.source) for e in traced.graph.effects if isinstance(e, SetData)}
-        self.replaces = any(id(owner) in replaced for _, owner, _ in self.saved)  # memory that gradients need
         follows = guards.symbolic.used or traced.items
         written = [] if followed is None else followed.written
         self.symbolic = SymbolicValues(traced, guards, inputs, written) if follows else None
@@ -256,8 +254,7 @@ class Call:
         marks = [self.tensor(e.source, leaves).requires_grad_ for e in self.new_leaves]
         acts: list[Callable[[], Any]] = [partial(act, leaves, arrays) for act in self.acts]
         first, last = ([find_edges], [make_nodes]) if self.backward else ([], [])
-        acts = [*first, *last, *acts] if self.replaces else [*first, *acts, *last]  # which voids them
-        steps: list[Callable[[], Any]] = [*[drawn.clear] * bool(drawn), *frees, *marks, *acts]
+        steps: list[Callable[[], Any]] = [*[drawn.clear] * bool(drawn), *frees, *marks, *first, *acts, *last]
         if symbolic is not None:
             steps += [partial(w.put, numbers[text]) for w, text in symbolic.written]
         complete([*steps, give, partial(complete, late)] if self.replaced else [*steps, give])
