@@ -174,8 +174,13 @@ def data_ptr(self: Tensor) -> int:
     """The address of the first element, 0 if there is none. Who writes there, writes unseen by autograd."""
     if self.is_meta:
         return 0
-    data = self._array("data_ptr()")
-    dispatch.expose(data)
+    dispatch.expose(self._array("data_ptr()"))
+    return address(self, "data_ptr()")
+
+
+def address(x: Tensor, what: str) -> int:
+    """The same, for ``what`` to compare: nobody writes there."""
+    data = x._array(what)
     return backends.backend_of(data).address(data) if data.size else 0
 
 

@@ -84,7 +84,7 @@ def save(obj: Any, f: Path | Writable) -> None:
         raise TypeError(f"save: f: expected a path or a binary file, got {type(f).__name__}")
     other = _format_of(f)
     if other is not None:
-        arrays = {name: t.detach().cpu().numpy() for name, t in tensors.items()}
+        arrays = {name: t.detach().cpu()._array("save()") for name, t in tensors.items()}
         with disk.replacing(os.fspath(cast(Path, f))) as file:
             other.write(file, arrays, json.dumps(data))
         return

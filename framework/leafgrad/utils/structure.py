@@ -23,7 +23,7 @@ from typing import Any
 
 from leafgrad import dtypes
 from leafgrad.tensor.data import tensor
-from leafgrad.tensor.storage import as_strided, storage
+from leafgrad.tensor.storage import address, as_strided, storage
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.utils import trust
 from leafgrad.utils.bounds import Bounds
@@ -188,7 +188,7 @@ def pack(obj: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 def memory(x: Tensor) -> Any:
     """What tensors have in common that are the same elements in the same memory; nothing else has it."""
-    return (x.device, x.data_ptr(), x.shape, x.stride(), x.dtype) if x.numel() else id(x)
+    return (x.device, address(x, "save()"), x.shape, x.stride(), x.dtype) if x.numel() else id(x)
 
 
 def tie(tensors: dict[str, Tensor], users: Mapping[str, list[dict[str, Any]]]) -> None:
@@ -197,7 +197,7 @@ def tie(tensors: dict[str, Tensor], users: Mapping[str, list[dict[str, Any]]]) -
     for name, t in tensors.items():
         if t.numel() and all(n >= 0 for n in t.stride()):
             last = sum((n - 1) * step for n, step in zip(t.shape, t.stride(), strict=True))
-            start = t.data_ptr()
+            start = address(t, "save()")
             key = t.device, t.dtype, start % t.element_size()
             spans.setdefault(key, []).append((start, start + (last + 1) * t.element_size(), name))
     order = {name: i for i, name in enumerate(tensors)}

@@ -87,7 +87,7 @@ def test_parameters_without_a_value_are_merged_by_identity():
 
 FOLDED = {
     "op of constants": (lambda x: trigonometric.cos(full(x, 1.0)) + full(x, 2.0), ["full"]),
-    "rearranged": (lambda x: shape.expand(shape.reshape(full(x, 1.0, 3), shape=(1, 3)), shape=(4, 3)), ["full"]),
+    "rearranged": (lambda x: shape.expand(shape.reshape(full(x, 1.0, 3), shape=(1, 3)), shape=(4, 3)) * 2.0, ["full"]),
     "converted": (lambda x: convert.to_dtype(full(x, 1.5), dtype="float32", source="float64"), ["full"]),
     "compared": (lambda x: full(x, 1.5) > 1, ["full"]),
     "number beside an array": (lambda x: x * full(x, 2.0), ["mul"]),
