@@ -26,7 +26,7 @@ OPERATION = 2
 
 
 @dataclass(eq=False, repr=False)
-class Node:
+class Chain:
     """A group, when it can run, and when the first runs that needs it.
 
     Attributes:
@@ -66,10 +66,10 @@ class Node:
         return start if not rest and start is not None and 0 <= start <= self.count - task.count else None
 
 
-def nodes(waiting: Sequence[Task]) -> list[Node]:
+def chains(waiting: Sequence[Task]) -> list[Chain]:
     """Groups in an order in which they can run."""
-    groups: list[Node] = []
-    makers: dict[Root, list[Node]] = {}
+    groups: list[Chain] = []
+    makers: dict[Root, list[Chain]] = {}
     for task in waiting:
         before = list(dict.fromkeys(g for r in task.needs for g in makers.get(r, ())))
         joined = {g: start for g in before if (start := g.start(task)) is not None}
@@ -79,7 +79,7 @@ def nodes(waiting: Sequence[Task]) -> list[Node]:
         at = max([*(g.at + 1 for g in before if g not in joined), *(g.at for g in joined)], default=0)
         joined = {g: start for g, start in joined.items() if g.at == at or (g.needed > at and not g.alone)}
         starts = {t: s for g in joined for t, s in g.starts.items()} | {task: max(joined.values(), default=0)}
-        mine = Node({t: starts[t] for t in sorted(starts, key=waiting.index)}, at)
+        mine = Chain({t: starts[t] for t in sorted(starts, key=waiting.index)}, at)
         mine.needed = min([g.needed for g in joined], default=math.inf)
         for g in before:
             if g not in joined:
@@ -94,25 +94,25 @@ def nodes(waiting: Sequence[Task]) -> list[Node]:
 
 @dataclass(eq=False, repr=False)
 class Cluster:
-    """Nodes of one launch that need each other row by row.
+    """Chains of one launch that need each other row by row.
 
     Attributes:
         launch: which one.
-        phase: of each node.
-        rows: in how many parts they may be taken; 0 of one node, which may be taken in any.
+        phase: of each chain.
+        rows: in how many parts they may be taken; 0 of one chain, which may be taken in any.
     """
 
     launch: int
-    phase: dict[Node, int]
+    phase: dict[Chain, int]
     rows: int = field(init=False)
 
     def __post_init__(self) -> None:
-        touching: dict[Root, dict[Node, list[Task]]] = {}
-        for node in self.phase:
-            for t in node.starts:
+        touching: dict[Root, dict[Chain, list[Task]]] = {}
+        for chain in self.phase:
+            for t in chain.starts:
                 for r in t.needs | t.makes:
-                    touching.setdefault(r, {}).setdefault(node, []).append(t)
-        made = {r for node in self.phase for t in node.starts for r in t.makes}
+                    touching.setdefault(r, {}).setdefault(chain, []).append(t)
+        made = {r for chain in self.phase for t in chain.starts for r in t.makes}
         shared = [(r, n, t) for r in made if len(touching[r]) > 1 for n, tasks in touching[r].items() for t in tasks]
         most = math.gcd(*(t.walks.get(r, Walk()).parts if t.count == n.count else 1 for r, n, t in shared))
         self.rows = min(divisors(most), key=lambda n: (cost(self.phases, n), n)) if most else 0
@@ -120,8 +120,8 @@ class Cluster:
     @property
     def phases(self) -> list[list[Group]]:
         found: list[list[Group]] = [[] for _ in range(max(self.phase.values()) + 1)]
-        for node, k in self.phase.items():
-            found[k].append(node.group)
+        for chain, k in self.phase.items():
+            found[k].append(chain.group)
         return found
 
     @property
@@ -150,24 +150,24 @@ def cost(phases: Sequence[Sequence[Group]], rows: int) -> float:
 
 
 def clusters(waiting: Sequence[Task]) -> list[Cluster]:
-    """Which launch each node is of: that of those which it needs, where it needs them row by row and that pays."""
-    found: dict[Node, Cluster] = {}
-    writers: dict[Root, list[Node]] = {}
-    for node in nodes(waiting):
-        before = list(dict.fromkeys(n for t in node.starts for r in t.needs for n in writers.get(r, ())))
+    """Which launch each chain is of: that of those which it needs, where it needs them row by row and that pays."""
+    found: dict[Chain, Cluster] = {}
+    writers: dict[Root, list[Chain]] = {}
+    for chain in chains(waiting):
+        before = list(dict.fromkeys(n for t in chain.starts for r in t.needs for n in writers.get(r, ())))
         last = max((found[n].launch for n in before), default=-1)
         near = list(dict.fromkeys(found[n] for n in before if found[n].launch == last))
-        mine = Cluster(last + 1, {node: 0})
-        if near and not node.alone and not any(n.alone for c in near for n in c.phase):
+        mine = Cluster(last + 1, {chain: 0})
+        if near and not chain.alone and not any(n.alone for c in near for n in c.phase):
             phase = 1 + max(c.phase[n] for c in near for n in c.phase if n in before)
-            merged = Cluster(last, {**{n: k for c in near for n, k in c.phase.items()}, node: phase})
+            merged = Cluster(last, {**{n: k for c in near for n, k in c.phase.items()}, chain: phase})
             if merged.cost <= sum(c.cost for c in near) + mine.cost + LAUNCH:
                 mine = merged
         for n in mine.phase:
             found[n] = mine
-        for t in node.starts:
+        for t in chain.starts:
             for r in t.makes:
-                writers.setdefault(r, []).append(node)
+                writers.setdefault(r, []).append(chain)
     return list(dict.fromkeys(found.values()))
 
 
@@ -177,14 +177,14 @@ def launches(waiting: Sequence[Task]) -> list[list[Section]]:
     made: list[list[Section]] = []
     for number in range(max((c.launch for c in found), default=-1) + 1):
         now = [c for c in found if c.launch == number]
-        single = [node for c in now if len(c.phase) == 1 for node in c.phase]
+        single = [chain for c in now if len(c.phase) == 1 for chain in c.phase]
         squares: dict[object, list[Group]] = {}
-        for node in single:
-            if (tile := node.group.tasks[0].tile) is not None:
-                squares.setdefault(tile.room, []).append(node.group)
+        for chain in single:
+            if (tile := chain.group.tasks[0].tile) is not None:
+                squares.setdefault(tile.room, []).append(chain.group)
         rest = [c.section() for c in now if len(c.phase) > 1]
-        rest += [section([node.group]) for node in single if node.group.tasks[0].steps]
-        plain = [node.group for node in single if not node.alone]
+        rest += [section([chain.group]) for chain in single if chain.group.tasks[0].steps]
+        plain = [chain.group for chain in single if not chain.alone]
         rest += [section(plain[k : k + MOST]) for k in range(0, len(plain), MOST)]
         ahead = [section(groups) for groups in squares.values()]
         together = work(rest) <= RIDERS and not any(s.scan for s in rest)

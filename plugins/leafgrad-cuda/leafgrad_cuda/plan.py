@@ -107,14 +107,16 @@ class CudaPlan(Stages):
             else:
                 self.waiting += [t for k in segment.kernels for t in tasks(k, self.functions, 0) if t.count]
 
+    @property
+    def writes(self) -> list[tuple[Write, Root]]:
+        """The effects that write into tensors, and the result that each writes."""
+        effects = [e for e in self.graph.effects if e.value is not None]
+        roots = self.results[len(self.graph.results) :]
+        return [(e, root) for e, root in zip(effects, roots, strict=True) if isinstance(e, Write)]
+
     def deliver(self) -> tuple[list[Launch], list[tuple[Root, Root]]]:
         """Launches that write into tensors, and each result with where it is written to."""
-        roots = iter(self.results[len(self.graph.results) :])
-        pairs: list[tuple[Root, Root]] = []
-        for effect in (e for e in self.graph.effects if e.value is not None):
-            root = next(roots)
-            if isinstance(effect, Write):
-                pairs.append((root, Root(root.shape, root.dtype)))
+        pairs = [(root, Root(root.shape, root.dtype)) for _, root in self.writes]
         if any(root in self.foreign for root, _ in pairs):
             return [], []
         launches: list[Launch] = []
@@ -128,14 +130,8 @@ class CudaPlan(Stages):
     def keep(self) -> bool:
         """What is written into tensors becomes what they held, if the program cannot go on; whether all of it does."""
         given = {source: v for v, source in self.graph.inputs.items()}
-        roots = iter(self.results[len(self.graph.results) :])
         known = True
-        for effect in self.graph.effects:
-            if effect.value is None:
-                continue
-            root = next(roots)
-            if not isinstance(effect, Write):
-                continue
+        for effect, root in self.writes:
             if effect.source in given and root not in self.foreign:
                 old = self.whole[given[effect.source]]
                 self.waiting.append(keep(Item(self.functions, 0, "keep", []), old, full(root)))
