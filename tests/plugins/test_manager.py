@@ -193,7 +193,10 @@ def nameless():
         ),
         (plugin(backends=[BackendSpec("b", 3, "m:A")]), r"device_type: expected text, got 3"),
         (plugin(executors=[ExecutorSpec("b", "m.A")]), r"target: expected 'module:attribute', got 'm.A'"),
-        (plugin(executors=[ExecutorSpec("b", "m:A", "yes")]), r"preferred: expected True or False, got 'yes'"),
+        (
+            plugin(executors=[ExecutorSpec("b", "m:A", 1)]),
+            r"preferred: expected True, False or a type of devices, got 1",
+        ),
         (plugin(commands=[CommandSpec("b", "", "m:main")]), r"leafgrad_cli lists .*: help: expected text, got ''"),
         (plugin(backends=[NamedOp("b")]), r"expected leafgrad_backends to list BackendSpec objects"),
         (plugin(), r"implements no hook; expected at least one of leafgrad_ops"),

@@ -42,12 +42,13 @@ class ExecutorSpec(NamedTuple):
     Args:
         name: as in `compile(step, executor=name)`.
         target: what the compiler calls.
-        preferred: whether it is asked, by its `gains(graph)`, if it should run a graph for which none is named.
+        preferred: whether it is asked, by its `gains(graph)`, if it should run a graph for which none is named; a type
+            of devices, as ``"cuda"``, for graphs on these alone, and nothing of it is imported for others.
     """
 
     name: str
     target: str
-    preferred: bool = False
+    preferred: bool | str = False
 
 
 class CommandSpec(NamedTuple):
@@ -159,10 +160,11 @@ def flaw(entry: Any) -> str:
         name = getattr(entry, "name", None)
         return "" if isinstance(name, str) and name.isidentifier() else f"name: expected an identifier, got {name!r}"
     for field, value in zip(entry._fields, entry, strict=True):
-        if field == "preferred" and not isinstance(value, bool):
-            return f"preferred: expected True or False, got {value!r}"
-        if field != "preferred" and not (isinstance(value, str) and value):
-            return f"{field}: expected text, got {value!r}"
+        if field == "preferred" and isinstance(value, bool):
+            continue
+        if not (isinstance(value, str) and value):
+            wanted = "True, False or a type of devices" if field == "preferred" else "text"
+            return f"{field}: expected {wanted}, got {value!r}"
     module, _, attribute = entry.target.partition(":")
     if isinstance(entry, ModuleSpec):
         plain = entry.name.isidentifier() and all(part.isidentifier() for part in entry.target.split("."))

@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 def leafgrad_executors() -> list[ExecutorSpec]:
     """``"cuda"``, and ``"cuda-emulated"``, which runs the same kernels on the processor."""
     return [
-        ExecutorSpec("cuda", target="leafgrad_cuda.executor:CudaExecutor", preferred=True),
+        ExecutorSpec("cuda", target="leafgrad_cuda.executor:CudaExecutor", preferred="cuda"),
         ExecutorSpec("cuda-emulated", target="leafgrad_cuda.executor:EmulatedExecutor"),
     ]
 

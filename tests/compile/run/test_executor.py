@@ -99,6 +99,15 @@ def test_a_preferred_executor_that_gains_runs_the_program(prefer):
     assert GRAPHS
 
 
+def test_one_preferred_on_other_devices_is_not_imported(prefer, monkeypatch):
+    prefer(eager="Eager")
+    other = ExecutorSpec("other", "no_module_of_this_name:Executor", "fake")
+    listed = [other, *plugins.executors()]
+    monkeypatch.setattr(plugins, "executors", lambda: iter(listed))
+    value()
+    assert GRAPHS
+
+
 @pytest.mark.parametrize(
     ("name", "target", "reason"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -76,33 +77,63 @@ def check_outside(recorder: Recorder, tensors: Mapping[int, str]) -> None:
             raise Unclosed(f"it keeps the tensor made{line_of(recorder, t)}, as {tensors[id(t)]}")
 
 
-def check_holders(recorder: Recorder, result: Any) -> None:
+def check_holders(recorder: Recorder, results: list[Any]) -> None:
     """Unclosed if something outside keeps a tensor that the call made and returns, or a base of one.
 
     Where nobody knows what was before, what holds one must be the result itself, a function that runs, or a part of the
     graph.
+
+    Args:
+        results: its only item is the result, which no variable holds.
     """
     tensors: list[Tensor] = []
-    known, waiting = {id(tensors), *map(id, recorder.grads.values())}, [result]
+    holders: list[Any] = []
+    known, waiting = {id(tensors), *map(id, recorder.grads.values())}, [results]
     while waiting:
-        part = waiting.pop()
+        part: Any = waiting.pop()
+        if id(part) in known:
+            continue
         known.add(id(part))
         if isinstance(part, (list, tuple)) or type(part) in DICTS:
-            waiting += part.values() if isinstance(part, dict) else part
+            holders.append(part)
+            waiting += parts_of(part)
         elif isinstance(part, Tensor) and isinstance(part._data, Symbol):
             tensors.append(part)
             waiting += [] if part._view is None else [part._view.base]
     nodes = [t._node for t in tensors if isinstance(t._node, GraphNode)]
     for node in engine.reachable(nodes, recorder.born):
         saved = getattr(node, "saved", None)
+        holders += [saved] if isinstance(saved, tuple) else []
         known |= {id(saved), *map(id, saved if isinstance(saved, tuple) else ())}
+    part = None
+    if not held_elsewhere(tensors, holders):
+        return
     frame: Any = sys._getframe()
     while frame is not None:
         known.add(id(frame))
         frame = frame.f_back
-    for holder in gc.get_referrers(*tensors) if tensors else ():
+    for holder in gc.get_referrers(*tensors):
         if id(holder) not in known and not isinstance(holder, (Tensor, GraphNode, Leaf, View)):
             raise Unclosed(f"a {type(holder).__name__} keeps a tensor that it makes and returns")
+
+
+def parts_of(tree: Any) -> list[Any]:
+    """What a tuple, list or dict holds."""
+    return [*tree.values()] if isinstance(tree, dict) else [*tree]
+
+
+def held_elsewhere(held: list[Any], holders: list[Any]) -> bool:
+    """Whether anything but ``held``, which has each once, and ``holders`` holds one of these objects.
+
+    References are counted, since to ask who holds an object is to look through all objects.
+    """
+    once = {id(holder): i for i, holder in enumerate(holders)}.values()
+    known = Counter(map(id, holders))
+    for i in once:
+        known.update(map(id, parts_of(holders[i])))
+    probe = [object()]
+    alone = sys.getrefcount(probe[0])
+    return any(sys.getrefcount(held[i]) > alone + known[id(held[i])] for i in range(len(held)))
 
 
 def last_kept(recorder: Recorder, allowed: set[int]) -> Any:

@@ -31,6 +31,7 @@ def files_of(rooms: Iterable[str]) -> tuple[str, ...]:
     return tuple(OURS + room.replace("/", os.sep) + ("" if room.endswith(".py") else os.sep) for room in rooms)
 
 
+SIGNALS = tuple(signal.valid_signals())
 UNSAFE, SAFE = files_of(pure.UNSAFE), files_of(pure.SAFE)
 
 
@@ -97,7 +98,7 @@ class Codes:
 def handlers() -> set[types.CodeType]:
     """The code of what handles signals now, written in Python."""
     found: set[types.CodeType] = set()
-    for number in signal.valid_signals():
+    for number in SIGNALS:
         handler: Any = signal.getsignal(number)
         while isinstance(handler, functools.partial):
             handler = handler.func

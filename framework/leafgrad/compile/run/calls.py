@@ -174,13 +174,13 @@ class Calls:
         first = self.watch is None
         recorder.strict = self.must_close and not first
         try:
-            result, followed = attempt.record(recorder)
+            results, followed = attempt.record(recorder)
         except Unfollowed:
             return self.unfollowed(args, kwargs)
         try:
-            call = attempt.close(recorder, result, self.executor, followed, self.programs)
+            call = attempt.close(recorder, results, self.executor, followed, self.programs)
         except Unclosed as error:
-            return self.left_open(error, attempt, recorder, result, followed)
+            return self.left_open(error, attempt, recorder, results[0], followed)
         self.pace.failures = self.pace.lessons = 0
         self.reason = None
         self.watch = attempt.watch
@@ -201,11 +201,11 @@ class Calls:
         leaves = attempt.leaves
         recorder = self.recorder(leaves, attempt.wary)
         try:
-            result, followed = attempt.record(recorder)
+            results, followed = attempt.record(recorder)
         except Unfollowed:
             return self.unfollowed(args, kwargs)
         try:
-            again = attempt.close(recorder, result, self.executor, followed, [call, *self.programs])
+            again = attempt.close(recorder, results, self.executor, followed, [call, *self.programs])
             if call.is_left_by(followed):
                 return self.other_way(recorder, call, again, leaves, args, kwargs)
             if not again.same_as(call):
@@ -214,14 +214,14 @@ class Calls:
                 )
         except Unclosed as error:
             if call.is_left_by(followed):
-                return self.left_open(error, attempt, recorder, result, followed)
+                return self.left_open(error, attempt, recorder, results[0], followed)
             self.programs = [c for c in self.programs if c is not call]
             if call.trusted and call.can_be_compared(followed):
                 recorder.finish()
                 raise CompileError(
                     f"{self.name}: its guards hold, yet {error}; LEAFGRAD_COMPILE=check compares each call"
                 ) from error
-            return self.left_open(error, attempt, recorder, result, followed)
+            return self.left_open(error, attempt, recorder, results[0], followed)
         call.trusted, call.first = True, False
         self.last = call
         return self.perform_recorded(recorder, call, leaves, args, kwargs)

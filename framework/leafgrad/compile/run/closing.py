@@ -94,15 +94,23 @@ class Attempt:
         self.changed: list[Place] = []  # what it changed, as far as that is not followed
 
     def close(
-        self, recorder: LazyRecorder, result: Any, name: str | None, followed: Followed | None, known: Sequence[Call]
+        self,
+        recorder: LazyRecorder,
+        results: list[Any],
+        name: str | None,
+        followed: Followed | None,
+        known: Sequence[Call],
     ) -> Call:
         """The program of the call, in which some numbers were ``followed``: one of those of ``known`` calls, perhaps.
+
+        Args:
+            results: the result alone.
 
         Raises:
             Unclosed: it would not do at later calls what the function does, or nobody can tell.
         """
         try:
-            traced, guards, tensors = self.guarded(recorder, result, followed)
+            traced, guards, tensors = self.guarded(recorder, results, followed)
         except Unclosed:
             raise
         except Exception as error:  # of a user's __eq__, say; whatever it is, an open step is right
@@ -110,7 +118,7 @@ class Attempt:
         return Call(traced, guards, tensors, name, known, followed)
 
     def guarded(
-        self, recorder: LazyRecorder, result: Any, followed: Followed | None
+        self, recorder: LazyRecorder, results: list[Any], followed: Followed | None
     ) -> tuple[Traced, Guards, list[int]]:
         """The call as a program, its guards, and which leaves are tensors."""
         environment = look(self.roots, self.watch.codes, self.places)
@@ -127,12 +135,13 @@ class Attempt:
         if recorder.ran or (shows_memory(environment) and (self.first or not recorder.wary)):
             environment.check()
             raise Unclosed("code of NumPy's may read and write the memory of its tensors meanwhile")
+        if self.first:
+            check_holders(recorder, results)
+        result = results[0]
         outer = next((c for c in containers(result) if id(c) in environment.seen or id(c) in self.given), None)
         if outer is not None:
             raise Unclosed(f"it returns a {type(outer).__name__} from outside")
         check_outside(recorder, environment.tensors)
-        if self.first:
-            check_holders(recorder, result)
         if followed is not None and followed.replaced:
             result = result, [w.number for w in followed.replaced]
         with recording(recorder):
@@ -162,9 +171,10 @@ class Attempt:
         left = followed.written or followed.replaced or followed.lost
         return not self.first and not ran and not left and not self.before.changed(self.held)
 
-    def record(self, recorder: LazyRecorder) -> tuple[Any, Followed | None]:
-        """Run the Python, with symbolic numbers for those that differ from call to call; if it fails, what came before
-        has happened, as in any call.
+    def record(self, recorder: LazyRecorder) -> tuple[list[Any], Followed | None]:
+        """Run the Python, with symbolic numbers for those that differ from call to call; the result alone in a list.
+
+        If it fails, what came before has happened, as in any call.
 
         Raises:
             Unfollowed: it does not take such numbers for what they are, and nothing is done yet.
@@ -195,7 +205,7 @@ class Attempt:
             if not self.undo(recorder) and followed is not None:
                 followed.settle(None)
             raise failure
-        return results[0], followed
+        return results, followed
 
     def undo(self, recorder: LazyRecorder) -> bool:
         """Where there was no memory for the call, or a signal ended it, it is not done at all. Whether that is so."""

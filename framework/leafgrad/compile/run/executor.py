@@ -102,7 +102,8 @@ def preferred(graph: Graph, types: set[str]) -> Executor | None:
     """The first preferred executor that gains by the graph. One that fails is left out from then on."""
     plugins.load()
     for spec in plugins.executors():
-        if spec.preferred and BROKEN.get(spec.name) is not spec:  # it may be another one of that name
+        asked = types == {spec.preferred} if isinstance(spec.preferred, str) else spec.preferred
+        if asked and BROKEN.get(spec.name) is not spec:  # it may be another one of that name
             try:
                 found = load(spec.name)
                 if runs(found, types) and cast(Preferred, found).gains(graph):

@@ -18,20 +18,11 @@ from leafgrad.compile.guard.environment import Environment, GivenPlaces, Place, 
 from leafgrad.compile.guard.guards import Symbolic
 from leafgrad.compile.record.drawn import Drawer, Draws
 from leafgrad.compile.record.growing import READING, GrowingList
+from leafgrad.compile.record.kept import held_elsewhere, parts_of
 from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, Numbers, SymbolicNumber
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes
-from leafgrad.compile.run.left import (
-    ALL,
-    END,
-    Written,
-    held_elsewhere,
-    ordinary,
-    parts_of,
-    settled_parts,
-    subtrees,
-    swapped,
-)
+from leafgrad.compile.run.left import ALL, END, Written, ordinary, settled_parts, subtrees, swapped
 from leafgrad.ops.node import Node
 
 CONVERSIONS = frozenset("__float__ __int__ __index__ __complex__ __len__ __length_hint__ __hash__".split())

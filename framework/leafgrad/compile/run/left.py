@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import functools
 import operator
-import sys
 import types
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from leafgrad.batching.pytree import DICTS, containers, flatten, is_tuple
 from leafgrad.compile.guard.environment import Place
 from leafgrad.compile.record.drawn import Drawer
 from leafgrad.compile.record.growing import Append, GrowingList
+from leafgrad.compile.record.kept import parts_of
 from leafgrad.compile.record.symbolic import SymbolicNumber, settled
 
 ALL = object()  # a key: everything in a set, or all items of a dict, of which some keys are numbers
@@ -84,25 +84,6 @@ def subtrees(trees: list[Any]) -> list[Any]:
             found[id(tree)] = tree
             waiting += parts_of(tree)
     return list(found.values())
-
-
-def parts_of(tree: Any) -> list[Any]:
-    """What a tuple, list or dict holds."""
-    return [*tree.values()] if isinstance(tree, dict) else [*tree]
-
-
-def held_elsewhere(held: list[Any], holders: list[Any]) -> bool:
-    """Whether anything but ``held``, which has each once, and ``holders`` holds one of these objects.
-
-    References are counted, since to ask who holds an object is to look through all objects.
-    """
-    once = {id(holder): i for i, holder in enumerate(holders)}.values()
-    known = Counter(map(id, holders))
-    for i in once:
-        known.update(map(id, parts_of(holders[i])))
-    probe = [object()]
-    alone = sys.getrefcount(probe[0])
-    return any(sys.getrefcount(held[i]) > alone + known[id(held[i])] for i in range(len(held)))
 
 
 def ordinary(result: Any) -> Any:
