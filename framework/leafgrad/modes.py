@@ -236,8 +236,8 @@ class Tracer(Protocol):
     def set_grad(self, leaf: Any, gradient: Any) -> None:
         """Give a leaf a ``.grad``, once the program has run."""
 
-    def written(self, tensor: Any) -> None:
-        """``tensor``, from inside, was written in place."""
+    def written(self, tensor: Any, old: Any) -> None:
+        """``tensor``, from inside, was written in place; ``old`` was the Symbol of the memory that it shows."""
 
     def alone(self, tensor: Any) -> Any:
         """The View that a tensor from outside is, if ``tensor`` stands for it without its base; else None."""
@@ -247,6 +247,12 @@ class Tracer(Protocol):
 
     def layout(self, tensor: Any) -> Any:
         """A raw array with the strides that a tensor has; its elements mean nothing."""
+
+    def lay_out(self, symbol: Any, order: Sequence[int] | None) -> None:
+        """What was just computed has its dimensions in this order in memory; None: in their own."""
+
+    def lay_out_as(self, symbol: Any, operands: Sequence[Any]) -> None:
+        """The result of an elementwise op lies in memory as these operands say."""
 
     def reveal(self, tensor: Any, what: str) -> Any:
         """The array of a tensor, which ``what`` reads."""

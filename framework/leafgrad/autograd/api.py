@@ -154,8 +154,9 @@ def put(leaf: Leaf, before: Any, g: Any, taken: set[int], recorded: bool) -> Non
         g = dispatch.array(g)
         if shared or g.base is not None:
             g = dispatch.copied(g)
-        owner = leaf.owner()
-        g = g if owner is None else dispatch.as_leaf(g, owner._data)
+    owner = leaf.owner()
+    if owner is not None:
+        g = laid_out(g, owner)
     taken.add(id(g))
     dispatch.set_grad(leaf, dispatch.alias(g))
 
@@ -224,7 +225,7 @@ def grad(
             data = lifted(t)
             gradients.append(dispatch.alias(new_full(data, shape=tuple(data.shape), value=0)))
         else:
-            gradients.append(g if create_graph else dispatch.alias(dispatch.array(g)))
+            gradients.append(g if create_graph else dispatch.alias(laid_out(dispatch.array(g), t)))
     return tuple(gradients)
 
 
@@ -303,6 +304,19 @@ def node_of(t: Tensor | GradientEdge, name: str, i: int) -> GraphNode:
             "grad; call requires_grad_() on it before computing with it"
         )
     return node
+
+
+def laid_out(g: Any, t: Any) -> Any:
+    """A raw gradient that lies in memory as the tensor that it is of."""
+    if isinstance(t, GradientEdge):
+        return g
+    if not modes.get() & modes.TRACE:
+        return dispatch.as_leaf(g, t._data)
+    tracer = modes.TRACER.get()
+    like = tracer.layout(t)
+    if not isinstance(like, SymbolBase) and not like.flags.c_contiguous:
+        tracer.lay_out(g := clone(g), dispatch.order_of(like))
+    return g
 
 
 def lifted(t: Tensor) -> Any:

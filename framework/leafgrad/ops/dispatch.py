@@ -174,10 +174,10 @@ def overwrite(data: Any, values: Any) -> None:
         data[...] = values
 
 
-def copied(data: Any) -> Any:
-    """A raw array in memory of its own."""
+def copied(data: Any, *order: str) -> Any:
+    """A raw array in memory of its own, in C order or, by ``"K"``, in the order that it lies in."""
     with on_device_of(data):
-        return data.copy()
+        return data.copy(*order)
 
 
 def memory_of(data: Any) -> Any:
@@ -342,23 +342,36 @@ def ordered(data: Any, order: tuple[int, ...]) -> Any:
 
 def as_operands(result: Any, operands: Sequence[Any]) -> Any:
     """The result of an elementwise op, in the order of its operands: the first decides, in NumPy all must agree."""
-    arrays = [a for a in operands if getattr(a, "ndim", 0)]
-    if any(isinstance(a, SymbolBase) for a in (result, *operands)) or all(a.flags.c_contiguous for a in arrays):
+    if any(isinstance(a, SymbolBase) for a in (result, *operands)):
         return result
+    order = order_of_operands(result.shape, operands)
+    return result if order is None else ordered(result, order)
+
+
+def order_of_operands(shape: tuple[int, ...], operands: Sequence[Any]) -> tuple[int, ...] | None:
+    """The dimensions of an elementwise result as they lie in memory; None where all operands lie in order."""
+    arrays = [a for a in operands if getattr(a, "ndim", 0)]
+    if all(a.flags.c_contiguous for a in arrays):
+        return None
     strides = []
     for a in arrays:
-        missing = result.ndim - a.ndim
-        sizes = zip(a.shape, result.shape[missing:], a.strides, strict=True)
+        missing = len(shape) - a.ndim
+        sizes = zip(a.shape, shape[missing:], a.strides, strict=True)
         strides.append((0,) * missing + tuple([step if n == wide else 0 for n, wide, step in sizes]))
-    return ordered(result, memory_order(result.shape, strides))
+    return memory_order(shape, strides)
 
 
 def as_leaf(g: Any, leaf: Any) -> Any:
     """A gradient that lies in memory as its leaf does if that has no gaps, else in order."""
     if isinstance(g, SymbolBase) or isinstance(leaf, SymbolBase) or g.strides == leaf.strides:
         return g
-    order = memory_order(leaf.shape, [leaf.strides])
-    return ordered(g, order if leaf.transpose(order).flags.c_contiguous else tuple(range(g.ndim)))
+    return ordered(g, order_of(leaf))
+
+
+def order_of(data: Any) -> tuple[int, ...]:
+    """The dimensions of a raw array as they lie in memory, outermost first; their own order if it has gaps."""
+    order = memory_order(data.shape, [data.strides])
+    return order if data.transpose(order).flags.c_contiguous else tuple(range(data.ndim))
 
 
 def is_differentiable(data: Any) -> bool:

@@ -221,7 +221,10 @@ class Op(Declarations):
         raw = tuple([tracer.lift(a) if isinstance(a, TensorBase) else a for a in args])
         if flags & BATCH or any(isinstance(r, SymbolBase) and r.level for r in raw):
             args, raw = dispatch.in_batches(self, args, raw)
-        return self.record(args, params, raw, self.compute(raw, params), flags)
+        result = self.compute(raw, params)
+        if self.keeps_layout and "view" not in self.traits:
+            tracer.lay_out_as(result, args)
+        return self.record(args, params, raw, result, flags)
 
     def plan(self, needs: tuple[bool, ...]) -> tuple[tuple[bool, ...], bool, bool]:
         """Which arguments (() if none), whether the output, and whether shapes are kept when ``needs`` require grad."""

@@ -10,7 +10,7 @@ from leafgrad import devices, dtypes
 from leafgrad.ops import create, dispatch
 from leafgrad.ops.conjugate import is_complex
 from leafgrad.ops.node import SymbolBase
-from leafgrad.tensor import arguments
+from leafgrad.tensor import arguments, formats
 from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
 
@@ -199,14 +199,10 @@ def alike(input: Tensor, made: Tensor, memory_format: Any) -> Tensor:
     """``made``, a new tensor of the shape of ``input``, in a memory format; by default it lies as that does."""
     if memory_format is not None and memory_format is not dtypes.preserve_format:
         return made.contiguous(memory_format)
-    data = input._data
-    if isinstance(data, SymbolBase) or isinstance(made._data, SymbolBase) or data.flags.c_contiguous:
+    data = formats.layout(input)
+    if isinstance(data, SymbolBase) or data.flags.c_contiguous or 0 in data.strides:
         return made
-    if 0 not in data.strides:  # no elements share memory
-        order = sorted(range(data.ndim), key=lambda d: -abs(data.strides[d]))
-        back = sorted(range(data.ndim), key=order.__getitem__)
-        made._data = made._data.reshape([data.shape[d] for d in order]).transpose(back)
-    return made
+    return formats.follow(made, sorted(range(data.ndim), key=lambda d: -abs(data.strides[d])))
 
 
 @public(only="leafgrad")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from leafgrad import dtypes, modes
@@ -98,20 +98,19 @@ def laid_out(input: Tensor, memory_format: Any, function: str) -> Tensor:
     return _permute(in_order(_permute(input, dims=ordered)), dims=back)
 
 
-def follow(out: Tensor, order: tuple[int, ...] | None) -> Tensor:
-    """``out``, which nobody else has yet, with its dimensions in memory in this order, or in their own.
-
-    Not in a trace, where nothing has an order.
-    """
-    data = out._data
-    if not modes.get() & (modes.TRACE | modes.BATCH) and not isinstance(data, SymbolBase):
-        out._data = dispatch.ordered(data, order or tuple(range(data.ndim)))
+def follow(out: Tensor, order: Sequence[int] | None) -> Tensor:
+    """``out``, which nobody else has yet, with its dimensions in memory in this order, or in their own."""
+    flags, data = modes.get(), out._data
+    if flags & modes.TRACE:
+        modes.TRACER.get().lay_out(data, order)
+    elif not flags & modes.BATCH and not isinstance(data, SymbolBase):
+        out._data = dispatch.ordered(data, tuple(order or range(data.ndim)))
     return out
 
 
 def preserved(out: Tensor, like: Tensor) -> Tensor:
     """``out``, which nobody else has yet, with its dimensions in memory in the order that those of ``like`` have."""
-    data = like._data
+    data = layout(like)
     if isinstance(data, SymbolBase) or data.flags.c_contiguous or data.shape != out._data.shape:
         return out
     return follow(out, memory_order(data.shape, [data.strides]))
@@ -119,7 +118,7 @@ def preserved(out: Tensor, like: Tensor) -> Tensor:
 
 def channels_last(t: Any) -> tuple[int, ...] | None:
     """The order of a tensor's dimensions in memory, outermost first, if that is ``channels_last``."""
-    data = t._data if isinstance(t, Tensor) else None
+    data = layout(t) if isinstance(t, Tensor) else None
     if data is None or isinstance(data, SymbolBase) or data.flags.c_contiguous:  # as mostly
         return None
     ndim = len(data.shape)
@@ -146,9 +145,7 @@ def keeps_channels_last(function: F) -> F:
         result = function(input, *args, **kwargs)
         order = None
         for t in (input, *args[:1]) if weighs else (input,):
-            data = t._data if isinstance(t, Tensor) else None
-            if data is not None and not isinstance(data, SymbolBase) and not data.flags.c_contiguous:  # seldom
-                order = order or channels_last(t)
+            order = order or channels_last(t)
         if order is not None:
             for out in result if isinstance(result, tuple) else (result,):
                 base = None if out._view is None else out._base

@@ -217,7 +217,8 @@ def write(x: T, new: Any, *, held: bool = False) -> T:
     base = x if x._view is None else x._view.base
     before = base._node
     if flags & TRACE:
-        symbol = TRACER.get().lift(new)
+        tracer = TRACER.get()
+        symbol, old = tracer.lift(new), tracer.lift(base)
         _write_symbol(x, clone(symbol) if held else symbol)
     else:
         dispatch.overwrite(x._data, new._data)
@@ -226,7 +227,7 @@ def write(x: T, new: Any, *, held: bool = False) -> T:
     if flags & GRAD and (before is not None or new._node is not None):
         _write_history(x, base, before, new, flags)
     if flags & TRACE:
-        TRACER.get().written(x)
+        tracer.written(x, old)
     return given
 
 

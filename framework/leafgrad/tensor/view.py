@@ -145,7 +145,7 @@ def make(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
     found.hides, found.origin, found.path = False, origin, (path, (step, params))
     found._base, found.root = base, base._data
     found.seen = math.inf if detached else base._writes.seq
-    out._writes, out._epoch = base._writes, parent._epoch  # that of a leaf of a derivative is not its base's
+    out._writes, out._epoch = parent._writes, parent._epoch  # which of t.data, and of a derivative's leaf, are its own
     return out
 
 

@@ -1,9 +1,11 @@
-"""Effects that happen all or not at all, whatever signal arrives between them."""
+"""The effects of a program: their order and arrays; all happen or none, whatever signal arrives between them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from leafgrad.compile.ir.graph import Effect, Graph, SetRequiresGrad
 
 
 def complete(steps: Sequence[Callable[[], Any]]) -> None:
@@ -23,3 +25,13 @@ def complete(steps: Sequence[Callable[[], Any]]) -> None:
             failed, raised = at, error
     if raised is not None:
         raise raised
+
+
+def plan_effects(graph: Graph) -> list[tuple[Effect, int | None]]:
+    """Each effect with the number of its array among what the program returns; leaves first: nodes come after them."""
+    found: list[tuple[Effect, int | None]] = []
+    k = len(graph.results)
+    for effect in graph.effects:
+        found.append((effect, None if effect.value is None else k))
+        k += effect.value is not None
+    return sorted(found, key=lambda planned: not isinstance(planned[0], SetRequiresGrad))

@@ -30,6 +30,21 @@ def unshared(arrays: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
     return found
 
 
+def laid_out(array: Any, strides: tuple[int, ...] | None) -> Any:
+    """An array with these positive strides, in bytes, or for None in C order; itself if it lies like that."""
+    if strides is None:
+        return array if array.flags.c_contiguous else array.copy()
+    if array.strides == strides or min(strides) <= 0:
+        return array
+    backend = backends.backend_of(array)
+    end = sum((n - 1) * step for n, step in zip(array.shape, strides, strict=True))
+    with backend.device_scope(backend.device_index(array)):
+        memory = backend.xp.empty(end // array.itemsize + 1, dtype=array.dtype)
+        out = backend.strided(memory, array.shape, strides)
+        out[...] = array
+    return out
+
+
 ARRAY = operator.attrgetter("_data")
 Owned = dict[int, list[tuple[Any, bool]]]  # by id of the owner: arrays, each with whether it is written
 

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import backends
+from leafgrad.backends import Generator
 from leafgrad.backends.place import place
+from leafgrad.compile.ir.draws import rewound
 from leafgrad.compile.ir.graph import Equation, Operand, Value
+from leafgrad.compile.ir.replay import run_equation
 from leafgrad.compile.ir.sources import Expression, KeptArray, Source
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import Numbers, SymbolicNumber, fixed
+from leafgrad.ops.geometry import inverse
 
 
 def is_float(number: Any) -> bool:
@@ -36,6 +40,15 @@ def as_inputs(numbers: Sequence[float], kind: Kind) -> list[Any]:
         return [backend.asarray(number, dtype, index) for number in numbers]
     together = backend.asarray(numbers, dtype, index)
     return [together[k, ...] for k in range(len(numbers))]
+
+
+def hollow(value: Value, order: Sequence[int] | None) -> Any:
+    """An array without elements, with the strides of a new one whose dimensions are in this order in memory."""
+    backend = backends.by_device_type(value.place[0])
+    with backend.device_scope(value.place[1]):
+        if order is None:
+            return backend.hollow(value.shape, value.dtype)
+        return backend.hollow([value.shape[d] for d in order], value.dtype).transpose(inverse(order))
 
 
 class Events:
@@ -94,3 +107,34 @@ class Events:
             (array,) = as_inputs([float(number._value)], kind)
             self.followed[key] = self.input(array, Expression(number._text)).value
         return self.followed[key]
+
+    def array(self, value: Value) -> Any:
+        """What a value is in this run of the function, with all that it depends on, and with all earlier draws."""
+        if value in self.known and value not in self.likes:
+            return self.known[value]
+        equations = dict(enumerate(self.equations))
+        makers = {v: i for i, e in equations.items() for v in e.outputs}
+        waiting, needed = [value], set[int]()
+        while waiting:
+            v = waiting.pop()
+            if v in self.likes:
+                self.known[v] = self.array(self.likes[v])
+            if v not in self.known and (at := makers[v]) not in needed:
+                needed.add(at)
+                waiting += equations[at].values
+                if generators_in(equations[at].params):
+                    waiting += [e.outputs[0] for i, e in equations.items() if i < at and generators_in(e.params)]
+        for i in sorted(needed):
+            equation = equations[i]
+            with rewound(generators := generators_in(equation.params)):
+                for generator in generators:
+                    generator.set_state(self.drawn.get(generator, generator.get_state()))
+                result = run_equation(equation, self.known)
+                self.drawn |= {generator: generator.get_state() for generator in generators}
+            self.known.update(zip(equation.outputs, result if equation.several else (result,), strict=True))
+        return self.known[value]
+
+
+def generators_in(params: dict[str, Any]) -> list[Generator]:
+    """What an op draws from."""
+    return [p for p in params.values() if isinstance(p, Generator)]

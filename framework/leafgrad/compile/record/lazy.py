@@ -247,8 +247,9 @@ class LazyRecorder(PartRecorder):
         found.tensor, found.source = heir, Captured(heir)
         self.outside[id(heir)] = found
 
-    def written(self, tensor: Tensor) -> None:
+    def written(self, tensor: Tensor, old: Symbol) -> None:
         """Memory that others hold as an array is written at once."""
+        super().written(tensor, old)
         tensor = owner(tensor)
         self.sharing.written(tensor)
         found = self.inner.get(id(tensor))

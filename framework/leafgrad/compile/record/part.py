@@ -10,8 +10,10 @@ from typing import Any
 from leafgrad import modes
 from leafgrad.compile.ir.effects import complete
 from leafgrad.compile.ir.graph import Graph, Value
+from leafgrad.compile.ir.memory import laid_out
 from leafgrad.compile.ir.replay import ReplayProgram, run_equation
 from leafgrad.compile.ir.sources import Given, Source
+from leafgrad.compile.record.events import hollow
 from leafgrad.compile.record.outside import Outside
 from leafgrad.compile.record.recorder import is_exposed
 from leafgrad.compile.record.settle import Settler
@@ -74,7 +76,7 @@ class PartRecorder(Settler):
                     self.run_up_to_error()
                 raise
             before = {s.value for s in alive} & written.keys()  # somebody needs what is about to be overwritten
-            found |= {v: (found[v] if v in found else self.waiting[v]).copy() for v in before}
+            found |= {v: dispatch.copied(found[v] if v in found else self.waiting[v], "K") for v in before}
             steps = [partial(self.overwrite, o, o.inner._data.value, found) for o in (*writes, *given)]
             complete([*steps, partial(self.next_part, alive, found)])
         finally:
@@ -86,7 +88,10 @@ class PartRecorder(Settler):
             return {}
         inputs: dict[Value, Source] = {v: Given(i) for i, v in enumerate(self.sources)}
         program = ReplayProgram(Graph(inputs, tuple(self.equations), tuple(wanted)))
-        return dict(zip(wanted, program([self.known[v] for v in inputs]), strict=True))
+        arrays = program([self.known[v] for v in inputs])
+        orders = [self.orders.get(v) for v in wanted]
+        strides = [None if o is None else hollow(v, o).strides for v, o in zip(wanted, orders, strict=True)]
+        return dict(zip(wanted, map(laid_out, arrays, strides), strict=True))
 
     def lose(self, error: BaseException, all_of_it: bool) -> None:
         """What was recorded will never be computed; of ``all_of_it`` nothing is written."""

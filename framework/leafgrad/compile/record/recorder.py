@@ -11,17 +11,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from leafgrad import backends, modes
-from leafgrad.backends import Generator
 from leafgrad.backends.place import place
 from leafgrad.compile.ir import shapes
 from leafgrad.compile.ir.draws import rewound
 from leafgrad.compile.ir.graph import Equation, Operand, Value
 from leafgrad.compile.ir.lines import user_line
-from leafgrad.compile.ir.replay import run_equation
 from leafgrad.compile.ir.sources import Argument, Captured, Grad, Raw, Source
 from leafgrad.compile.record import outside
 from leafgrad.compile.record.ancestors import Ancestors
-from leafgrad.compile.record.events import Events
+from leafgrad.compile.record.events import generators_in
+from leafgrad.compile.record.layouts import Layouts
 from leafgrad.compile.record.outside import Outside
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import fixed, settled
@@ -29,7 +28,6 @@ from leafgrad.compile.record.watch import unwatched
 from leafgrad.errors import TraceError
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.node import SEQ, GraphNode, Leaf, SymbolBase, TensorBase, Version
-from leafgrad.tensor import view
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import follow
 
@@ -37,7 +35,7 @@ Owner = Argument | Captured
 NUMBERS = frozenset({bool, int, float, type(None)})
 
 
-class Recorder(Events):
+class Recorder(Layouts):
     """The Tracer that the dispatch talks to while a function is traced.
 
     Args:
@@ -53,12 +51,10 @@ class Recorder(Events):
         _ = [t._node for t in arguments]  # of views whose base was written they are made anew, before the call
         self.born = next(SEQ)
         self.outside: dict[int, Outside] = {}  # by id of the tensor
-        self.inner: dict[int, Outside] = {}  # by id of what stands for it
         self.versions: dict[Version, Version] = {}  # in the trace, by those of tensors from outside
         self.grads: dict[Leaf, tuple[Owner | None, Any, Any]] = {}  # of leaves that were looked at: before, after
         self.gradients: dict[int, Owner] = {}  # by id of a tensor that was a .grad before
         self.tensors: list[weakref.ref[Tensor]] = []  # made here
-        self.waiting: dict[Value, Any] = {}  # arrays of earlier parts, inputs when used again
         self.undos: list[Callable[[], None]] = []  # of what the Python does beside, in this part
         self.ancestors = Ancestors()
         self.failed = ""  # by what a program failed, so that tensors have no values
@@ -90,7 +86,9 @@ class Recorder(Events):
         return False
 
     def differentiates(self, nodes: Sequence[GraphNode], recorded: bool) -> None:
-        """A backward pass is about to go through nodes."""
+        """A backward pass is about to go through nodes, which find what was written through ``t.data``."""
+        for node in nodes if self.unchecked else ():
+            self.look_again(node)
         outside = [node for node in nodes if node.seq < self.born]
         if outside and (recorded or not self.knows(outside)):
             self.goes_outside()
@@ -286,62 +284,6 @@ class Recorder(Events):
                 source = None
             found = self.grads[leaf] = source, before, before
         return found
-
-    # ---- memory -----------------------------------------------------------------------------------------------
-
-    def shares(self, op: Any, parent: Any, params: dict[str, Any], out: Any) -> bool:
-        """Whether ``out``, which a view op makes of ``parent``, is in its memory, as far as strides tell."""
-        if type(out._data) is not Symbol:  # what vmap hides
-            return True
-        data = self.layout(parent)
-        found = data if isinstance(data, SymbolBase) else op.compute((data,), params)
-        return isinstance(found, SymbolBase) or view.shares(found, data)
-
-    def layout(self, tensor: Any) -> Any:
-        """An array with the strides that a tensor has; what is computed lies in order. A symbol where vmap hides it."""
-        inner = self.inside(tensor)
-        if inner._view is not None:
-            base = self.layout(inner._view.base)
-            return base if isinstance(base, SymbolBase) else follow(base, inner._view.steps)
-        if id(inner) in self.inner:
-            return self.inner[id(inner)].tensor._data
-        data = inner._data
-        if not isinstance(data, Symbol):
-            return data
-        backend = backends.by_device_type(data.value.place[0])
-        with backend.device_scope(data.value.place[1]):
-            return backend.hollow(data.value.shape, data.value.dtype)
-
-    def array(self, value: Value) -> Any:
-        """What a value is in this run of the function, with all that it depends on, and with all earlier draws."""
-        if value in self.known and value not in self.likes:
-            return self.known[value]
-        equations = dict(enumerate(self.equations))
-        makers = {v: i for i, e in equations.items() for v in e.outputs}
-        waiting, needed = [value], set[int]()
-        while waiting:
-            v = waiting.pop()
-            if v in self.likes:
-                self.known[v] = self.array(self.likes[v])
-            if v not in self.known and (at := makers[v]) not in needed:
-                needed.add(at)
-                waiting += equations[at].values
-                if generators_in(equations[at].params):
-                    waiting += [e.outputs[0] for i, e in equations.items() if i < at and generators_in(e.params)]
-        for i in sorted(needed):
-            equation = equations[i]
-            with rewound(generators := generators_in(equation.params)):
-                for generator in generators:
-                    generator.set_state(self.drawn.get(generator, generator.get_state()))
-                result = run_equation(equation, self.known)
-                self.drawn |= {generator: generator.get_state() for generator in generators}
-            self.known.update(zip(equation.outputs, result if equation.several else (result,), strict=True))
-        return self.known[value]
-
-
-def generators_in(params: dict[str, Any]) -> list[Generator]:
-    """What an op draws from."""
-    return [p for p in params.values() if isinstance(p, Generator)]
 
 
 def is_exposed(array: Any) -> bool:

@@ -79,7 +79,7 @@ class Settler(Recorder):
         else:
             array = self.settled(t._data)
             written = array is not t._data and t._writes is not None and t._writes.count > 0
-            t._data = dispatch.copied(array) if written else array  # which the node of what wrote it may keep
+            t._data = dispatch.copied(array, "K") if written else array  # which the node of what wrote it may keep
 
     def settled(self, data: Any) -> Any:
         """The array that a symbol stands for."""

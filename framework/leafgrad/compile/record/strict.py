@@ -39,9 +39,6 @@ class StrictRecorder(Recorder):
         """None: a trace reads no numbers."""
         return None
 
-    def written(self, tensor: Any) -> None:
-        """Nothing waits for a write here."""
-
     def reveal(self, tensor: Tensor, what: str) -> Any:
         """A TraceError: here are no values."""
         raise TraceError(

@@ -11,6 +11,7 @@ from typing import Any
 from leafgrad import dtypes, modes
 from leafgrad.batching.pytree import flatten
 from leafgrad.compile.ir import memory
+from leafgrad.compile.ir.effects import plan_effects
 from leafgrad.compile.ir.graph import Effect, Graph, SetData, SetGrad, SetRequiresGrad, Write
 from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.ir.sources import Argument, Captured, Expression, Grad, Raw, Source
@@ -48,6 +49,7 @@ class Traced:
         aliases: which results are in the memory of others.
         items: which results are read as numbers, by the number in their names ``r0``, ``r1``, ….
         memory: what has the memory of each value that gradients need: a source, a result or None.
+        strides: of results and new gradients, by number among what the program returns, in bytes; None: C order.
         ancestors: the graph behind tensors from outside through which the call has differentiated.
     """
 
@@ -61,6 +63,7 @@ class Traced:
     aliases: dict[int, Alias]
     items: dict[int, int]
     memory: list[Owner | int | None]
+    strides: list[tuple[int, tuple[int, ...] | None]]
     ancestors: Ancestors
 
     @property
@@ -189,8 +192,22 @@ def finish(recorder: Recorder, result: Any, written: Sequence[Any] = ()) -> Trac
     gradients = gradients_of(recorder, graph, {i: t for i, t in enumerate(tensors) if t._node is not None})
     memory = gradients.kept_in(recorder, {i: t for i, t in enumerate(tensors) if i not in aliases})
     graph = saving(recorder, graph, gradients.saved, memory)
+    strides = strides_of(recorder, graph, {i: t for i, t in enumerate(tensors) if i not in aliases})
     behind, count = recorder.ancestors, len(values)
-    return Traced(graph, outputs, structure, touched, views, count, gradients, aliases, items, memory, behind)
+    return Traced(graph, outputs, structure, touched, views, count, gradients, aliases, items, memory, strides, behind)
+
+
+def strides_of(
+    recorder: Recorder, graph: Graph, results: dict[int, Tensor]
+) -> list[tuple[int, tuple[int, ...] | None]]:
+    """Those of results and new gradients. What is computed of arrays in C order lies in C order, and is left out."""
+    views = any("view" in e.op.traits for e in graph.equations)
+    if not views and not recorder.orders and all(a.flags.c_contiguous for a in recorder.known.values()):
+        return []
+    made = [g for source, before, g in recorder.grads.values() if source is not None and g is not before]
+    at = {e.value: k for e, k in plan_effects(graph) if isinstance(e, SetGrad) and k is not None}
+    new = {at[recorder.lift(g).value]: g for g in made if g is not None}
+    return [(k, recorder.strides(t)) for k, t in (results | new).items()]
 
 
 def outputs_of(recorder: Recorder, leaves: Sequence[Any]) -> tuple[list[Any], list[Tensor]]:

@@ -12,8 +12,9 @@ from leafgrad.compile.guard.ancestry import collected
 from leafgrad.compile.guard.conditions import Miss
 from leafgrad.compile.guard.guards import Guards
 from leafgrad.compile.ir.draws import States, restore
-from leafgrad.compile.ir.effects import complete
+from leafgrad.compile.ir.effects import complete, plan_effects
 from leafgrad.compile.ir.graph import Effect, Graph, SetData, SetRequiresGrad, Value, Write
+from leafgrad.compile.ir.memory import laid_out
 from leafgrad.compile.ir.same import same_source
 from leafgrad.compile.ir.sources import Argument, Captured, Expression, Grad, KeptArray, Source
 from leafgrad.compile.record.gradients import Pullback, staying
@@ -78,6 +79,7 @@ class Call:
         self.runner: Runner = Runner(self.graph, name) if twin is None else twin.runner
         inputs = list(self.runner.graph.inputs)
         self.effects = plan_effects(traced.graph)
+        self.strides = traced.strides
         self.new_leaves = [e for e, _ in self.effects if isinstance(e, SetRequiresGrad)]
         self.backward: list[Backward] = self.differentiated(name) if twin is None else twin.backward
         self.saved = plan_saved(traced, inputs)
@@ -214,6 +216,8 @@ class Call:
             kept, freed = ([], []) if behind is None else collected(behind, leaves)
             inputs = self.gather(leaves, given, kept)
             arrays = self.runner(inputs, checks, drawn)
+            for k, strides in self.strides:
+                arrays[k] = laid_out(arrays[k], strides)
         except (CompileError, MemoryError):
             raise
         except Exception as error:
@@ -322,16 +326,6 @@ def written(*tensors: Any) -> None:
         if version is not dispatch.INFERENCE_VERSION:
             versions.append(version)
     Version.bump(*versions)
-
-
-def plan_effects(graph: Graph) -> list[tuple[Effect, int | None]]:
-    """Each effect with the number of its array among what the program returns; leaves first: nodes come after them."""
-    found: list[tuple[Effect, int | None]] = []
-    k = len(graph.results)
-    for effect in graph.effects:
-        found.append((effect, None if effect.value is None else k))
-        k += effect.value is not None
-    return sorted(found, key=lambda planned: not isinstance(planned[0], SetRequiresGrad))
 
 
 def plan_saved(traced: Traced, inputs: list[Value]) -> list[tuple[Value, Source | int | None, int | None]]:

@@ -1,0 +1,120 @@
+"""How tensors of a recorded call lie in memory, which no array tells yet: strides, views, what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from leafgrad.compile.ir.graph import Value
+from leafgrad.compile.record.events import Events, hollow
+from leafgrad.compile.record.outside import Outside
+from leafgrad.compile.record.shared import owner
+from leafgrad.compile.record.symbol import Symbol
+from leafgrad.ops import dispatch
+from leafgrad.ops.node import SymbolBase, TensorBase
+from leafgrad.tensor import view
+from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import follow
+
+
+class Layouts(Events):
+    """What a recorder knows of memory.
+
+    Attributes:
+        inner: tensors from outside, by id of what stands for them.
+        waiting: arrays of earlier parts, inputs when used again.
+        orders: of dimensions in memory, outermost first, for values that do not lie in C order.
+        unchecked: of what was written through ``t.data``, the elements before and since.
+    """
+
+    def __init__(self) -> None:
+        self.inner: dict[int, Outside] = {}
+        self.waiting: dict[Value, Any] = {}
+        self.orders: dict[Value, tuple[int, ...]] = {}
+        self.unchecked: dict[Value, Any] = {}
+        super().__init__()
+
+    def inside(self, tensor: Any) -> Any:
+        """What stands for a tensor; itself if it was made here."""
+        raise NotImplementedError
+
+    def lift(self, tensor: Any) -> Any:
+        """The Symbol of a tensor; one from outside becomes an input."""
+        raise NotImplementedError
+
+    def written(self, tensor: Tensor, old: Symbol) -> None:
+        """Memory was written, whose elements were ``old``."""
+        base = owner(tensor)
+        before = self.waiting.get(old.value)
+        order = None if before is None else dispatch.order_of_operands(old.shape, [before])
+        self.lay_out(base._data, self.orders.get(old.value, order))
+        if tensor._writes is not base._writes:
+            self.unchecked[old.value] = base._data
+
+    def shares(self, op: Any, parent: Any, params: dict[str, Any], out: Any) -> bool:
+        """Whether ``out``, which a view op makes of ``parent``, is in its memory, as far as strides tell."""
+        if type(out._data) is not Symbol:  # what vmap hides
+            return True
+        data = self.layout(parent)
+        found = data if isinstance(data, SymbolBase) else op.compute((data,), params)
+        return isinstance(found, SymbolBase) or view.shares(found, data)
+
+    def layout(self, tensor: Any) -> Any:
+        """An array with the strides that a tensor has. A symbol where vmap hides it."""
+        inner = self.inside(tensor)
+        if inner._view is not None:
+            base = self.layout(inner._view.base)
+            return base if isinstance(base, SymbolBase) else follow(base, inner._view.steps)
+        if id(inner) in self.inner:
+            return self.inner[id(inner)].tensor._data
+        data = inner._data
+        if not isinstance(data, Symbol):
+            return data
+        if data.value in self.waiting:
+            return self.waiting[data.value]
+        return hollow(data.value, self.orders.get(data.value))
+
+    def lay_out(self, symbol: Any, order: Sequence[int] | None) -> None:
+        """What was just computed has its dimensions in this order in memory; None: in their own."""
+        if type(symbol) is Symbol:
+            self.orders.pop(symbol.value, None)
+            if order is not None:
+                self.orders[symbol.value] = tuple(order)
+
+    def lay_out_as(self, symbol: Any, operands: Sequence[Any]) -> None:
+        """The result of an elementwise op lies in memory as these operands say."""
+        if type(symbol) is not Symbol or all(map(self.is_in_order, operands)):
+            return
+        arrays = [self.layout(a) if isinstance(a, TensorBase) else a for a in operands]
+        if not any(isinstance(a, SymbolBase) for a in arrays):
+            self.lay_out(symbol, dispatch.order_of_operands(symbol.shape, arrays))
+
+    def is_in_order(self, operand: Any) -> bool:
+        """Whether it is a number, or was computed and lies in C order."""
+        if not isinstance(operand, TensorBase):
+            return not getattr(operand, "ndim", 0)
+        data: Any = operand._data
+        computed = type(data) is Symbol and operand._view is None and id(operand) not in self.inner
+        return computed and data.value not in self.orders and data.value not in self.waiting
+
+    def strides(self, tensor: Any) -> tuple[int, ...] | None:
+        """Those of a tensor that was made here, in bytes; None if it lies in order."""
+        array = self.layout(tensor)
+        return None if isinstance(array, SymbolBase) or array.flags.c_contiguous else tuple(array.strides)
+
+    def look_again(self, node: Any) -> None:
+        """Let what a node keeps be what its memory is by now."""
+        kept = getattr(node, "saved", None)
+        for t in kept if type(kept) is tuple else ():
+            if isinstance(t, TensorBase) and t._view is not None:
+                self.lift(t)
+        outs = getattr(node, "out", None)
+        if type(outs) is tuple:
+            node.out = tuple(map(self.latest, outs))
+        elif outs is not None:
+            node.out = self.latest(outs)
+
+    def latest(self, out: Any) -> Any:
+        while type(out) is Symbol and out.value in self.unchecked:
+            out = self.unchecked[out.value]
+        return out

@@ -1,0 +1,97 @@
+"""In a compiled step memory lies as in an uncompiled one: what is a view, what may be written through what, strides."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leafgrad
+
+
+def transposed_product(x, w):
+    return (x * w).transpose(0, 1)
+
+
+def made_in_the_order_of_another(x, w):
+    return leafgrad.zeros_like(x) + w.transpose(0, 1).exp().transpose(0, 1)
+
+
+def written_through_a_view(x, w):
+    y = x * 1.0
+    y.transpose(0, 1).add_(w.transpose(0, 1))
+    return y
+
+
+def written_through_what_is_a_copy(x, w):
+    y = x * w
+    y.reshape(-1)[:3] = 7.0
+    return y
+
+
+def asked_how_it_lies(x, w):
+    y = x.exp()
+    return y * 2 if y.is_contiguous() else y + y.stride(0)
+
+
+def in_order_again(x, w):
+    y = (x + w).contiguous()
+    y.reshape(-1)[:3] = 7.0
+    return y
+
+
+STEPS = [
+    transposed_product,
+    made_in_the_order_of_another,
+    written_through_a_view,
+    written_through_what_is_a_copy,
+    asked_how_it_lies,
+    in_order_again,
+]
+
+
+@pytest.mark.parametrize("executor", ["replay", "numpy", "native"])
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+def test_results_have_the_strides_of_an_uncompiled_step(step, executor):
+    x, w = leafgrad.randn(4, 3).T, leafgrad.randn(3, 4)
+    compiled = leafgrad.compile(step, executor=executor)
+    for given in ((x, w), (w, x), (w, w * 2), (x, x * 2)) * 4:
+        expected, got = step(*given), compiled(*given)
+        assert (got.stride(), got.is_contiguous()) == (expected.stride(), expected.is_contiguous())
+        for y in (expected, got):
+            y.reshape(-1)[0] = 9.0  # a copy, where it does not lie in order
+        np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=1e-5)
+
+
+def test_what_cannot_be_a_view_is_an_error_there_too():
+    compiled = leafgrad.compile(lambda x: (x.T * 2).view(-1))
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="view size is not compatible"):
+            compiled(leafgrad.ones(3, 4))
+
+
+def test_new_gradients_lie_as_their_leaves_do():
+    leaf = leafgrad.randn(4, 3).T.requires_grad_()
+
+    def step():
+        leaf.grad = None
+        (leaf * leaf).sum().backward()
+
+    compiled = leafgrad.compile(step)
+    for _ in range(4):
+        compiled()
+        assert leaf.grad.stride() == leaf.stride() == (1, 3)
+
+
+@pytest.mark.parametrize("kept", ["argument", "result"])
+@pytest.mark.parametrize("part", [lambda t: t, lambda t: t[0:2], lambda t: t[1], lambda t: t.T], ids=list("wsre"))
+def test_gradients_see_what_was_written_through_data(kept, part):
+    def step(w):
+        s = part(w * 1.0)
+        y = s * s if kept == "argument" else s.exp()
+        (s if kept == "argument" else y).data.reshape(-1)[0:1].mul_(3.0)
+        return leafgrad.autograd.grad(y.sum(), w)[0]
+
+    w = leafgrad.randn(3, 3, requires_grad=True)
+    compiled = leafgrad.compile(step)
+    for _ in range(4):
+        np.testing.assert_allclose(compiled(w).numpy(), step(w).numpy(), rtol=1e-6)
