@@ -44,6 +44,8 @@ class Layouts(Events):
 
     def written(self, tensor: Tensor, old: Symbol) -> None:
         """Memory was written, whose elements were ``old``."""
+        if type(old) is not Symbol:  # what vmap hides
+            return
         base = owner(tensor)
         before = self.waiting.get(old.value)
         order = None if before is None else dispatch.order_of_operands(old.shape, [before])
