@@ -95,3 +95,19 @@ def test_gradients_see_what_was_written_through_data(kept, part):
     compiled = leafgrad.compile(step)
     for _ in range(4):
         np.testing.assert_allclose(compiled(w).numpy(), step(w).numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("show", [lambda t: t[0], lambda t: t.reshape(-1), lambda t: t[1:], lambda t: t.detach()])
+def test_views_of_a_leaf_that_shows_an_argument_show_it_too(show):
+    def step(x):
+        return show(x.detach().requires_grad_())
+
+    compiled = leafgrad.compile(step)
+    for _ in range(4):
+        x = leafgrad.zeros(3, 3)
+        with leafgrad.no_grad():
+            compiled(x).add_(1.0)
+        expected = leafgrad.zeros(3, 3)
+        with leafgrad.no_grad():
+            step(expected).add_(1.0)
+        assert x.tolist() == expected.tolist()

@@ -165,19 +165,19 @@ def finish(recorder: Recorder, result: Any, written: Sequence[Any] = ()) -> Trac
         wanted |= {k for _, read in recorder.numbers.outcomes.values() for k in read}
         items = {k: place(tensors, recorder.numbers.items[k]) for k in sorted(wanted)}
     aliases: dict[int, Alias] = {}
-    bases = Counter(id(t._view.base) for t in tensors if t._view is not None)
-    bases.update(map(id, tensors))
+    bases = Counter(id(owner(t)) for t in tensors)
     for i, t in enumerate(tensors):  # grows
-        if (view := t._view) is not None:
-            held, plain = recorder.inner.get(id(view.base)), isinstance(view.base._data, Symbol)
-            if any(o.before is view.base for o in recorder.outside.values()):
+        if t._view is not None:
+            base, steps, apart = shown_by(t)
+            held, plain = recorder.inner.get(id(base)), isinstance(base._data, Symbol)
+            if any(o.before is base for o in recorder.outside.values()):
                 raise Unclosed("it returns memory that t.data = ... has taken away from a tensor")
             if held is not None:
-                aliases[i] = Alias(held.source, view.steps, view.detached)
-            elif bases[id(view.base)] > 1 or (plain and inplace.overlaps(recorder.layout(t))):  # else nobody can tell
+                aliases[i] = Alias(held.source, steps, apart)
+            elif bases[id(base)] > 1 or (plain and inplace.overlaps(recorder.layout(t))):  # else nobody can tell
                 if not plain:
                     raise Unclosed("it returns several tensors in one memory, which was made within vmap")
-                aliases[i] = Alias(place(tensors, view.base), view.steps, view.detached)
+                aliases[i] = Alias(place(tensors, base), steps, apart)
     check_made(
         recorder, [*tensors, *(g for _, before, g in recorder.grads.values() if g is not None and g is not before)]
     )
@@ -208,6 +208,17 @@ def strides_of(
     at = {e.value: k for e, k in plan_effects(graph) if isinstance(e, SetGrad) and k is not None}
     new = {at[recorder.lift(g).value]: g for g in made if g is not None}
     return [(k, recorder.strides(t)) for k, t in (results | new).items()]
+
+
+def shown_by(t: Any) -> tuple[Any, Any, bool]:
+    """The tensor whose memory a view shows, the steps that lead there, and whether it has no part in its history.
+
+    The base of a view is a view itself where it is a leaf of its own.
+    """
+    base, steps, apart = t._view.base, t._view.steps, t._view.detached
+    while base._view is not None:
+        base, steps, apart = base._view.base, (*base._view.steps, *steps), True
+    return base, steps, apart
 
 
 def outputs_of(recorder: Recorder, leaves: Sequence[Any]) -> tuple[list[Any], list[Tensor]]:
