@@ -9,6 +9,7 @@ from leafgrad.lowering.kernels import LOOK
 from leafgrad_native.target import vector_bytes
 
 LONGEST = 1024  # points of a chunk
+QUANTUM = 64  # their number is a multiple of it: four vectors of float32
 LONG = 16 * LOOK  # multiplications of a function from which on it looks for signals itself
 ROWS = 6  # outputs in registers, times LG_PB vectors
 
@@ -69,18 +70,6 @@ def accumulated(kind: str, weights: Sequence[str], vectors: int | str, row: str,
     ]
 
 
-def added(kind: str, vectors: str, count: int, place: str, step: int, sign: str = "+=") -> list[str]:
-    """The first ``left`` elements of ``count`` vectors, added to or put in a row whose elements lie ``step`` apart."""
-    t, size = C_TYPES[kind], lanes(kind)
-    if step != 1:
-        return [f"        for (long c = 0; c < left; c++) ({place})[c * {step}L] {sign} (({t} *){vectors})[c];"]
-    return [
-        f"        LG_UNROLL for (int q = 0; q < {count}; q++)",
-        f"            if ((q + 1) * {size} <= left) *({loose(kind)} *)({place} + q * {size}) {sign} {vectors}[q];",
-        f"            else for (long c = q * {size}; c < left; c++) ({place})[c] {sign} (({t} *){vectors})[c];",
-    ]
-
-
 def tree(kind: str, names: Sequence[str], level: int = 0) -> str:
     """The vector of the sums of the elements of as many vectors as one has elements."""
     if len(names) == 1:
@@ -96,7 +85,7 @@ def turned(kind: str) -> list[str]:
     """A function that transposes a square block of as many vectors as one has elements, by swapping halves."""
     n, t, v = lanes(kind), C_TYPES[kind], vector(kind)
     lines = [
-        f"static inline void lg_turn_{short(kind)}(const {t} *x, long rows, {t} *o, long columns) {{",
+        f"LG_FUNCTION void lg_turn_{short(kind)}(const {t} *x, long rows, {t} *o, long columns) {{",
         *(f"    {v} a{i} = *(const {loose(kind)} *)(x + {i} * rows);" for i in range(n)),
     ]
     half = n // 2

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from leafgrad.lowering.expressions import C_TYPES
 from leafgrad.lowering.forms import Form
+from leafgrad.lowering.kernels import LOOK
 from leafgrad.lowering.strides import collapsed
-from leafgrad_native.blocks import LONGEST, accumulated, added, blocks, each, lanes, padding, short, tree, vector
+from leafgrad_native.blocks import LONG, LONGEST, blocks, each, lanes, padding, short, tree, vector
 from leafgrad_native.target import registers
+
+if TYPE_CHECKING:
+    from leafgrad_native.products import Products
 
 # Of the vectors' length, up to which a sum over points is better computed with a side along the vector; measured.
 WASTE = {"float32": 1.35, "float64": 1.1}
@@ -47,14 +52,14 @@ class Contraction:
         """At most as many products are summed for each k and j."""
         return LONGEST * math.prod(n for n, _, _ in self.lead)
 
-    def text(self, name: str) -> list[str]:
+    def text(self, name: str, products: Products) -> list[str]:
         t = C_TYPES[self.kind]
         return [
             f"// s[k, j] += sum over n points of x[k, p] y[p, j] for {self.k} k and {self.j} j"
             + "".join(f", {n} times" for n, _, _ in self.lead),
             f"LG_FUNCTION int {name}",
             f"(lg_call *call, {t} *restrict x, {t} *restrict y, {t} *restrict s, long n) {{",
-            *(self.along_sides() if self.wide else self.along_points()),
+            *(self.along_sides(products) if self.wide else self.along_points()),
             "    (void)call;",
             "    return 0;",
             "}",
@@ -128,35 +133,24 @@ class Contraction:
 
     # ---- j along the vector -------------------------------------------------------------------------------------
 
-    def along_sides(self) -> list[str]:
-        """With y transposed."""
-        t, v, size = C_TYPES[self.kind], vector(self.kind), lanes(self.kind)
+    def along_sides(self, products: Products) -> list[str]:
+        """With y transposed, as a product of matrices."""
+        t, size = C_TYPES[self.kind], lanes(self.kind)
         wide = min(-(-self.j // size), 4 if registers() > 16 else 2)
         columns = -(-self.j // (wide * size)) * wide * size
-        lines = self.turned(columns)
-        first, work = 0, self.k * columns * self.points
+        products.turn(self.kind)
+        lines, first = self.turned(columns), 0
         for height, count in blocks(self.k):
-            rows = range(height)
-            lines += [
-                *each("k", first, first + height * count, height, height * columns * LONGEST, work),
-                f"    for (long j = 0; j < {columns}; j += {wide * size}) {{",
-                f"        {v} {', '.join(f'a{r}[{wide}] = {{{{0}}}}' for r in rows)};",
-                "        for (long p = 0; p < n; p++) {",
-                *accumulated(
-                    self.kind,
-                    [f"xq[(k + {r}) * {self.xk * self.chunk}L + p]" for r in rows],
-                    wide,
-                    f"turned + p * {columns} + j",
-                ),
-                "        }",
-                f"        const long left = {self.j} - j < {wide * size} ? {self.j} - j : {wide * size};",
-                *(
-                    line
-                    for r in rows
-                    for line in added(self.kind, f"a{r}", wide, f"s + (k + {r}) * {self.sk}L + j * {self.sj}L", self.sj)
-                ),
-                "    } }",
-            ]
+            start, stop = str(first), str(first + height * count)
+            if self.k * columns * self.points > LONG:
+                rounds = max(1, LOOK // (height * columns * LONGEST))
+                lines.append(f"    LG_STRETCHES({start}, {stop}, {rounds * height})")
+                start, stop = "lg_first", "lg_end"
+            lines.append(
+                f"    {products.tile(self.kind, wide, height)}({stop} - {start}, {self.j}, n, "
+                f"xq + {start} * {self.xk * self.chunk}L, {self.xk * self.chunk}, 1, turned, {columns}, 1, "
+                f"s + {start} * {self.sk}L, {self.sk}, {self.sj}, 1);"
+            )
             first += height * count
         return [f"    {t} turned[{self.chunk * columns}] __attribute__((aligned(64)));", *self.repeated(lines)]
 

@@ -23,7 +23,7 @@ from leafgrad.lowering.kernels import (
     work,
 )
 from leafgrad_native import along, draws, lookups, multiply, scans, sliding, windows
-from leafgrad_native.blocks import LONGEST
+from leafgrad_native.blocks import LONGEST, QUANTUM
 from leafgrad_native.writer import CWriter
 
 SHARED = 1 << 17  # operations of a kernel on whole arrays from which on threads share it; half of it for each at least
@@ -54,6 +54,8 @@ def write(w: CWriter, kernel: Kernel) -> None:
         return
     ends = kernel.may_fail or looks
     around, w.lines, w.inside = w.lines, [], [operations]
+    if w.chunk:
+        w.add(f"m &= -{QUANTUM};")  # as it is; compilers that know it write no loop for what vectors leave
     body(w, kernel)
     if ends:
         w.add("return 0;")

@@ -14,8 +14,9 @@ from leafgrad.lowering.expressions import C_TYPES
 from leafgrad.lowering.forms import Form
 from leafgrad_native.blocks import LONGEST, accumulated, blocks, each, lanes, short, tree, turned, vector
 from leafgrad_native.contractions import contraction, emptied, whole_vectors
-from leafgrad_native.packed import packed, units
+from leafgrad_native.packed import multiply, sizes, units
 from leafgrad_native.target import registers, vector_bytes
+from leafgrad_native.tiles import edge, tile
 
 BLAS_FROM = 1 << 28  # multiplications; below, what is here was as fast as OpenBLAS or faster
 Ends = Callable[[int], tuple[str, str]]  # of so many rounds of a loop, where those of a thread begin and end
@@ -110,9 +111,7 @@ class Products:
     def sums(self, chunk: int, a: Form, b: Form, out: Form, row: Callable[..., str]) -> str:
         """A call that adds the sum of ``a[..., k] * b[..., j]`` over points and leading dimensions to ``out[k, j]``."""
         found, exchanged = contraction(a, b, out, chunk)
-        if found.wide:
-            self.turn(found.kind)
-        name = self.function("gather", (found,), found.text)
+        name = self.function("gather", (found,), lambda name: found.text(name, self))
         x, y, s = (row(form, [], []) for form in (*((b, a) if exchanged else (a, b)), out))
         return f"if ((code = {name}(call, {x}, {y}, {s}, n))) return code;"
 
@@ -127,18 +126,23 @@ class Products:
                 *whole_vectors(t),
                 *emptied("x", count, xs * chunk),
             ]
-            for first in range(0, count, size):
-                some = range(first, min(first + size, count))
-                lines += [
-                    f"    {{ {v} {', '.join(f'a{k} = {{0}}' for k in some)};",
-                    f"      for (long p = 0; p < m; p += {size}) {{",
-                    *(f"          a{k} += *(const {v} *)(x + {k * xs * chunk}L + p);" for k in some),
-                    "      }",
-                    f"      const {v} t = "
-                    f"{tree(kind, [f'a{k}' for k in some] + [f'({v}){{0}}'] * (size - len(some)))};",
-                    *(f"      s[{k * ss}] += t[{k - first}];" for k in some),
-                    "    }",
-                ]
+            for first, end in ((0, count // size * size), (count // size * size, count)):
+                some = range(min(size, end - first))
+                names = [f"a{k}" for k in some] + [f"({v}){{0}}"] * (size - len(some))
+                lines += (
+                    [
+                        f"    for (long k = {first}; k < {end}; k += {size}) {{",
+                        f"      {v} {', '.join(f'a{k} = {{0}}' for k in some)};",
+                        f"      for (long p = 0; p < m; p += {size}) {{",
+                        *(f"          a{k} += *(const {v} *)(x + (k + {k}) * {xs * chunk}L + p);" for k in some),
+                        "      }",
+                        f"      const {v} t = {tree(kind, names)};",
+                        *(f"      s[(k + {k}) * {ss}L] += t[{k}];" for k in some),
+                        "    }",
+                    ]
+                    if some
+                    else []
+                )
             return [*lines, "    (void)call;", "}"]
 
         return self.function("totals", (kind, chunk, count, xs, ss), text)
@@ -147,6 +151,11 @@ class Products:
         """The function that transposes square blocks."""
         self.functions.setdefault(f"turn_{short(kind)}", turned(kind))
         return f"lg_turn_{short(kind)}"
+
+    def tile(self, kind: str, wide: int, height: int) -> str:
+        """The function for blocks of so many vectors and rows."""
+        self.functions.setdefault(f"edge_{short(kind)}", edge(kind))
+        return self.function("tile", (kind, wide, height), lambda name: tile(name, kind, wide, height))
 
     # ---- of whole arrays --------------------------------------------------------------------------------------
 
@@ -174,12 +183,13 @@ class Products:
         if n < vector_bytes() // 8 and m > n:  # the longer side along the vector
             m, n, pa, pb = n, m, pb, pa
             (am, ak), (bk, bn), (om, on) = (bn, bk), (ak, am), (on, om)
-        if bk == 1 != bn:
-            self.turn(kind)
-        key = kind, (m, k, n), (am, ak), (bk, bn), (om, on)
-        name = self.function("multiply", key, lambda name: packed(name, *key))
+        numbers, wide, heights = sizes(kind, m, k, n, (am, ak), (bk, bn), (om, on))
+        tall, low = (self.tile(kind, wide, height) for height in heights)
+        self.turn(kind)
+        self.functions.setdefault(f"multiply_{short(kind)}", multiply(kind))
         first, last = ends(units(m, n, kind))
-        return f"if ((code = {name}(call, {pa}, {pb}, {po}, {first}, {last}))) return code;"
+        call = f"lg_multiply_{short(kind)}(call, {pa}, {pb}, {po}, {numbers}, {tall}, {low}, {first}, {last})"
+        return f"if ((code = {call})) return code;  // {m} x {k} and {k} x {n}"
 
 
 def leading(x: Form) -> tuple[int, int] | None:

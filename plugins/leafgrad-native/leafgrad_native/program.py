@@ -16,14 +16,13 @@ from leafgrad.lowering.kernels import LOOK, roots, work
 from leafgrad.lowering.product_patterns import MatrixProduct
 from leafgrad.lowering.stages import CPhase, OpPhase, Segment, Stages
 from leafgrad_native import emit
-from leafgrad_native.blocks import LONGEST
+from leafgrad_native.blocks import LONGEST, QUANTUM
 from leafgrad_native.lengths import served
 from leafgrad_native.parts import END, in_parts
 from leafgrad_native.patterns import pattern
 from leafgrad_native.products import Products
 from leafgrad_native.writer import CWriter, Functions, Note
 
-QUANTUM = 64  # a chunk's length is a multiple of it: four vectors of float32
 MOST_PARTS = 64  # stretches of the batch with sums of their own; threads take them as they come
 SUMS_BYTES = 4 << 20  # what the accumulators of all parts may take
 

@@ -74,7 +74,7 @@ def test_every_block_of_a_large_matrix(monkeypatch):
     monkeypatch.setattr(packed, "LARGEST", 1 << 14)
     a, b, at = normal(40, 1030), normal(1030, 260), normal(1030, 40)
     source = check(lambda a, b, at: (a @ b, at.t() @ b), [a, b, at])
-    sizes = sorted(map(int, re.findall(r"double pack\[(\d+)\]", source)))
+    sizes = sorted(int(deep) * int(wide) for deep, wide in re.findall(r"lg_sizes\){(?:\d+, ){8}(\d+), (\d+)", source))
     assert len(sizes) == 2
     assert sizes[0] < sizes[1] <= (1 << 14) // 8 * 2
 
@@ -82,8 +82,8 @@ def test_every_block_of_a_large_matrix(monkeypatch):
 def test_matrices_that_lie_apart_and_share_the_right_one_are_one_product():
     x, w = normal(9, 4, 6), normal(6, 50)
     source = check(lambda x, w: (x.transpose(0, 1) @ w, x[:, :, ::2] @ w[:3]), [x, w])
-    assert source.count("for 36 x 6 and 6 x 50") == 1
-    assert source.count("for 36 x 3 and 3 x 50") == 1
+    assert source.count("// 36 x 6 and 6 x 50") == 1
+    assert source.count("// 36 x 3 and 3 x 50") == 1
 
 
 def test_nan_and_infinity_stay_in_their_rows():

@@ -38,6 +38,17 @@ typedef double lg_uf64 __attribute__((vector_size(LG_VB), aligned(8), may_alias)
 #define LG_ADD_ROW(n, a, h, type, weight) \
     { const type lg_w = weight; LG_UNROLL for (int q = 0; q < n; q++) a[q] += h[q] * lg_w; }
 
+/* Blocks of a product: o, or what is `more` than is there, becomes a @ b. From row to row of o and a it is oi and ai
+   elements, to the next of a row oj and ak; b has whole vectors side by side, bk apart, and those of column j at j * bj. */
+#define LG_TILE(type) long rows, long columns, long depth, const type *restrict a, long ai, long ak, \
+    const type *restrict b, long bk, long bj, type *restrict o, long oi, long oj, int more
+typedef void lg_tile_f32(LG_TILE(float));
+typedef void lg_tile_f64(LG_TILE(double));
+
+/* Of a product of matrices: inner and outer length, strides, blocks of the right matrix in panels of `step` columns,
+   and of the blocks of rows how many have `height` rows; the others have one less. */
+typedef struct { long depth, columns, ai, ak, bk, bj, oi, oj, deep, wide, step, height, tall; } lg_sizes;
+
 /* The loop over lg_first to lg_end that follows is cut into stretches, with a look for signals before each. */
 #define LG_STRETCHES(first, end, size)                                                          \
     for (long lg_first = (first), lg_end, lg_code; lg_first < (end); lg_first = lg_end)          \
