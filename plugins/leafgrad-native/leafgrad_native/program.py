@@ -254,15 +254,15 @@ class NativePlan(Stages):
         find = self.address(Segment(segment.lowering, None, k, []))
         for v, root in segment.lowering.sums.items():
             t = C_TYPES[root.dtype]
-            at = segment.offsets[root]
-            lines += [
-                f"    {{ {t} *o = {find(self.whole[v].root)};",
-                f"      memcpy(o, call->sums + {at}, {root.lanes * itemsize(root.dtype)});",
-                f"      for (long part = 1; part < {segment.parts}; part++) {{",
-                f"          const {t} *s = ({t} *)(call->sums + part * {segment.sums}L + {at});",
-                f"          for (long i = 0; i < {root.lanes}; i++) o[i] += s[i];",
-                "      } }",
+            parameters = f"{t} *restrict o, const {t} *restrict s, long count, long parts, long step"
+            body = [
+                "    memcpy(o, s, count * sizeof *s);",
+                "    for (long part = 1; part < parts; part++)",
+                f"        for (long i = 0; i < count; i++) o[i] += s[part * step / (long)sizeof({t}) + i];",
             ]
+            add = self.functions.name("void", "added", parameters, body)
+            at = f"({t} *)(call->sums + {segment.offsets[root]})"
+            lines.append(f"    {add}({find(self.whole[v].root)}, {at}, {root.lanes}, {segment.parts}, {segment.sums});")
         return lines
 
 
