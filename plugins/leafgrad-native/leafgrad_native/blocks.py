@@ -11,7 +11,7 @@ from leafgrad_native.target import vector_bytes
 LONGEST = 1024  # points of a chunk
 QUANTUM = 64  # their number is a multiple of it: four vectors of float32
 LONG = 16 * LOOK  # multiplications of a function from which on it looks for signals itself
-ROWS = 6  # outputs in registers, times LG_PB vectors
+ROWS = 6  # outputs in registers at once, of some vectors each
 
 
 def lanes(kind: str) -> int:
@@ -53,21 +53,32 @@ def each(variable: str, first: int | str, end: int | str, by: int, inside: int, 
     return [*cut, f"        for (long {variable} = {start}; {variable} < {stop}; {variable} += {by}) {{"]
 
 
-def accumulated(kind: str, weights: Sequence[str], vectors: int | str, row: str, load: str = "") -> list[str]:
-    """A round of a block of products: a vector of ``a0``, ``a1``, ... is added one of a row, times the row's weight.
+def accumulators(kind: str, height: int, vectors: int, start: Sequence[str] = ()) -> str:
+    """Declares a block: row r is the vectors ``a<r>_0``, ``a<r>_1``, ..., which are 0, or a number of each row."""
+    starts = [f"({vector(kind)}){{0}} + {x}" for x in start] or ["{0}"] * height
+    return f"{vector(kind)} {', '.join(f'a{r}_{q} = {starts[r]}' for r in range(height) for q in range(vectors))};"
+
+
+def accumulated(kind: str, weights: Sequence[str], vectors: int, row: str, load: str = "") -> list[str]:
+    """A round of a block of products: to its rows is added one that is read, times a weight of each.
 
     Args:
         weights: the expression of each.
         vectors: how many a row of the block has.
-        row: where the row that is multiplied begins.
+        row: where the row that is read begins.
         load: the type as which it is read; a vector by default.
     """
-    t, v = C_TYPES[kind], vector(kind)
-    return [
-        f"{v} h[{vectors}];",
-        f"LG_UNROLL for (int q = 0; q < {vectors}; q++) h[q] = *(const {load or v} *)({row} + q * {lanes(kind)});",
-        *(f"LG_ADD_ROW({vectors}, a{r}, h, {t}, {weight})" for r, weight in enumerate(weights)),
-    ]
+    reads = ", ".join(f"h{q} = *(const {load or vector(kind)} *)({row} + {q * lanes(kind)})" for q in range(vectors))
+    lines = [f"const {vector(kind)} {reads};"]
+    for r, weight in enumerate(weights):  # row by row, no more than one weight waits in a register
+        sums = " ".join(f"a{r}_{q} += h{q} * lg_w;" for q in range(vectors))
+        lines.append(f"{{ const {C_TYPES[kind]} lg_w = {weight}; {sums} }}")
+    return lines
+
+
+def stored(kind: str, r: int, vectors: int, place: str, sign: str = "=") -> str:
+    """Row r of a block, put in memory that begins at ``place``, or added to what is there."""
+    return " ".join(f"*({loose(kind)} *)({place} + {q * lanes(kind)}) {sign} a{r}_{q};" for q in range(vectors))
 
 
 def tree(kind: str, names: Sequence[str], level: int = 0) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from leafgrad import threads
 from leafgrad_native.cache import Library, library as compiled
-from leafgrad_native.target import registers, vector_bytes
+from leafgrad_native.target import vector_bytes
 
 SHORT = 20_000  # characters that one compiler takes as fast as several
 _PHASE = re.compile(r"^int (phase\d+)\(", re.MULTILINE)
@@ -21,7 +21,7 @@ def library(text: str, blas_long: bool) -> Library:
     Raises:
         NoCompiler, CompilationFailed: from `leafgrad_native.compiler`.
     """
-    given = [f"#define LG_VB {vector_bytes()}", f"#define LG_PB {4 if registers() > 16 else 2}"]
+    given = [f"#define LG_VB {vector_bytes()}"]
     given += ["#define LG_BLAS_LONG"] if blas_long else []
     sides = threads.processors() if len(text) > SHORT else 1
     source = "\n".join([*given, ""]) + header("kernels.h") + header("maths.h") + text

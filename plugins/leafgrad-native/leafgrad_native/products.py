@@ -12,13 +12,26 @@ from typing import Any
 
 from leafgrad.lowering.expressions import C_TYPES
 from leafgrad.lowering.forms import Form
-from leafgrad_native.blocks import LONGEST, accumulated, blocks, each, lanes, short, tree, turned, vector
+from leafgrad_native.blocks import (
+    LONGEST,
+    accumulated,
+    accumulators,
+    blocks,
+    each,
+    lanes,
+    short,
+    stored,
+    tree,
+    turned,
+    vector,
+)
 from leafgrad_native.contractions import contraction, emptied, whole_vectors
 from leafgrad_native.packed import multiply, sizes, units
 from leafgrad_native.target import registers, vector_bytes
 from leafgrad_native.tiles import edge, tile
 
 BLAS_FROM = 1 << 28  # multiplications; below, what is here was as fast as OpenBLAS or faster
+POINTS = 4 if registers() > 16 else 2  # vectors of points that are computed at once, for up to six outputs
 Ends = Callable[[int], tuple[str, str]]  # of so many rounds of a loop, where those of a thread begin and end
 
 
@@ -46,50 +59,32 @@ class Products:
 
     def weights(self, kind: str, chunk: int, k: int, j: int, xk: int, oj: int, wk: int, wj: int) -> str:
         """``o[j, p] = sum over k of x[k, p] * w[k, j]``. Strides of x and o count lanes, those of w elements."""
-        t, v = C_TYPES[kind], vector(kind)
+        t, points = C_TYPES[kind], POINTS * lanes(kind)
 
         def text(name: str) -> list[str]:
             lines = [
                 f"// o[j, p] = sum over k of x[k, p] w[k, j] for {k} k and {j} j",
                 f"LG_FUNCTION int {name}(lg_call *call, const {t} *restrict x, const {t} *restrict w, "
                 f"{t} *restrict o, long m) {{",
-                f"    for (long p = 0; p < m; p += LG_PB * LG_VL({t})) {{",
+                f"    for (long p = 0; p < m; p += {points}) {{",
             ]
             start = 0
             for size, count in blocks(j):
-                lines += self.block(kind, v, chunk, k, start, size, count, xk, oj, wk, wj)
-                start += size * count
+                end = start + size * count
+                weights = [f"w[k * {wk}L + (j + {r}) * {wj}L]" for r in range(size)]
+                lines += [
+                    *each("j", start, end, size, k * points * size, LONGEST * k * end),
+                    accumulators(kind, size, POINTS),
+                    f"for (long k = 0; k < {k}; k++) {{",
+                    *accumulated(kind, weights, POINTS, f"x + k * {xk * chunk}L + p"),
+                    "}",
+                    *(stored(kind, r, POINTS, f"o + (j + {r}) * {oj * chunk}L + p") for r in range(size)),
+                    "        }",
+                ]
+                start = end
             return [*lines, "    }", "    (void)call;", "    return 0;", "}"]
 
         return self.function("times", (kind, chunk, k, j, xk, oj, wk, wj), text)
-
-    def block(
-        self, kind: str, v: str, chunk: int, k: int, start: int, size: int, count: int,
-        xk: int, oj: int, wk: int, wj: int,
-    ) -> list[str]:  # fmt: skip
-        """``count`` blocks of ``size`` outputs from output ``start`` on."""
-        rows = range(size)
-        end = start + size * count
-        t = C_TYPES[kind]
-        points = (4 if registers() > 16 else 2) * lanes(kind)
-        return [
-            *each("j", start, end, size, k * points * size, LONGEST * k * end),
-            f"            {v} {', '.join(f'a{r}[LG_PB]' for r in rows)};",
-            "            LG_UNROLL for (int q = 0; q < LG_PB; q++) {"
-            + " ".join(f"a{r}[q] = ({v}){{0}};" for r in rows) + " }",
-            f"            for (long k = 0; k < {k}; k++) {{",
-            *accumulated(
-                kind, [f"w[k * {wk}L + (j + {r}) * {wj}L]" for r in rows], "LG_PB", f"x + k * {xk * chunk}L + p"
-            ),
-            "            }",
-            "            LG_UNROLL for (int q = 0; q < LG_PB; q++) {",
-            "                "
-            + " ".join(
-                f"*({v} *)(o + (j + {r}) * {oj * chunk}L + p + q * LG_VL({t})) = a{r}[q];" for r in rows
-            ),
-            "            }",
-            "        }",
-        ]  # fmt: skip
 
     def points(self, kind: str, chunk: int, k: int, xk: int, yk: int) -> str:
         """``o[p] = sum over k of x[k, p] * y[k, p]``."""

@@ -13,7 +13,7 @@ from leafgrad.lowering.expressions import C_TYPES
 from leafgrad.lowering.forms import Form
 from leafgrad.lowering.kernels import LOOK, Scan
 from leafgrad.lowering.strides import linear
-from leafgrad_native.blocks import accumulated, blocks, lanes, vector
+from leafgrad_native.blocks import accumulated, accumulators, blocks, lanes, stored
 from leafgrad_native.packed import block
 from leafgrad_native.writer import SIMD, CWriter
 
@@ -117,13 +117,13 @@ def multiplied(w: CWriter, scan: Scan, cut: Sequence[tuple[int, int]]) -> None:
 def rows_of(w: CWriter, scan: Scan, height: int) -> None:
     """So many rows of the product with a panel, from row r on."""
     kind, (_, inner, wide) = scan.target.root.dtype, scan.matrix.shape
-    t, v, size, columns = C_TYPES[kind], vector(kind), lanes(kind), product(scan).shape[1]
-    vectors, rows, out = wide // size, range(height), w.names[product(scan).root]
-    w.add(f"{v} {', '.join(f'a{r}[{vectors}] = {{{{0}}}}' for r in rows)};")
+    t, columns, out = C_TYPES[kind], product(scan).shape[1], w.names[product(scan).root]
+    vectors, rows = wide // lanes(kind), range(height)
+    w.add(accumulators(kind, height, vectors))
     w.open(f"for (long k = 0; k < {inner}; k++) {{")
     for line in accumulated(kind, [f"from[(r + {r}) * by + k * next]" for r in rows], vectors, f"column + k * {wide}"):
         w.add(line)
     w.close()
     w.add(f"{t} *to = {out} + r * {columns}L + panel * {wide};")
     for r in rows:
-        w.add(f"LG_UNROLL for (int q = 0; q < {vectors}; q++) *({v} *)(to + {r * columns} + q * {size}) = a{r}[q];")
+        w.add(stored(kind, r, vectors, f"to + {r * columns}"))

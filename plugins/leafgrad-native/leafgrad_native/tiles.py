@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 from leafgrad.lowering.expressions import C_TYPES
-from leafgrad_native.blocks import lanes, loose, short, vector
+from leafgrad_native.blocks import accumulated, accumulators, lanes, short, stored, vector
 
 
 def tile(name: str, kind: str, wide: int, height: int) -> list[str]:
     """A function of the type ``lg_tile_f32`` or ``lg_tile_f64`` for blocks of ``height`` rows and ``wide`` vectors."""
-    t, v, u, size = C_TYPES[kind], vector(kind), loose(kind), lanes(kind)
-    step, rows, vectors = wide * size, range(height), range(wide)
-    lines = [
+    t, v, rows, step = C_TYPES[kind], vector(kind), range(height), wide * lanes(kind)
+    return [
         f"LG_FUNCTION void {name}(LG_TILE({t})) {{",
         f"    for (long i = 0; i < rows; i += {height}, a += {height} * ai, o += {height} * oi)",
         f"    for (long j = 0; j < columns; j += {step}) {{",
-        f"        {v} {', '.join(f'a{r}_{q} = {{0}}' for r in rows for q in vectors)};",
+        f"        {accumulators(kind, height, wide)}",
         f"        const {t} *row = b + j * bj;",
         "        for (long k = 0; k < depth; k++, row += bk) {",
-        "            const " + f"{v} " + ", ".join(f"h{q} = *(const {v} *)(row + {q * size})" for q in vectors) + ";",
-    ]
-    for r in rows:  # row by row, no more than one weight waits in a register
-        sums = " ".join(f"a{r}_{q} += h{q} * w;" for q in vectors)
-        lines.append(f"            {{ const {t} w = a[{r} * ai + k * ak]; {sums} }}")
-    lines += ["        }", f"        if (oj == 1 && columns - j >= {step}) {{", f"            {t} *to = o + j;"]
-    for sign, when in (("+=", "if (more)"), ("=", "else")):
-        lines.append(f"            {when} {{")
-        for r in rows:
-            puts = " ".join(f"*({u} *)(to + {q * size}) {sign} a{r}_{q};" for q in vectors)
-            lines.append(f"                {puts}{' to += oi;' if r < height - 1 else ''}")
-        lines.append("            }")
-    return [
-        *lines,
+        *accumulated(kind, [f"a[{r} * ai + k * ak]" for r in rows], wide, "row"),
+        "        }",
+        f"        {t} *to = o + j;",
+        f"        if (oj == 1 && columns - j >= {step}) {{",
+        "            if (more) {",
+        *(f"                {stored(kind, r, wide, f'to + {r} * oi', '+=')}" for r in rows),
+        "            } else {",
+        *(f"                {stored(kind, r, wide, f'to + {r} * oi')}" for r in rows),
+        "            }",
         "        } else {",
-        f"            const {v} block[] = {{{', '.join(f'a{r}_{q}' for r in rows for q in vectors)}}};",
+        f"            const {v} block[] = {{{', '.join(f'a{r}_{q}' for r in rows for q in range(wide))}}};",
         f"            const long left = columns - j < {step} ? columns - j : {step};",
         f"            lg_edge_{short(kind)}(({t} *)block, {height}, {step}, o + j * oj, oi, oj, left, more);",
         "        }",

@@ -16,7 +16,7 @@ from leafgrad.lowering.forms import Form
 from leafgrad.lowering.kernels import Convolve
 from leafgrad.lowering.strides import linear
 from leafgrad.lowering.sweeps import Line
-from leafgrad_native.blocks import ROWS, accumulated, blocks, lanes, loose, tree, vector
+from leafgrad_native.blocks import ROWS, accumulated, accumulators, blocks, lanes, loose, stored, tree, vector
 from leafgrad_native.contractions import SIDE
 from leafgrad_native.frames import Frame, Layout, layout
 from leafgrad_native.target import registers
@@ -125,7 +125,7 @@ def sweep(w: CWriter, kernel: Convolve, found: Layout, lines: Sequence[Line], f:
     """All outputs of a sweep, into their places or, of whole arrays, first into memory in which runs are whole."""
     x, weight = kernel.sources[:2]
     kind, groups, out = x.root.dtype, kernel.groups, kernel.target
-    u, size = loose(kind), lanes(kind)
+    size = lanes(kind)
     inputs, outputs = x.shape[1] // groups, out.shape[1] // groups
     swapped = kernel.kind == "spread"
     wo, wc = (weight.strides[1], weight.strides[0]) if swapped else (weight.strides[0], weight.strides[1])
@@ -151,12 +151,12 @@ def sweep(w: CWriter, kernel: Convolve, found: Layout, lines: Sequence[Line], f:
             w.add(f"const {t} *from = {f} + (g * {inputs} + c) * {found.frame.channel}L + {base} + at[k] + p;")
             place = linear(weight.offset, [group, int(wc or 0), 1], ["g", "c", "of[k]"])
             w.add(f"const {t} *by = {w.names[weight.root]} + {place} + o * ({int(wo or 0)}L);")
-            for line in accumulated(kind, [f"by[{r * int(wo or 0)}]" for r in rows], wide, "from", u):
+            for line in accumulated(kind, [f"by[{r * int(wo or 0)}]" for r in rows], wide, "from", loose(kind)):
                 w.add(line)
             w.close(2)
             for r in rows:
                 to = target(w, kernel, found, lines, [f"(g * {outputs} + o + {r})", *names])
-                w.add(f"LG_UNROLL for (int q = 0; q < {wide}; q++) *({u} *)({to} + q * {size}) = a{r}[q];")
+                w.add(stored(kind, r, wide, to))
             w.close(2 + len(names))
         first += height * count
     w.close()
@@ -166,13 +166,11 @@ def sweep(w: CWriter, kernel: Convolve, found: Layout, lines: Sequence[Line], f:
 
 def started(w: CWriter, kernel: Convolve, height: int, wide: int, channels: Sequence[str]) -> None:
     """A block of outputs in registers: the bias, or 0."""
-    v, start = vector(kernel.target.root.dtype), ["0"] * height
+    start = []
     if len(kernel.sources) > 2:
         bias = kernel.sources[2]
         start = [w.at(bias, [int(bias.strides[0] or 0)], [f"({channel})"]) for channel in channels]
-    w.add(f"{v} {', '.join(f'a{r}[{wide}]' for r in range(height))};")
-    sets = " ".join(f"a{r}[q] = ({v}){{0}} + {s};" for r, s in enumerate(start))
-    w.add(f"LG_UNROLL for (int q = 0; q < {wide}; q++) {{ {sets} }}")
+    w.add(accumulators(kernel.target.root.dtype, height, wide, start))
 
 
 def target(w: CWriter, kernel: Convolve, found: Layout, lines: Sequence[Line], at: Sequence[str]) -> str:

@@ -9,9 +9,8 @@
 
 #include "philox.h"
 
-/* LG_VB: bytes of a vector. LG_PB: vectors of points that a product keeps in registers for each of up to six outputs. */
-#if !defined(LG_VB) || !defined(LG_PB)
-#error "LG_VB and LG_PB are given by the program"
+#ifndef LG_VB
+#error "LG_VB, the bytes of a vector, is given by the program"
 #endif
 
 typedef float lg_vf32 __attribute__((vector_size(LG_VB), may_alias));
@@ -27,16 +26,6 @@ typedef double lg_uf64 __attribute__((vector_size(LG_VB), aligned(8), may_alias)
 #define LG_FUNCTION static __attribute__((noinline))
 #define LG_PARTS -1
 #endif
-
-#if defined(__clang__)
-#define LG_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define LG_UNROLL _Pragma("GCC unroll 8")
-#endif
-
-/* a += h * weight, of n vectors each: row by row, no more than one weight waits in a register. */
-#define LG_ADD_ROW(n, a, h, type, weight) \
-    { const type lg_w = weight; LG_UNROLL for (int q = 0; q < n; q++) a[q] += h[q] * lg_w; }
 
 /* Blocks of a product: o, or what is `more` than is there, becomes a @ b. From row to row of o and a it is oi and ai
    elements, to the next of a row oj and ak; b has whole vectors side by side, bk apart, and those of column j at j * bj. */
