@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from leafgrad.lowering.expressions import C_TYPES
 from leafgrad.lowering.kernels import LOOK
-from leafgrad_native.target import vector_bytes
+from leafgrad_native.target import registers, vector_bytes
 
 LONGEST = 1024  # points of a chunk
 QUANTUM = 64  # their number is a multiple of it: four vectors of float32
@@ -17,6 +17,11 @@ ROWS = 6  # outputs in registers at once, of some vectors each
 def lanes(kind: str) -> int:
     """Elements of a vector."""
     return vector_bytes() // (4 if kind == "float32" else 8)
+
+
+def vectors() -> int:
+    """How many a row of a block has, of up to ROWS of them."""
+    return 4 if registers() > 16 else 2
 
 
 def padding(n: int, kind: str) -> float:

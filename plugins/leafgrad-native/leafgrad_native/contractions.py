@@ -10,7 +10,7 @@ from leafgrad.lowering.expressions import C_TYPES
 from leafgrad.lowering.forms import Form
 from leafgrad.lowering.kernels import LOOK
 from leafgrad.lowering.strides import collapsed
-from leafgrad_native.blocks import LONG, LONGEST, blocks, each, lanes, padding, short, tree, vector
+from leafgrad_native.blocks import LONG, LONGEST, blocks, each, lanes, padding, short, tree, vector, vectors
 from leafgrad_native.target import registers
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Contraction:
     def along_sides(self, products: Products) -> list[str]:
         """With y transposed, as a product of matrices."""
         t, size = C_TYPES[self.kind], lanes(self.kind)
-        wide = min(-(-self.j // size), 4 if registers() > 16 else 2)
+        wide = min(-(-self.j // size), vectors())
         columns = -(-self.j // (wide * size)) * wide * size
         products.turn(self.kind)
         lines, first = self.turned(columns), 0

@@ -24,14 +24,14 @@ from leafgrad_native.blocks import (
     tree,
     turned,
     vector,
+    vectors,
 )
 from leafgrad_native.contractions import contraction, emptied, whole_vectors
 from leafgrad_native.packed import multiply, sizes, units
-from leafgrad_native.target import registers, vector_bytes
+from leafgrad_native.target import vector_bytes
 from leafgrad_native.tiles import edge, tile
 
 BLAS_FROM = 1 << 28  # multiplications; below, what is here was as fast as OpenBLAS or faster
-POINTS = 4 if registers() > 16 else 2  # vectors of points that are computed at once, for up to six outputs
 Ends = Callable[[int], tuple[str, str]]  # of so many rounds of a loop, where those of a thread begin and end
 
 
@@ -59,7 +59,7 @@ class Products:
 
     def weights(self, kind: str, chunk: int, k: int, j: int, xk: int, oj: int, wk: int, wj: int) -> str:
         """``o[j, p] = sum over k of x[k, p] * w[k, j]``. Strides of x and o count lanes, those of w elements."""
-        t, points = C_TYPES[kind], POINTS * lanes(kind)
+        t, wide, points = C_TYPES[kind], vectors(), vectors() * lanes(kind)
 
         def text(name: str) -> list[str]:
             lines = [
@@ -74,11 +74,11 @@ class Products:
                 weights = [f"w[k * {wk}L + (j + {r}) * {wj}L]" for r in range(size)]
                 lines += [
                     *each("j", start, end, size, k * points * size, LONGEST * k * end),
-                    accumulators(kind, size, POINTS),
+                    accumulators(kind, size, wide),
                     f"for (long k = 0; k < {k}; k++) {{",
-                    *accumulated(kind, weights, POINTS, f"x + k * {xk * chunk}L + p"),
+                    *accumulated(kind, weights, wide, f"x + k * {xk * chunk}L + p"),
                     "}",
-                    *(stored(kind, r, POINTS, f"o + (j + {r}) * {oj * chunk}L + p") for r in range(size)),
+                    *(stored(kind, r, wide, f"o + (j + {r}) * {oj * chunk}L + p") for r in range(size)),
                     "        }",
                 ]
                 start = end

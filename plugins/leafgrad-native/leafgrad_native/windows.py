@@ -16,7 +16,7 @@ from leafgrad.lowering.forms import Form
 from leafgrad.lowering.kernels import Convolve
 from leafgrad.lowering.strides import linear
 from leafgrad.lowering.sweeps import Line
-from leafgrad_native.blocks import ROWS, accumulated, accumulators, blocks, lanes, loose, stored, tree, vector
+from leafgrad_native.blocks import ROWS, accumulated, accumulators, blocks, lanes, loose, stored, tree, vector, vectors
 from leafgrad_native.contractions import SIDE
 from leafgrad_native.frames import Frame, Layout, layout
 from leafgrad_native.target import registers
@@ -112,7 +112,7 @@ def runs(w: CWriter, found: Layout, lines: Sequence[Line], kind: str, most: int)
     """Loops that cover a run of outputs: how many vectors each takes at once, and where it begins and ends."""
     size = lanes(kind)
     if w.chunk:
-        return [(4 if registers() > 16 else 2, 0, w.chunk)]
+        return [(vectors(), 0, w.chunk)]
     found_, at = [], 0
     for count, times in blocks(-(-lines[-1].size * found.frame.unit // size), most):
         end = at + count * times * size

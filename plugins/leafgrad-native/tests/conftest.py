@@ -11,6 +11,7 @@ import pytest
 
 import leafgrad
 import leafgrad_native
+from leafgrad_native import target
 
 # Compiler, cache and pool need little of leafgrad: without the imports of the packages, a process starts at once.
 BARE = f"""
@@ -35,3 +36,16 @@ def start():
     for process in processes:
         process.kill()
         process.wait()
+
+
+@pytest.fixture
+def processor(monkeypatch):
+    """``processor(width, count)``: code is written for so many vector registers of ``width`` bytes."""
+
+    def become(width, count):
+        wanted = {"vector_bytes": width, "registers": count}
+        for module in [m for name, m in sys.modules.items() if name.startswith("leafgrad_native.")]:
+            for name in wanted.keys() & vars(module).keys() if module is not target else ():
+                monkeypatch.setattr(module, name, lambda value=wanted[name]: value)
+
+    return become

@@ -16,7 +16,7 @@ import pytest
 import leafgrad
 from leafgrad import nn, plugins
 from leafgrad.lowering import expressions
-from leafgrad_native import build, executor, products, target
+from leafgrad_native import build, executor, target
 from leafgrad_native.compiler import NoCompiler, compiler
 
 TESTS = "lowering.*"
@@ -107,13 +107,11 @@ def test_a_step_with_derivatives_equals_eager(dtype, rtol, points):
 
 @pytest.mark.parametrize(("width", "count"), [(16, 32), (16, 16), (32, 16)])
 @pytest.mark.parametrize("dtype", [leafgrad.float32, leafgrad.float64])
-def test_other_processors_vectors(monkeypatch, dtype, width, count):
+def test_other_processors_vectors(processor, dtype, width, count):
     """The code for narrower vectors and fewer registers, which any processor of the kind can run."""
     if width > target.vector_bytes():
         pytest.skip("this processor's vectors are narrower")
-    for module in (products, build):
-        monkeypatch.setattr(module, "vector_bytes", lambda: width)
-        monkeypatch.setattr(module, "registers", lambda: count)
+    processor(width, count)
     step, arguments = burgers(dtype, 150, 20)
     c = compiled(step, arguments)
     rtol = 1e-11 if dtype is leafgrad.float64 else 2e-4
@@ -124,12 +122,11 @@ def test_other_processors_vectors(monkeypatch, dtype, width, count):
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
 @pytest.mark.parametrize("system", ["aarch64-macos", "x86_64-macos", "aarch64-linux-gnu", "x86_64-windows-gnu"])
-def test_the_code_compiles_for_other_systems(monkeypatch, tmp_path, system):
+def test_the_code_compiles_for_other_systems(monkeypatch, processor, tmp_path, system):
     texts = []
-    for module in (products, build):
-        monkeypatch.setattr(module, "vector_bytes", lambda: 16)
+    processor(16, 32)
     original = build.compiled
-    monkeypatch.setattr(build, "compiled", lambda text, name: texts.append(text) or original(text, name))
+    monkeypatch.setattr(build, "compiled", lambda text, *more: texts.append(text) or original(text, *more))
     step, arguments = burgers(leafgrad.float32, 150, 20)
     compiled(step, arguments)(*arguments)
     (tmp_path / "step.c").write_text(texts[-1])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -93,14 +91,8 @@ def test_both_directions_of_two_layers_with_the_batch_first(kind):
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "count"), [(16, 32), (16, 16), (32, 16)])
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
-def test_other_processors_vectors(monkeypatch, kind, width, count):
-    modules = [
-        m for name, m in sys.modules.items() if name.startswith("leafgrad_native.") and not name.endswith("target")
-    ]
-    for module in modules:
-        for name, value in (("vector_bytes", width), ("registers", count)):
-            if hasattr(module, name):
-                monkeypatch.setattr(module, name, lambda value=value: value)
+def test_other_processors_vectors(processor, kind, width, count):
+    processor(width, count)
     layer = getattr(nn, kind)(5, 21, dtype=leafgrad.float64)
     step = trained(layer, state(kind, 1, 11, 21, dtype=leafgrad.float64))
     check(step, [normal(4, 11, 5, dtype=leafgrad.float64, grad=True)], 1e-11)
