@@ -221,9 +221,9 @@ class Equations:
 class Objective:
     """What stages ask for. Parameters come as one vector (p,), points and weights as in a `Trainee`.
 
-    Each function is a program of its arguments from the first call on, so that a resumed run rounds as any other:
-    the same arguments give the same bits. Conditions with the same equation are one batch in it. The gradient and the
-    residuals are those of
+    Each function is a program of its arguments from the first call on, or never is, so that a resumed run rounds as any
+    other: the same arguments give the same bits. Conditions with the same equation are one batch in it. The gradient
+    and the residuals are those of
 
         loss = sum over conditions of scale * mean over points of weight * squared residual.
 
@@ -234,6 +234,7 @@ class Objective:
         scales: for each condition what its mean square counts.
         free: which parameters the vector has, by name; the others stay as they are. None for all.
         like: an objective of the same equations and networks, whose programs serve this one too; None for new ones.
+        compiles: whether they are compiled, or run as they are.
 
     Attributes:
         parameters: that the vector has, by name.
@@ -247,6 +248,7 @@ class Objective:
         scales: Sequence[float],
         free: Callable[[str], bool] | None = None,
         like: Objective | None = None,
+        compiles: bool = True,
     ) -> None:
         self.parameters = {name: p for name, p in system.named_parameters() if free is None or free(name)}
         given = [*system.named_parameters(), *system.named_buffers()]
@@ -260,7 +262,7 @@ class Objective:
         )
         self.last: tuple[list[tuple[int, int]], list[Tensor], Rows] | None = None  # as tensors were, with these
         names = ("gradient", "terms", "rows", "product", "pulled", "bend", "norms", "traces")
-        made = like.programs if like else {name: program(method(self.equations, name)) for name in names}
+        made = like.programs if like else {name: program(method(self.equations, name), compiles) for name in names}
         self.programs: dict[str, Program] = made
         found = [partial(self._run, self.programs[name]) for name in names]
         self.gradient, self.terms, self.rows, self.product, self.pulled, self.bend, self.norms, self.traces = found
@@ -318,14 +320,13 @@ def method(equations: Equations, name: str) -> Callable[..., Any]:
     return call
 
 
-def program(function: Callable[..., Any]) -> Program:
-    """A compiled function, from its first call on."""
+def program(function: Callable[..., Any], compiles: bool = True) -> Program:
+    """A function of tensors alone: compiled from its first call on, or as it is."""
 
-    @leafgrad.compile
-    def compiled(*arguments: Any) -> Any:
+    def called(*arguments: Any) -> Any:
         return detached(function(*arguments))
 
-    return compiled
+    return leafgrad.compile(called) if compiles else called
 
 
 def detached(found: Any) -> Any:

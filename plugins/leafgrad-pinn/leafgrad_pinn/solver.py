@@ -44,6 +44,7 @@ def solve(
     resume: bool = False,
     windows: int | Sequence[float] = 1,
     callback: Callback | None = None,
+    compile: bool | None = None,
     dtype: Any = leafgrad.float64,
     device: Any = "cpu",
 ) -> Solution:
@@ -62,6 +63,8 @@ def solve(
         callback: called with a row of the history and the fields at each evaluation, that is wherever there is an
             error: ``callback(row, fields)``, where ``fields(x, t)`` gives each field by name. If it returns True the
             stage ends. With several seeds it is called in their processes.
+        compile: whether steps are compiled. None: where it pays, by the numbers of steps, points and weights; for few
+            steps of a small problem it does not, and a line says so.
         dtype: of weights and points; leafgrad.float64 or leafgrad.float32.
         device: where to train.
 
@@ -76,7 +79,8 @@ def solve(
     """
     check(problem, stages, reference, out, resume, callback)
     ranks, numbers, moments = meet(), seeds_of(seeds), moments_of(problem, windows)
-    job = Job(problem, stages, reference, None if out is None else Path(out), resume, moments, dtype, device, callback)
+    folder = None if out is None else Path(out)
+    job = Job(problem, stages, reference, folder, resume, moments, dtype, device, callback, compile)
     job.prepare(numbers, ranks)
     count = at_once(numbers, device) if ranks.size == 1 else 1
     runs = job.at_once(numbers, count) if count > 1 else job.in_turn(numbers)
@@ -104,6 +108,7 @@ class Job:
     dtype: Any
     device: Any
     callback: Callback | None = None
+    compiles: bool | None = None
 
     def prepare(self, numbers: Sequence[int], ranks: Ranks) -> None:
         """Make the folder, and tell what can be told before the first step; FileExistsError for an earlier run."""
@@ -140,6 +145,7 @@ class Job:
             resume,
             self.moments,
             self.callback,
+            self.compiles,
         )
 
     def train(self, seed: int, place: int | None = None) -> tuple[Training, dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from leafgrad import Tensor
 from leafgrad_pinn.objective import Objective
 from leafgrad_pinn.problem import Problem, Tensors, on_device
 
+PAYS = 200  # gradients of a small problem that pay for compiling them: 140 where the cache has it, else 300
+SMALL = 7e5  # points times weights whose arrays take as long as the calls of Python about them
+
 
 class Trainee:
     """A system, points for each condition, and a weight for each point.
@@ -18,8 +22,12 @@ class Trainee:
     Args:
         problem, seed, dtype, device: what is trained.
         before: in a later window of time what was trained in the one before, whose weights this begins with.
+        gradients: how many of the loss all stages take together.
+        compiles: whether these are compiled; None: where it pays, by their number and sizes alone, so that the same
+            problem takes the same steps however fast the machine is.
 
     Attributes:
+        compiles, extent: whether they are, and how much they have to do, in words.
         system: the networks and unknowns.
         objective: the loss as compiled functions.
         linear: the same, of the last layers and the unknowns alone.
@@ -29,17 +37,30 @@ class Trainee:
         multipliers: for a scheme by name its multipliers of points, forgotten with these.
     """
 
-    def __init__(self, problem: Problem, seed: int, dtype: Any, device: Any, before: Trainee | None = None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        seed: int,
+        dtype: Any,
+        device: Any,
+        before: Trainee | None = None,
+        gradients: float = math.inf,
+        compiles: bool | None = None,
+    ) -> None:
         self.problem, self.seed, self.dtype, self.device = problem, seed, dtype, device
         self.system = problem.system(seed, dtype, device)
         self.notes: dict[str, Any] = {}
         self.take(on_device(problem.draw(np.random.default_rng([seed, 2])), dtype, device))
         if before is not None:
             self.system.load_state_dict(before.system.state_dict())
+        points = sum(max(t.numel() // t.shape[-1] for t in batch.values()) for batch in self.batches)  # with nodes
+        count = sum(p.numel() for p in self.system.parameters())
+        self.compiles = gradients * (1 + points * count / SMALL) >= PAYS if compiles is None else compiles
+        self.extent = f"{gradients:g} gradients of {points} points by {count} numbers"
         scales = [condition.weight for condition in problem.conditions]
         like = (before.objective, before.linear) if before is not None and self.resembles(before) else (None, None)
-        self.objective: Objective = Objective(self.system, scales, like=like[0])
-        self.linear: Objective = Objective(self.system, scales, is_linear, like[1])
+        self.objective: Objective = Objective(self.system, scales, None, like[0], self.compiles)
+        self.linear: Objective = Objective(self.system, scales, is_linear, like[1], self.compiles)
 
     def resembles(self, other: Trainee) -> bool:
         """Whether the other's programs serve this one too: only numbers differ that these are given."""

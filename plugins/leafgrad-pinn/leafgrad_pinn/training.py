@@ -48,6 +48,7 @@ class Training:
         resume: go on from the newest checkpoint in the folder, if there is one.
         moments: at which windows of time begin and end; none for one window.
         callback: called at each evaluation, see `leafgrad_pinn.solver.solve`; None for nothing.
+        compiles: whether steps are compiled; None where it pays.
 
     Attributes:
         trainees: for each window that was begun what is trained in it.
@@ -68,7 +69,9 @@ class Training:
         resume: bool,
         moments: Sequence[float] = (),
         callback: Callback | None = None,
+        compiles: bool | None = None,
     ) -> None:
+        self.compiles = compiles
         self.problem, self.seed, self.dtype, self.device, self.score = problem, seed, dtype, device, score
         self.ranks, self.callback = Ranks(), callback
         self.moments, self.windows, self.count = list(moments), max(1, len(moments) - 1), len(stages)
@@ -85,6 +88,7 @@ class Training:
             "seed": seed,
             "dtype": str(dtype),
             "windows": repr(self.moments),
+            "compiles": self.trainee.compiles,
             "marks": problem.marks,
             "units": units_of(problem),
         }
@@ -116,7 +120,8 @@ class Training:
             start, stop = self.moments[len(self.trainees) :][:2]
             modules = () if last is None else last.system.surrogates
             problem = window(problem, start, stop, [s for s in modules if isinstance(s, Surrogate)])
-        self.trainees.append(Trainee(problem, self.seed, self.dtype, self.device, last))
+        gradients = sum(stage.steps * stage.gradients for stage in self.stages)
+        self.trainees.append(Trainee(problem, self.seed, self.dtype, self.device, last, gradients, self.compiles))
 
     @property
     def interrupted(self) -> bool:
@@ -136,6 +141,8 @@ class Training:
         """
         if self.over:
             return
+        if self.ranks.first and not self.trainee.compiles:
+            tqdm.write(f"seed {self.seed}: {self.trainee.extent}: steps are not compiled", file=sys.stderr)
         with Interrupts() as interrupts:
             for number, stage in enumerate(self.stages):
                 if number < len(self.reasons):
@@ -289,8 +296,8 @@ class Training:
                 "leafgrad-pinn: go on with that, or start anew in another folder"
             )
         for name, value in self.setup.items():
-            if name not in ("marks", "units") and setup[name] != value:
-                raise ValueError(f"resume: expected {name} {setup[name]}, as {where}, got {value}")
+            if name not in ("marks", "units") and setup.get(name, True) != value:
+                raise ValueError(f"resume: expected {name} {setup.get(name, True)}, as {where}, got {value}")
         for name, old, new in zip(self.problem.names, setup["marks"], self.problem.marks, strict=True):
             if not alike(old, new):
                 raise ValueError(f"resume: {name}: expected the same equations, values and data as {where}, got others")

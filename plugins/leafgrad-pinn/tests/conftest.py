@@ -18,3 +18,4 @@ def compiled(request, as_they_are, monkeypatch):
     """They are compiled in tests that ask what compiled steps do, or take many, marked so, and in slow ones."""
     if {"compiled", "slow"} & {mark.name for mark in request.node.iter_markers()}:
         monkeypatch.delenv("LEAFGRAD_COMPILE")
+        monkeypatch.setattr("leafgrad_pinn.trainee.PAYS", 0)

@@ -15,6 +15,7 @@ from leafgrad_pinn.stages.linear import SCALE, DenseJacobian, MatrixFree
 from leafgrad_pinn.stages.quasi_newton import broyden
 from leafgrad_pinn.stages.soap import SoapOptimizer
 from leafgrad_pinn.trainee import Trainee
+from leafgrad_pinn.training import Training
 
 LINE = pinn.Interval("x", 0, 1)
 
@@ -260,6 +261,31 @@ def test_nothing_is_traced_again(stage, caplog):
     messages = [record.getMessage() for record in caplog.records]
     assert any("traced in" in message for message in messages)
     assert not [message for message in messages if "traced in" not in message]
+
+
+@pytest.mark.parametrize(
+    ("n", "stages", "compiles"),
+    [
+        (40, [pinn.GaussNewton(20)], False),
+        (40, [pinn.Adam(150), pinn.GaussNewton(20)], True),
+        (40, [pinn.SSBroyden(99)], False),
+        (40, [pinn.SSBroyden(100)], True),
+        (400_000, [pinn.Adam(20)], True),
+    ],
+    ids=["few", "both", "nearly", "many", "large"],
+)
+def test_few_steps_of_a_small_problem_are_not_compiled(n, stages, compiles):
+    """By numbers alone, which are the same on every machine."""
+    training = Training(poisson(n), stages, 0, lg.float64, "cpu", lambda modules, domain: {}, None, False)
+    assert training.trainee.compiles is training.setup["compiles"] is compiles
+    assert hasattr(training.trainee.objective.programs["rows"], "explain") is compiles
+
+
+def test_what_is_not_compiled_is_told(capsys):
+    poisson().solve(pinn.GaussNewton(1))
+    assert "seed 0: 3 gradients of 40 points by 25 numbers: steps are not compiled" in capsys.readouterr().err
+    poisson().solve(pinn.GaussNewton(1), compile=True)
+    assert "not compiled" not in capsys.readouterr().err
 
 
 def burgers():

@@ -41,6 +41,7 @@ class GaussNewton(Stage):
         iterations: of conjugate gradients in one step, at most.
     """
 
+    gradients = 3
     damping: float = 1e-3
     tolerance: float = 1e-3
     solver: str = "auto"

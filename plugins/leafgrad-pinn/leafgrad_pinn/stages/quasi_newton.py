@@ -117,6 +117,7 @@ class SSBroyden(Stage):
         hold: iterations for which weights stay as they are.
     """
 
+    gradients = 2  # with the update of the inverse Hessian
     hold: int = 100
 
     def __post_init__(self) -> None:
@@ -143,7 +144,7 @@ class SSBroydenWorker(Worker):
         self.scaled = False  # whether the inverse Hessian has seen a step
         self.gradient: Tensor | None = None
         self.terms: Tensor | None = None
-        self.update = program(broyden)
+        self.update = program(broyden, trainee.compiles)
 
     def advance(self) -> list[float]:
         trainee = self.trainee

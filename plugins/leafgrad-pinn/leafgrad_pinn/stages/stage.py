@@ -22,7 +22,12 @@ class Stage(ABC):
         weights: a scheme such as ``Causal()``, or several in a tuple, whose factors multiply; None for the weights
             that the stage before has left, which new points end.
         points: ``Fresh(...)``, ``RAD(...)`` or ``R3(...)`` for new points at the start and now and then.
+
+    Attributes:
+        gradients: how many of the loss take as long as one step does.
     """
+
+    gradients = 1
 
     steps: int
     weights: Scheme | Sequence[Scheme] | None = field(default=None, kw_only=True)
