@@ -77,7 +77,7 @@ def solve(
         ValueError: a reference of other fields; ``resume`` without ``out``, or of another problem; windows of a problem
             without time, with unknowns, or without the initial values that its derivatives by time need.
     """
-    check(problem, stages, reference, out, resume, callback)
+    check(problem, stages, reference, out, resume, callback, compile)
     ranks, numbers, moments = meet(), seeds_of(seeds), moments_of(problem, windows)
     folder = None if out is None else Path(out)
     job = Job(problem, stages, reference, folder, resume, moments, dtype, device, callback, compile)
@@ -222,7 +222,13 @@ def details_of(training: Training, problem: Problem, reference: Reference | None
 
 
 def check(
-    problem: Problem, stages: Sequence[Stage], reference: Reference | None, out: Any, resume: bool, callback: Any
+    problem: Problem,
+    stages: Sequence[Stage],
+    reference: Reference | None,
+    out: Any,
+    resume: bool,
+    callback: Any,
+    compile: Any,
 ) -> None:
     """ValueError without stages, for ``resume`` without a folder, or another's reference; TypeError for other kinds."""
     if resume and out is None:
@@ -231,6 +237,8 @@ def check(
         check_reference(reference, problem.domain, [field.name for field in problem.fields])
     if not (callback is None or callable(callback)):
         raise TypeError(f"callback: expected a function of a row and the fields, got {callback!r}")
+    if compile not in (None, True, False):
+        raise TypeError(f"compile: expected True, False, or None for where it pays, got {compile!r}")
     if not stages:
         raise ValueError("solve: expected at least one stage, such as LBFGS(1000), got none")
     if wrong := [stage for stage in stages if not isinstance(stage, Stage)]:

@@ -56,7 +56,7 @@ class Trainee:
         points = sum(max(t.numel() // t.shape[-1] for t in batch.values()) for batch in self.batches)  # with nodes
         count = sum(p.numel() for p in self.system.parameters())
         self.compiles = gradients * (1 + points * count / SMALL) >= PAYS if compiles is None else compiles
-        self.extent = f"{gradients:g} gradients of {points} points by {count} numbers"
+        self.extent = f"{gradients:g} gradients at {points} points by {count} parameters take less time as they are"
         scales = [condition.weight for condition in problem.conditions]
         like = (before.objective, before.linear) if before is not None and self.resembles(before) else (None, None)
         self.objective: Objective = Objective(self.system, scales, None, like[0], self.compiles)

@@ -142,7 +142,7 @@ class Training:
         if self.over:
             return
         if self.ranks.first and not self.trainee.compiles:
-            tqdm.write(f"seed {self.seed}: {self.trainee.extent}: steps are not compiled", file=sys.stderr)
+            tqdm.write(f"seed {self.seed}: not compiled: {self.trainee.extent}", file=sys.stderr)
         with Interrupts() as interrupts:
             for number, stage in enumerate(self.stages):
                 if number < len(self.reasons):

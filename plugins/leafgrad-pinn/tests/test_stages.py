@@ -283,9 +283,11 @@ def test_few_steps_of_a_small_problem_are_not_compiled(n, stages, compiles):
 
 def test_what_is_not_compiled_is_told(capsys):
     poisson().solve(pinn.GaussNewton(1))
-    assert "seed 0: 3 gradients of 40 points by 25 numbers: steps are not compiled" in capsys.readouterr().err
+    assert "seed 0: not compiled: 3 gradients at 40 points by 25 parameters" in capsys.readouterr().err
     poisson().solve(pinn.GaussNewton(1), compile=True)
     assert "not compiled" not in capsys.readouterr().err
+    with pytest.raises(TypeError, match="compile: expected True, False, or None for where it pays, got 'yes'"):
+        poisson().solve(pinn.GaussNewton(1), compile="yes")
 
 
 def burgers():
