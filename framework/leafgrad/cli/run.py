@@ -10,8 +10,6 @@ import types
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 
-from leafgrad.compat import install_as_torch
-
 SCRIPT = "LEAFGRAD_SCRIPT"  # where worker processes that start from nothing find its path
 PACKAGE = "LEAFGRAD_PACKAGE"  # and the package that it is in, if it runs as a module
 RANKS = "LEAFGRAD_RANKS"  # which a rank has from its launcher
@@ -56,6 +54,8 @@ def main(argv: list[str]) -> int:
 
         launcher.enter()
     if options.as_torch:
+        from leafgrad.compat import install_as_torch
+
         install_as_torch()
     path, main = os.path.abspath(options.script), types.ModuleType("__main__")
     sys.path[0] = os.getcwd() if options.module else os.path.dirname(os.path.realpath(path))
