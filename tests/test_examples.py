@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import leafgrad
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
@@ -29,7 +31,9 @@ def run_here(monkeypatch, capsys):
         runpy.run_path(str(path), run_name="__main__")
         return capsys.readouterr().out
 
-    return run
+    before = leafgrad.get_default_dtype()
+    yield run
+    leafgrad.set_default_dtype(before)  # which an example chooses for its process
 
 
 def number(line, text):
