@@ -1,23 +1,46 @@
-"""What tests of semantics run on: leafgrad, and PyTorch; and programs in several processes."""
+"""What tests of semantics run on: leafgrad, and PyTorch; programs in several processes; examples."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import runpy
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
+import leafgrad
 from leafgrad import distributed
 from leafgrad.distributed import launcher
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
 @pytest.fixture(params=["leafgrad", *(["torch"] if importlib.util.find_spec("torch") else [])])
 def t(request):
     """leafgrad, and PyTorch where it is installed: a test of semantics that both share runs on both."""
     return importlib.import_module(request.param)
+
+
+@pytest.fixture
+def example(monkeypatch, capsys):
+    """Runs an example of this name, with arguments, in this process: what it printed.
+
+    Most of a short run's time is that of imports, which this process has done already.
+    """
+
+    def run(name, *arguments):
+        monkeypatch.setattr(sys, "argv", [str(EXAMPLES / name), *map(str, arguments)])
+        monkeypatch.syspath_prepend(EXAMPLES)
+        runpy.run_path(sys.argv[0], run_name="__main__")
+        return capsys.readouterr().out
+
+    before = leafgrad.get_default_dtype()
+    yield run
+    leafgrad.set_default_dtype(before)  # which an example chooses for its process
 
 
 NETWORKS = """

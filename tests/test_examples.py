@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-import leafgrad
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -19,21 +16,6 @@ def run(*arguments):
     done = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-@pytest.fixture
-def run_here(monkeypatch, capsys):
-    """``run`` in this process: most of a short run's time is that of imports, which this one has done already."""
-
-    def run(path, *arguments):
-        monkeypatch.setattr(sys, "argv", [*map(str, (path, *arguments))])
-        monkeypatch.syspath_prepend(path.parent)
-        runpy.run_path(str(path), run_name="__main__")
-        return capsys.readouterr().out
-
-    before = leafgrad.get_default_dtype()
-    yield run
-    leafgrad.set_default_dtype(before)  # which an example chooses for its process
 
 
 def number(line, text):
@@ -69,8 +51,8 @@ def test_digits_reaches_its_accuracy(tmp_path):
     assert number("test accuracy", run(EXAMPLES / "digits.py", "--out", tmp_path)) >= 0.97
 
 
-def test_conv_digits_learns(tmp_path, run_here):
-    printed = run_here(EXAMPLES / "conv_digits.py", "--quick", "--epochs", 1, "--out", tmp_path)
+def test_conv_digits_learns(tmp_path, example):
+    printed = example("conv_digits.py", "--quick", "--epochs", 1, "--out", tmp_path)
     assert number("test accuracy", printed) >= 0.8
 
 
@@ -79,14 +61,14 @@ def test_conv_digits_reaches_its_accuracy(tmp_path):
     assert number("test accuracy", run(EXAMPLES / "conv_digits.py", "--out", tmp_path)) >= 0.985
 
 
-def test_sine_lstm_continues_waves(tmp_path, run_here):
-    printed = run_here(EXAMPLES / "sine_lstm.py", "--quick", "--steps", 3, "--out", tmp_path)
+def test_sine_lstm_continues_waves(tmp_path, example):
+    printed = example("sine_lstm.py", "--quick", "--steps", 3, "--out", tmp_path)
     assert number("root mean square error over 200 steps", printed) < 0.5
     assert (tmp_path / "sine_lstm.png").stat().st_size > 10_000
 
 
-def test_char_transformer_learns(tmp_path, run_here):
-    printed = run_here(EXAMPLES / "char_transformer.py", "--quick", "--steps", 10, "--out", tmp_path)
+def test_char_transformer_learns(tmp_path, example):
+    printed = example("char_transformer.py", "--quick", "--steps", 10, "--out", tmp_path)
     assert number("bits per character", printed) < 6
 
 
@@ -95,8 +77,8 @@ def test_char_transformer_quick_reaches_its_bits(tmp_path):
     assert number("bits per character", run(EXAMPLES / "char_transformer.py", "--quick", "--out", tmp_path)) < 3.6
 
 
-def test_vae_draws_digits(tmp_path, run_here):
-    printed = run_here(EXAMPLES / "vae.py", "--epochs", 1, "--out", tmp_path)
+def test_vae_draws_digits(tmp_path, example):
+    printed = example("vae.py", "--epochs", 1, "--out", tmp_path)
     assert -35 < number("log p of 360 test images, at least", printed) < -19
     assert number("log p with independent pixels", printed) == -25.21
     assert (tmp_path / "vae.png").stat().st_size > 10_000
@@ -107,8 +89,8 @@ def test_vae_knows_more_than_pixels(tmp_path):
     assert number("log p of 360 test images, at least", run(EXAMPLES / "vae.py", "--out", tmp_path)) > -20.6
 
 
-def test_sdf_finds_distances(tmp_path, run_here):
-    printed = run_here(EXAMPLES / "sdf.py", "--steps", 20, "--out", tmp_path)
+def test_sdf_finds_distances(tmp_path, example):
+    printed = example("sdf.py", "--steps", 20, "--out", tmp_path)
     assert number("distance, root mean square error", printed) < 0.5
     assert (tmp_path / "sdf.png").stat().st_size > 10_000
 
@@ -120,8 +102,8 @@ def test_sdf_is_near_the_closed_form(tmp_path):
     assert number("normals, degrees", printed) < 3
 
 
-def test_neural_ode_foretells(tmp_path, run_here):
-    printed = run_here(EXAMPLES / "neural_ode.py", "--steps", 1, "--out", tmp_path)
+def test_neural_ode_foretells(tmp_path, example):
+    printed = example("neural_ode.py", "--steps", 1, "--out", tmp_path)
     assert number("relative error after that", printed) < 3
     assert (tmp_path / "neural_ode.png").stat().st_size > 10_000
 

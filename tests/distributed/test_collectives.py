@@ -17,6 +17,12 @@ from leafgrad.testing import check_op
 
 TESTS = "backends.communicator distributed.functional distributed.process_group distributed.reduce_op"
 
+
+def slow(*values):
+    """Parameters like others, which need processes of their own, too."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 VALUES = """
     x = lg.arange(4.0) + rank
     def reduced(op, x=x):
@@ -135,15 +141,15 @@ def test_order_in_compiled_functions(ranks):
     ("code", "told"),
     [
         ("dist.all_reduce(lg.zeros(2 + rank))", "rank 0: all_reduce(sum of float32 (2,)); rank 1: all_reduce(sum of"),
-        ("dist.all_reduce(lg.zeros(2, dtype=[lg.float32, lg.int32][rank]))", "int32 (2,)"),
-        ("dist.all_reduce(lg.zeros(2)) if rank else dist.barrier()", "rank 0: barrier(); rank 1: all_reduce"),
+        slow("dist.all_reduce(lg.zeros(2, dtype=[lg.float32, lg.int32][rank]))", "int32 (2,)"),
+        slow("dist.all_reduce(lg.zeros(2)) if rank else dist.barrier()", "rank 0: barrier(); rank 1: all_reduce"),
         ("dist.broadcast(lg.zeros(2), src=rank)", "broadcast(from rank 1, float32 (2,))"),
         (
             "w = lg.ones((), requires_grad=True)\n"
             "    for _ in range(2): (dist.functional.all_reduce(w.detach() if rank else w) + w).backward()",
             "rank 0: all_reduce(gradient, sum of float32 ()); rank 1: all_reduce(sum of float32 ())",
         ),
-        ("dist.barrier() if rank else None", "rank 0: the end of the program; rank 1: barrier()"),
+        slow("dist.barrier() if rank else None", "rank 0: the end of the program; rank 1: barrier()"),
         ("sys.exit() if rank else dist.barrier()", "rank 0: barrier(); rank 1: the end of the program"),
         ("raise KeyError('oh') if rank else dist.barrier()", "leafgrad: rank 1 of 2: ends by KeyError; all ranks are"),
     ],
@@ -166,14 +172,15 @@ def test_a_rank_that_is_killed_ends_all_and_is_named(ranks):
     assert "all ranks are stopped" in process.stderr
 
 
-@pytest.mark.parametrize("code", ["os._exit(0) if rank else dist.barrier()", "os._exit(0)"])
+@pytest.mark.parametrize("code", ["os._exit(0) if rank else dist.barrier()", slow("os._exit(0)")])
 def test_a_rank_that_does_not_leave_is_no_success(ranks, code):
     process = ranks(f"import os; {code}", status=1)
     assert "os._exit(0) without destroy_process_group(); all ranks are stopped" in process.stderr
 
 
 @pytest.mark.parametrize(
-    ("code", "status"), [("raise KeyError('early')", 1), ("sys.exit(7)", 7), ("os._exit(3)", 3), ("os._exit(0)", 1)]
+    ("code", "status"),
+    [("raise KeyError('early')", 1), slow("sys.exit(7)", 7), ("os._exit(3)", 3), slow("os._exit(0)", 1)],
 )
 def test_a_rank_that_ends_before_it_met_the_others_ends_all(code, status, mpi, tmp_path):
     script = tmp_path / "script.py"
@@ -188,7 +195,7 @@ def test_a_rank_that_ends_before_it_met_the_others_ends_all(code, status, mpi, t
     assert "rank 1 ended without the others; all ranks are stopped" in done.stderr
 
 
-@pytest.mark.parametrize(("code", "status"), [("sys.exit(5)", 5), ("sys.exit('no')", 1), ("sys.exit(300)", 44)])
+@pytest.mark.parametrize(("code", "status"), [slow("sys.exit(5)", 5), slow("sys.exit('no')", 1), ("sys.exit(300)", 44)])
 def test_a_rank_that_ends_while_others_wait_gives_its_status(code, status, mpi, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
@@ -201,7 +208,7 @@ def test_a_rank_that_ends_while_others_wait_gives_its_status(code, status, mpi, 
     assert "rank 1: the end of the program, with exit status" in done.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, slow(signal.SIGTERM), signal.SIGHUP])
 def test_signals_to_the_launcher_alone_reach_the_ranks(number, mpi, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
@@ -220,6 +227,7 @@ def test_signals_to_the_launcher_alone_reach_the_ranks(number, mpi, tmp_path):
             os.kill(pid, 0)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("said", [0, 6], ids=["nothing", "aborted"])
 @pytest.mark.parametrize(
     ("code", "status"), [("if dist.get_rank(): dist.barrier()", 1), ("raise KeyboardInterrupt", 130)]

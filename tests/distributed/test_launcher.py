@@ -57,6 +57,7 @@ def launched(tmp_path, count, code):
 
 
 @pytest.mark.times(1, 20)
+@pytest.mark.every(2)
 @pytest.mark.parametrize("victim", [0, 2])
 @pytest.mark.parametrize("joined", [False, True])
 def test_the_rank_that_was_killed_is_the_one_that_is_named(victim, joined, count, mpi, tmp_path, tried):
@@ -76,7 +77,7 @@ RANK = "import time\nfrom leafgrad.distributed import launcher\nlauncher.enter()
 
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="the system does not tell of the ends of processes")
-@pytest.mark.parametrize("order", [[2, 0, 1], [1, 2, 0]])
+@pytest.mark.parametrize("order", [[2, 0, 1], pytest.param([1, 2, 0], marks=pytest.mark.slow)])
 def test_ends_between_two_looks_are_known_in_their_order(order, tmp_path):
     """As where a busy machine leaves the launcher no time."""
     around = {**os.environ, launcher.FOLDER: str(tmp_path)}

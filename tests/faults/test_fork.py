@@ -74,7 +74,7 @@ def hammers():
     return [draw, draw, train, reseed]
 
 
-@pytest.mark.times(15, 1000)
+@pytest.mark.times(8, 1000)
 def test_while_other_threads_work(count, tried):
     use_everything()
     shared, done = lg.Generator(), threading.Event()
@@ -126,7 +126,7 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
-@pytest.mark.times(8, 500)
+@pytest.mark.times(4, 500)
 def test_while_other_threads_draw_for_the_first_time(count, tried):
     """They are importing what draws need; locks of imports are as good as lost in the child."""
     for i in range(count):

@@ -64,7 +64,7 @@ def compare(seed):
     assert len(scans) >= 2 or net.proj_size  # whose steps are recorded one by one
 
 
-@pytest.mark.every(2)
+@pytest.mark.every(4)
 @pytest.mark.parametrize("seed", range(7))
 def test_random_recurrent_layers(seed):
     compare(seed)
@@ -84,6 +84,7 @@ def test_blocks_take_whole_rows():
     assert (section.scan.steps, section.scan.row, section.blocks) == (5, 100, 5)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("architecture", [75, 80, 90, 100])
 def test_the_compiler_takes_recurrences(architecture):
     try:

@@ -128,7 +128,7 @@ def interrupted(handle):
     return call
 
 
-@pytest.mark.times(2, 20)
+@pytest.mark.times(1, 20)
 @pytest.mark.parametrize(
     "function", [many_points, *[pytest.param(f, marks=pytest.mark.slow) for f in (whole_array, transposed)]]
 )

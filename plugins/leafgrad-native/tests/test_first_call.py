@@ -60,7 +60,7 @@ def test_code_that_is_refused_is_compared_again(monkeypatch):
             c(x)
 
 
-@pytest.mark.parametrize("processors", [2, 3, 16])
+@pytest.mark.parametrize("processors", [2, pytest.param(3, marks=pytest.mark.slow), 16])
 def test_several_compilers_make_one_program(monkeypatch, processors):
     monkeypatch.setattr(build, "SHORT", 0)
     monkeypatch.setattr(threads, "processors", lambda: processors)
@@ -109,8 +109,9 @@ assert "adam.state" in step.source()
 """
 
 
-def test_training_is_compiled_once_whatever_its_seed_and_lines_are(tmp_path):
-    for seed in range(4):
+@pytest.mark.times(2, 6)
+def test_training_is_compiled_once_whatever_its_seed_and_lines_are(count, tmp_path):
+    for seed in range(count):
         script = tmp_path / f"training{seed}.py"
         script.write_text("\n" * seed + TRAINING, encoding="utf-8")
         settings = {"LEAFGRAD_CACHE": str(tmp_path / "cache"), "PYTHONHASHSEED": str(seed)}

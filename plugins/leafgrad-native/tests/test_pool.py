@@ -175,8 +175,11 @@ for wait in (0, 0.1):  # workers spin; workers sleep
 
 
 @posix
-def test_a_fork_while_another_thread_is_in_the_pool(run):
-    run("""
+@pytest.mark.times(80, 400)
+def test_a_fork_while_another_thread_is_in_the_pool(count, run):
+    run(
+        f"COUNT = {count}"
+        """
 import ctypes
 task = ctypes.cast(ctypes.CDLL(None).labs, pool.Task)  # C alone: what a fork breaks in Python is not tried here
 pool.run(task, None, 1, 1)  # loads it: a child of a process that imports modules may wait for ever
@@ -195,12 +198,13 @@ def forks(times):  # the first call of all, or a later one, is under way
     failed = any([os.waitpid(child, 0)[1] for child in children])
     other.join()
     return failed
-for trial in range(200):
+for trial in range(COUNT):
     process = os.fork()
     if process == 0:
         os._exit(forks(100 if trial % 10 == 0 else 1))
     assert os.waitpid(process, 0)[1] == 0
-""")
+"""
+    )
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processes have no affinity here")
