@@ -8,7 +8,7 @@ from compile.scenarios.random_steps import programs, scenario
 from hypothesis import HealthCheck, Phase, given, note, settings
 
 # What fails is shrunk under `make slow` only: that takes minutes.
-QUICK = settings(max_examples=40, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=20, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck))
 MANY = settings(max_examples=2000, suppress_health_check=list(HealthCheck))
 
 

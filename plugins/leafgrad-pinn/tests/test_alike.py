@@ -63,7 +63,7 @@ def test_terms_and_squares_are_those_of_each_alone(trainee):
     assert np.allclose(gradient.numpy(), lg.cat([s.reshape(-1) for s in slopes]).numpy(), rtol=1e-10, atol=1e-14)
 
 
-@pytest.mark.compiled
+@pytest.mark.slow
 def test_other_points_and_weights_are_seen_at_once(trainee):
     def loss():
         return float(trainee.objective.terms(trainee.flat, trainee.batches, trainee.weights)[0].sum())
@@ -82,7 +82,7 @@ def test_other_points_and_weights_are_seen_at_once(trainee):
         trainee.flat, trainee.batches, trainee.weights)[0][6]), rel=1e-12)  # fmt: skip
 
 
-@pytest.mark.compiled
+@pytest.mark.slow
 def test_numbers_of_points_may_change_where_conditions_are_together(trainee):
     trainee.objective.terms(trainee.flat, trainee.batches, trainee.weights)
     batches = [{name: t[: 2 + index % 3] for name, t in batch.items()} for index, batch in enumerate(trainee.batches)]

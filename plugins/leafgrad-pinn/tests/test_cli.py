@@ -125,6 +125,7 @@ def test_other_scripts_are_no_problems(folder, tmp_path, capsys):
     assert "helper" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_script_that_fails_does_not_stand_in_the_way(folder, tmp_path, capsys):
     (tmp_path / "a_draft.py").write_text("solve = undefined")
     assert main([*folder, "list"]) == 1
@@ -236,6 +237,7 @@ def test_a_script_says_how_far_unknowns_are_off(tmp_path, capsys):
     assert (tmp_path / "out" / "rate.png").exists()
 
 
+@pytest.mark.slow
 def test_a_table_shows_the_standard_error_of_numbers(tmp_path):
     noisy = INVERSE.replace("np.exp(-2 * t)}", "np.exp(-2 * t) + 0.01 * np.cos(40 * t)}")
     (tmp_path / "few.py").write_text(noisy.replace("np.linspace(0, 1, 20)", "np.linspace(0, 1, 2)"))  # as many as found

@@ -80,6 +80,7 @@ def test_a_file_keeps_doubts(tmp_path):
     assert again.run.doubts == sol.run.doubts != ""
 
 
+@pytest.mark.slow
 def test_windows_parts_and_systems_have_shares():
     domain = pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 1)
     u = pinn.Field("u", domain, pinn.MLP(6, 1), boundary=pinn.Hard(0), initial=pinn.Hard(lambda x: x * (1 - x)))
@@ -160,6 +161,7 @@ def test_equations_are_looked_at_between_their_points():
     assert "not solved: the residuals of interior are" in sol.run.doubts
 
 
+@pytest.mark.slow
 def test_an_equation_that_is_small_beside_others_of_its_condition_is_looked_at_by_itself(capsys):
     """An epidemic of which the training sees the healthy alone: the few infected die out at once."""
     days = pinn.Time("t", 0, 60)
@@ -201,7 +203,7 @@ def test_an_energy_that_falls_for_ever_is_not_solved():
     assert "not solved: the energy is not least about it" in sol.run.doubts
 
 
-@pytest.mark.every(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 3.4])
 def test_equations_that_noise_or_a_fold_is_near_are_not_called_contradictory(k):
     """Bratu's below the fold, and a decay whose data scatter."""

@@ -48,6 +48,7 @@ def test_what_is_wrong_in_windows_before_is_in_the_estimate():
     assert sol.errors.estimated["u"] == pytest.approx(wrong, rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_kink_of_a_delay_equation_is_in_the_estimate():
     t = np.linspace(0, 2, 101)
     u = pinn.Field("u", T, net=pinn.MLP(8, 1), history=lambda t: 1 + 0 * t, initial=pinn.Hard(1))
@@ -71,7 +72,14 @@ def residual(equation, mode="auto", points=None, given=fields):
 
 
 @pytest.mark.parametrize(
-    ("path", "mode"), [("", "auto"), ("y", "reverse"), ("t", "jet"), ("xy", "jet"), ("lap", "forward")]
+    ("path", "mode"),
+    [
+        ("", "auto"),
+        ("y", "reverse"),
+        ("t", "jet"),
+        pytest.param("xy", "jet", marks=pytest.mark.slow),
+        pytest.param("lap", "forward", marks=pytest.mark.slow),
+    ],
 )
 def test_a_field_elsewhere_is_what_it_is_there(path, mode):
     """Derivatives by one coordinate leave alone what others are made of."""

@@ -41,6 +41,7 @@ def test_windows_hand_errors_on(soft):
     close(pinn.Problem(u, conditions).solve(pinn.GaussNewton(8), windows=2, reference=truth))
 
 
+@pytest.mark.slow
 def test_derivatives_of_expressions_and_periodic_coordinates():
     """(u^2)_x + u_t + f = 0, u = exp(-t) (2 + sin x), on a ring."""
     ring = pinn.Interval("x", 0, 2 * math.pi, periodic=True) * pinn.Time("t", 0, 1)
@@ -109,6 +110,7 @@ def test_derivatives_of_the_basis(order):
         assert np.allclose(basis(x, ends, 6, order + 1), slope, rtol=1e-4, atol=1e-4 * np.abs(slope).max())
 
 
+@pytest.mark.slow
 def test_fields_in_parts_of_a_domain_have_estimates():
     rod, left, right = pinn.Interval("x", 0, 1), pinn.Interval("x", 0, 0.4), pinn.Interval("x", 0.4, 1)
     c = pinn.Field("c", rod, net=pinn.MLP(5, 1), part=left)
@@ -228,7 +230,7 @@ def test_errors_of_least_energies_are_estimated(energy, steps, exact):
     assert sol.errors.estimated["u"] == pytest.approx(sol.errors.l2["u"][0], rel=0.05)
 
 
-@pytest.mark.compiled
+@pytest.mark.slow
 def test_the_error_of_a_quotient_with_soft_conditions_is_estimated():
     """The ground state of a box, of a network that ends and norm hold softly."""
     u = pinn.Field("u", X, pinn.MLP(8, 1), boundary=pinn.Hard(0, on="x_min"), scale=1)

@@ -241,6 +241,7 @@ def test_integrals_of_a_family_are_those_of_each_function(net):
     assert np.allclose(found.detach().numpy(), lg.cat(of_each).detach().numpy(), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_an_fno_lowers_an_energy_and_is_kept_in_files(tmp_path):
     u = pinn.Field("u", BOX, net=pinn.FNO(4, 2, modes=2), boundary=pinn.Hard(0), scale=0.05)
     energy = pinn.Energy(lambda u, a: a * (u.x**2 + u.y**2) / 2 - u, least=-0.2, n=2, order=2, pieces=8)

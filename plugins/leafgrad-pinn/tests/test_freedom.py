@@ -117,6 +117,7 @@ def test_an_unknown_that_changes_nothing():
     assert said == "1 direction is free: k, on which no residual depends"
 
 
+@pytest.mark.slow
 def test_symmetries_are_called_by_name():
     ring = pinn.Interval("x", 0, 2 * math.pi, periodic=True)
     psi = pinn.ComplexField("psi", ring, net=pinn.MLP(8, 2, embed=pinn.Periodic(x=2)))

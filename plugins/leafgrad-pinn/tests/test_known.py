@@ -20,6 +20,7 @@ def flow():
     )
 
 
+@pytest.mark.slow
 def test_heat_in_a_flow_that_was_solved_before(flow):
     """u c.x = c.yy + s, c = x sin(pi y): its own source, with the flow in it."""
     c = pinn.Field("c", CHANNEL, pinn.MLP(8, 1))

@@ -42,7 +42,7 @@ def test_steps_are_closed_programs(name, caplog):
     assert not [line for line in caplog.messages if "open, since" in line]
 
 
-@pytest.mark.every(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("derivatives", ["jet", "forward", "reverse"])
 def test_steps_of_mixed_derivatives_and_of_polygons_are_closed(derivatives, caplog):
     u = pinn.Field("u", pinn.LShape(), net=pinn.MLP(3, 1), boundary=pinn.Hard(0, on="edge0 edge1"))

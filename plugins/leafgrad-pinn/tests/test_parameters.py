@@ -17,6 +17,7 @@ def solution():
     return problem.solve(pinn.LevenbergMarquardt(25), reference=exact)
 
 
+@pytest.mark.slow
 def test_laplacians_edges_and_hard_values_leave_a_parameter_out(solution):
     assert solution.errors.l2["u"][0] < 1e-3
     assert DOMAIN.edges == tuple(LINE.edges)

@@ -126,7 +126,7 @@ class Mine(lg.nn.Module):
         return self.last(lg.tanh(self.first(x)))
 
 
-@pytest.mark.every(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [pinn.LevenbergMarquardt(20), pinn.LeastSquares(3)])
 def test_a_module_of_ones_own_is_a_network(stage):
     u = pinn.Field("u", X, pinn.Own(Mine), boundary=pinn.Hard(0))

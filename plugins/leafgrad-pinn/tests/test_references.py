@@ -30,6 +30,7 @@ def test_etdrk4_solves_a_linear_equation_exactly():
     assert np.abs(u - np.sin(3 * x) * np.exp(-4.5)).max() < 1e-13
 
 
+@pytest.mark.slow
 def test_burgers_satisfies_its_equation():
     nu = 0.05
     found = references.burgers(nu, nx=201, nt=201)

@@ -62,7 +62,6 @@ def test_laplacians_and_derivatives_of_expressions_are_sized_in_any_units(length
 
 
 @pytest.mark.slow
-@pytest.mark.every(3)
 @pytest.mark.parametrize("length", [1e-3, 1, 1e3])
 def test_waves_in_any_units(length):
     """u'' + k^2 u = 0, whose terms are large in no units but small ones."""
@@ -73,6 +72,7 @@ def test_waves_in_any_units(length):
     assert np.abs(sol(x) - np.sin(k * (length - x)) / np.sin(4)).max() < 2e-3
 
 
+@pytest.mark.slow
 def test_each_window_of_time_has_sizes_of_its_own():
     """The README's oscillator, fast beside the whole of time, and slow beside a window."""
     swing = pinn.Field("u", pinn.Time("t", 0, 9e-3), net=pinn.MLP(8, 1))
@@ -95,7 +95,6 @@ def test_scales_that_differ_are_told_once(capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.every(3)
 @pytest.mark.parametrize(("length", "seconds", "kelvin"), [(1e-4, 1e-2, 300), (1, 1, 1), (1e3, 1e7, 1e-3)])
 def test_heat_in_any_units(length, seconds, kelvin):
     domain = pinn.Interval("x", 0, length) * pinn.Time("t", 0, seconds)
@@ -109,8 +108,7 @@ def test_heat_in_any_units(length, seconds, kelvin):
     assert np.linalg.norm(sol(x, t) - exact) / np.linalg.norm(exact) < 2e-2
 
 
-@pytest.mark.compiled
-@pytest.mark.every(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(("length", "load"), [(1e-3, 1e-3), (10, 1e4), (1e3, 1)])
 def test_conditions_of_several_equations_size_each(length, load):
     """A cantilever: deflections, slopes, moments and forces are of different units, and in one condition."""
@@ -123,7 +121,7 @@ def test_conditions_of_several_equations_size_each(length, load):
     assert float(sol(length)) == pytest.approx(load * length**4 / 8, rel=1e-2)
 
 
-@pytest.mark.every(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(("time", "first", "second"), [(1e-6, 1e5, 1e-3), (1, 1, 1), (1e4, 1e-6, 1e9)])
 def test_fields_of_different_units(time, first, second):
     """u = a sin kt, v = b cos kt, where nothing but the equations says how large u is."""
@@ -344,6 +342,7 @@ def products(length, first, second):
         yield pinn.Problem([u, v], [*conditions, zero])
 
 
+@pytest.mark.slow
 def test_products_against_a_source_are_sized_in_any_units():
     plain = [({f.name: f.scale or 1 for f in p.fields}, p.sizes) for p in products(1, 1, 1)]
     assert all(0.05 < size < 20 for sizes, _ in plain for size in sizes.values())

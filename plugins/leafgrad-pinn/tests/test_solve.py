@@ -33,8 +33,8 @@ def solve(*stages, **options):
 @pytest.mark.parametrize(
     ("stages", "error"),
     [
-        ([pinn.GaussNewton(30)], 1e-5),
-        ([pinn.Adam(300, lr=0.02)], 5e-2),
+        pytest.param([pinn.GaussNewton(30)], 1e-5, marks=pytest.mark.slow),
+        pytest.param([pinn.Adam(300, lr=0.02)], 5e-2, marks=pytest.mark.slow),
         ([pinn.Adam(20, lr=0.02), pinn.LBFGS(200)], 5e-4),
         ([pinn.Adam(60, points=pinn.Fresh(20)), pinn.LBFGS(100, points=pinn.RAD(every=50))], 1e-2),
     ],
@@ -54,6 +54,7 @@ def test_soft_conditions_solve_too():
     assert sol.errors.l2["u"][0] < 1e-3
 
 
+@pytest.mark.slow
 def test_two_fields_on_one_network():
     u, v = pinn.fields("u v", pinn.Time("t", 0, 2), pinn.MLP(8, 1), initial={"u": pinn.Hard(0), "v": pinn.Hard(1)})
     system = pinn.Interior(lambda u, v: (u.t - v, v.t + u), n=32, sampler="grid")
@@ -274,6 +275,7 @@ print(sol.errors if sol.reference else "none")
 """
 
 
+@pytest.mark.slow
 def test_a_solution_is_read_without_its_script(tmp_path):
     domain = pinn.Interval("x", -1, 1, periodic=True) * pinn.Time("t", 0, 1)
     net = pinn.ModifiedMLP(6, 2, embed=(pinn.Periodic(x=2), pinn.Fourier(8)), factorised=pinn.Factorised())

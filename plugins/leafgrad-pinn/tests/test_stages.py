@@ -117,7 +117,7 @@ def rosenbrock(a=-1.2, b=1.0):
 
 
 @pytest.mark.compiled
-@pytest.mark.every(2)
+@pytest.mark.every(4)
 @pytest.mark.parametrize(
     ("stage", "accuracy"),
     [
