@@ -31,6 +31,7 @@ def taken_apart(split):
     return act
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     "act",
     [joined(lg.cat), joined(lg.stack), taken_apart(lambda x: x.split(1)), taken_apart(lambda x: x.unbind(0))],

@@ -14,7 +14,7 @@ def run(graph, arrays):
     return [NumpyProgram(graph, rows)(arrays) for rows in (32, None)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(programs, st.booleans())
 def test_executors_agree_with_eager(program, optimized):
     compare(program, optimized, run)

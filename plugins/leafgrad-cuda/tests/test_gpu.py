@@ -54,6 +54,7 @@ def arrays(graph):
             % 5 for v in graph.inputs]  # fmt: skip
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("make", [burgers, classifier])
 def test_a_call_is_one_copy_and_one_graph(cuda, make):
     graph = graph_of(make())

@@ -121,7 +121,8 @@ def test_a_compiled_residual_of_the_burgers_example(agrees):
     assert sizes(made)[0] == ["n", 1]
 
 
-@pytest.mark.parametrize("derivatives", ["reverse", "jet", "forward"])
+@pytest.mark.every(3)
+@pytest.mark.parametrize("derivatives", ["jet", "reverse", "forward"])
 def test_residuals_of_a_problem_of_leafgrad_pinn(derivatives, agrees):
     pinn = pytest.importorskip("leafgrad_pinn")
     u = pinn.Field("u", pinn.Interval("x", 0, 1), net=pinn.MLP(8, 2), boundary=pinn.Hard(0))
@@ -393,6 +394,7 @@ def test_derivatives_by_complex_numbers_leave(agrees):
     agrees(slopes, leafgrad.randn(4, 3, dtype=leafgrad.complex64), tolerance=1e-4)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("opset", [18, 20])
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
 @pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn", "hfft"])

@@ -58,7 +58,7 @@ os._exit(bad)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.parametrize("count", [8, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.times(4, 200)
 def test_children_run_compiled_steps(count):
     command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(CHILD), str(count)]
     assert subprocess.run(command, timeout=500, check=False).returncode == 0

@@ -10,6 +10,7 @@ from leafgrad.compile.ir.replay import ReplayProgram
 from leafgrad.compile.numpy.executor import NumpyProgram
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("program", [NumpyProgram, ReplayProgram])
 @pytest.mark.parametrize("dtype", ["float64", "int64"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

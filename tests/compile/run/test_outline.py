@@ -189,7 +189,7 @@ def outlined(function, chosen, depth):
     return Outline(function, set(map(span, picked)), again, again).outlined or function
 
 
-@pytest.mark.times(8, 20)
+@pytest.mark.times(4, 20)
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__qualname__)
 def test_it_does_what_it_did(function, count):
     cells = [(cell, cell.cell_contents) for cell in function.__closure__ or ()]

@@ -97,7 +97,7 @@ def module():
     del sys.modules[MODULE.__name__]
 
 
-@pytest.mark.every(3)
+@pytest.mark.every(5)
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_only_stored_is_stored_at_each_call(way, value):

@@ -218,6 +218,7 @@ def test_copies_pickles_and_state(name):
     assert other(x).tolist() == expected
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("name", MADE)
 def test_a_compiled_step_trains_as_an_eager_one(name):
     layer = MADE[name]()
