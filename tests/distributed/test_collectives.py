@@ -195,7 +195,7 @@ def test_a_rank_that_ends_before_it_met_the_others_ends_all(code, status, mpi, t
     assert "rank 1 ended without the others; all ranks are stopped" in done.stderr
 
 
-@pytest.mark.parametrize(("code", "status"), [slow("sys.exit(5)", 5), slow("sys.exit('no')", 1), ("sys.exit(300)", 44)])
+@pytest.mark.parametrize(("code", "status"), [slow("sys.exit(5)", 5), ("sys.exit('no')", 1), ("sys.exit(300)", 44)])
 def test_a_rank_that_ends_while_others_wait_gives_its_status(code, status, mpi, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(

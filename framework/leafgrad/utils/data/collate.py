@@ -56,7 +56,7 @@ def default_collate(batch: Any) -> Any:
             missing = next(key for key in first if key not in lacking)
             raise KeyError(f"default_collate: expected the key {missing!r} of the first in each, got {list(lacking)}")
         return _with_values(first, {key: default_collate([item[key] for item in batch]) for key in first})
-    if any(len(item) != len(first) for item in batch):
+    if {len(first)} != {*map(len, batch)}:
         raise RuntimeError("each element in list of batch should be of equal size")
     columns = [default_collate(column) for column in zip(*batch, strict=True)]
     return columns if type(first) is tuple else _with_items(first, columns)
