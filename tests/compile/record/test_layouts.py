@@ -111,3 +111,14 @@ def test_views_of_a_leaf_that_shows_an_argument_show_it_too(show):
         with leafgrad.no_grad():
             step(expected).add_(1.0)
         assert x.tolist() == expected.tolist()
+
+
+def test_memory_lies_so_between_the_parts_of_an_open_step_too():
+    def step(x):
+        y = x + 1
+        return y * 2 if y.sum().item() > 1e9 else y.sin()
+
+    x = leafgrad.randn(4, 3).T
+    compiled = leafgrad.compile(step)
+    for _ in range(4):
+        assert compiled(x).stride() == step(x).stride() == (1, 3)

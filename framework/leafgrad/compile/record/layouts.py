@@ -47,7 +47,7 @@ class Layouts(Events):
         if type(old) is not Symbol:  # what vmap hides
             return
         base = owner(tensor)
-        before = self.waiting.get(old.value)
+        before = self.earlier(old.value)
         order = None if before is None else dispatch.order_of_operands(old.shape, [before])
         self.lay_out(base._data, self.orders.get(old.value, order))
         if tensor._writes is not base._writes:
@@ -72,9 +72,12 @@ class Layouts(Events):
         data = inner._data
         if not isinstance(data, Symbol):
             return data
-        if data.value in self.waiting:
-            return self.waiting[data.value]
-        return hollow(data.value, self.orders.get(data.value))
+        found = self.earlier(data.value)
+        return hollow(data.value, self.orders.get(data.value)) if found is None else found
+
+    def earlier(self, value: Value) -> Any:
+        """The array that a value had when this part began; None if it is computed here."""
+        return self.known[value] if value in self.sources else self.waiting.get(value)
 
     def lay_out(self, symbol: Any, order: Sequence[int] | None) -> None:
         """What was just computed has its dimensions in this order in memory; None: in their own."""
@@ -97,7 +100,7 @@ class Layouts(Events):
             return not getattr(operand, "ndim", 0)
         data: Any = operand._data
         computed = type(data) is Symbol and operand._view is None and id(operand) not in self.inner
-        return computed and data.value not in self.orders and data.value not in self.waiting
+        return computed and data.value not in self.orders and self.earlier(data.value) is None
 
     def strides(self, tensor: Any) -> tuple[int, ...] | None:
         """Those of a tensor that was made here, in bytes; None if it lies in order."""
