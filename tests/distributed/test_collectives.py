@@ -179,8 +179,7 @@ def test_a_rank_that_does_not_leave_is_no_success(ranks, code):
 
 
 @pytest.mark.parametrize(
-    ("code", "status"),
-    [("raise KeyError('early')", 1), slow("sys.exit(7)", 7), ("os._exit(3)", 3), ("os._exit(0)", 1)],
+    ("code", "status"), [("raise KeyError('early')", 1), slow("sys.exit(7)", 7), ("os._exit(3)", 3), ("os._exit(0)", 1)]
 )
 def test_a_rank_that_ends_before_it_met_the_others_ends_all(code, status, mpi, tmp_path):
     script = tmp_path / "script.py"

@@ -220,6 +220,26 @@ def test_a_recomputation_is_as_precise_as_the_first_time():
     assert found.equal(x.grad)
 
 
+def test_a_compiled_function_in_a_checkpoint_draws_the_same_again():
+    def block(x, w):
+        return nn.functional.dropout(x * w, 0.5, True).exp()
+
+    def run(function):
+        leafgrad.manual_seed(1)
+        x, w = leafgrad.randn(3, 3), leafgrad.randn(3, 3, requires_grad=True)
+        found = []
+        for _ in range(3):
+            y = recomputed(function, x, w, use_reentrant=False)
+            found += [
+                y.sum().item(),
+                *leafgrad.autograd.grad(y.sum(), w)[0].flatten().tolist(),
+                leafgrad.rand(()).item(),
+            ]
+        return found
+
+    assert run(leafgrad.compile(block)) == pytest.approx(run(block), rel=1e-6)
+
+
 def test_whether_recomputations_stop_early_is_set_for_all():
     done = []
 

@@ -61,6 +61,13 @@ def pack_node(node: Node, pack: Hook, unpack: Hook) -> None:
     node.op = PackedOp.of(node.op)
 
 
+def is_packed(node: Any) -> bool:
+    """Whether something that a node keeps is packed."""
+    saved, out = getattr(node, "saved", None), getattr(node, "out", None)
+    kept = [*(saved if type(saved) is tuple else ()), *(out if type(out) is tuple else (out,))]
+    return any(isinstance(s, Packed) or isinstance(getattr(s, "tensor", None), Packed) for s in kept)
+
+
 def unpacked(value: Any) -> Any:
     return value.tensor() if isinstance(value, Packed) else value
 

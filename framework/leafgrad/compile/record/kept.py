@@ -15,6 +15,7 @@ from leafgrad.compile.record.recorder import Recorder
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.ops.node import FREED, GraphNode, Leaf, Node
+from leafgrad.ops.packing import is_packed
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import View
 
@@ -32,6 +33,8 @@ def check_made(recorder: Recorder, tensors: Sequence[Tensor]) -> None:
     for node in engine.reachable(nodes, recorder.born):
         if node.seq >= recorder.born and node.hooks is not None and (node.hooks.all() or node.hooks.retained):
             raise Unclosed("a tensor that it returns, or was computed with, has a hook or retains its gradient")
+        if node.seq >= recorder.born and is_packed(node):
+            raise Unclosed("a checkpoint, or saved_tensors_hooks, has packed what its gradients need")
     for node in nodes:
         function = first_function(node, recorder.born)
         if function is not None:
