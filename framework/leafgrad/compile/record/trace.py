@@ -25,7 +25,7 @@ from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import SymbolicNumber
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.errors import TraceError
-from leafgrad.ops import messages
+from leafgrad.ops import dispatch, messages
 from leafgrad.ops.node import Leaf
 from leafgrad.tensor import inplace
 from leafgrad.tensor.tensor import Tensor
@@ -50,6 +50,7 @@ class Traced:
         items: which results are read as numbers, by the number in their names ``r0``, ``r1``, ….
         memory: what has the memory of each value that gradients need: a source, a result or None.
         strides: of results and new gradients, by number among what the program returns, in bytes; None: C order.
+        inference: which results are inference tensors.
         ancestors: the graph behind tensors from outside through which the call has differentiated.
     """
 
@@ -64,6 +65,7 @@ class Traced:
     items: dict[int, int]
     memory: list[Owner | int | None]
     strides: list[tuple[int, tuple[int, ...] | None]]
+    inference: list[int]
     ancestors: Ancestors
 
     @property
@@ -193,8 +195,11 @@ def finish(recorder: Recorder, result: Any, written: Sequence[Any] = ()) -> Trac
     memory = gradients.kept_in(recorder, {i: t for i, t in enumerate(tensors) if i not in aliases})
     graph = saving(recorder, graph, gradients.saved, memory)
     strides = strides_of(recorder, graph, {i: t for i, t in enumerate(tensors) if i not in aliases})
-    behind, count = recorder.ancestors, len(values)
-    return Traced(graph, outputs, structure, touched, views, count, gradients, aliases, items, memory, strides, behind)
+    inference = [i for i, t in enumerate(tensors) if t._writes is dispatch.INFERENCE_VERSION]
+    return Traced(
+        graph, outputs, structure, touched, views, len(values), gradients, aliases, items, memory, strides, inference,
+        recorder.ancestors,
+    )  # fmt: skip
 
 
 def strides_of(

@@ -79,7 +79,7 @@ class Call:
         self.runner: Runner = Runner(self.graph, name) if twin is None else twin.runner
         inputs = list(self.runner.graph.inputs)
         self.effects = plan_effects(traced.graph)
-        self.strides = traced.strides
+        self.strides, self.inference = traced.strides, traced.inference
         self.new_leaves = [e for e, _ in self.effects if isinstance(e, SetRequiresGrad)]
         self.backward: list[Backward] = self.differentiated(name) if twin is None else twin.backward
         self.saved = plan_saved(traced, inputs)
@@ -281,8 +281,8 @@ class Call:
             node.edges = tuple([made[t]._node if isinstance(t, int) else next(outside) for t in pullback.targets])
             for i, end in zip(pullback.results, ends, strict=True):
                 made[i]._node = end
-        for t in made if self.guards.flags & modes.INFERENCE else ():
-            t._writes = dispatch.INFERENCE_VERSION
+        for i in self.inference:
+            made[i]._writes = dispatch.INFERENCE_VERSION
         return made
 
     def result(self, made: Sequence[Any], early: dict[Any, Any], numbers: dict[str, Any], leaves: Leaves) -> Any:
