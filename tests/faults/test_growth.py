@@ -110,7 +110,7 @@ def check(name, count):
     assert (megabytes < MEGABYTES, objects < 50, lines < 5) == (True, True, True), done.stdout
 
 
-@pytest.mark.times(500, 10_000)
+@pytest.mark.times(250, 10_000)
 @pytest.mark.parametrize("kind", ["eager", "compiled", "opened", "views", "failing"])
 def test_steps(kind, count, tried):
     check(kind, count)

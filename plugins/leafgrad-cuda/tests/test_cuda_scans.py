@@ -64,7 +64,7 @@ def compare(seed):
     assert len(scans) >= 2 or net.proj_size  # whose steps are recorded one by one
 
 
-@pytest.mark.every(4)
+@pytest.mark.every(7)
 @pytest.mark.parametrize("seed", range(7))
 def test_random_recurrent_layers(seed):
     compare(seed)

@@ -190,7 +190,7 @@ def test_programs_that_nobody_recorded(op, params, message, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:Field 'p'. exact values have a kink")
-@pytest.mark.times(100, 1700)
+@pytest.mark.times(40, 1700)
 def test_random_changes(file, count, tmp_path, tried):
     saved, chance = lg.load(file[1]), random.Random(count)
     refused = 0

@@ -186,7 +186,7 @@ BINARY = (
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(*map(st.integers, (0, 0, 0), (len(UNARY) + 2 * len(BINARY) - 1, 9, 9))), max_size=9))
 def test_random_programs_with_two_derivatives(choices):
     """Any composite, its gradient and the gradient of that: the same numbers after all passes."""
