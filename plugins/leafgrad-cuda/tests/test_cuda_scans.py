@@ -64,14 +64,13 @@ def compare(seed):
     assert len(scans) >= 2 or net.proj_size  # whose steps are recorded one by one
 
 
-@pytest.mark.every(7)
-@pytest.mark.parametrize("seed", range(7))
+@pytest.mark.parametrize("seed", [5, 8, 15, 20, 32])  # small ones: an RNN, LSTMs of each kind, a GRU
 def test_random_recurrent_layers(seed):
     compare(seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(7, 200))
+@pytest.mark.parametrize("seed", range(200))
 def test_many_random_recurrent_layers(seed):
     compare(seed)
 
