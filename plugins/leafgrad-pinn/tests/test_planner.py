@@ -37,7 +37,8 @@ def moving(derivatives):
 def shared(derivatives):
     """Fields on one network, in four dimensions."""
     domain = pinn.Box(x=(0, 1), y=(0, 1), z=(0, 1), w=(0, 1))
-    u, v = pinn.fields("u v", domain, net=pinn.ModifiedMLP(8, 2, activation="gelu"))
+    net = pinn.ModifiedMLP(8, 2, activation="gelu")
+    u, v = pinn.fields("u v", domain, net=net, scale={"u": 1.0, "v": 1.0})  # which are not looked for, then
     equation = pinn.Interior(lambda u, v: (u.lap + v.x, v.lap * u.xy - v.w, u.x.lap), n=16)
     return pinn.Problem([u, v], [equation, pinn.Neumann(0, field="u", n=8)], derivatives=derivatives)
 
