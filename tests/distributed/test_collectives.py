@@ -127,7 +127,7 @@ def test_order_in_compiled_functions(ranks):
         c = dist.functional.all_reduce((x * x).sum())
         return (x * a).sum() + b * c
     compiled = lg.compile(f)
-    for n in (1, 200, 3000):
+    for n in (1, 3000):
         x, y = lg.rand(n + 5000 * rank, 4, dtype=lg.float64), lg.rand(7 - rank, dtype=lg.float64)
         for _ in range(3):
             assert lg.allclose(compiled(x, y), f(x, y), rtol=1e-12)

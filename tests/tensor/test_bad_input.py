@@ -47,8 +47,11 @@ INSIDE = re.compile(
 )
 
 
+ROWS = np.float32([[2.0, 0.5, 0.1], [0.3, 3.0, 0.2], [0.1, 0.4, 4.0]])
+
+
 def matrix():
-    return leafgrad.tensor([[2.0, 0.5, 0.1], [0.3, 3.0, 0.2], [0.1, 0.4, 4.0]])
+    return leafgrad.tensor(ROWS)
 
 
 def weights():
