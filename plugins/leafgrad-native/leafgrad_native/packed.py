@@ -33,6 +33,7 @@ LG_FUNCTION int lg_multiply_$s
             const long squares = bj == 1 ? nk : nk / $size * $size;            /* and rows */
             const $t *from = b + k0 * bk + (j0 + j) * bj;
             $t *panel = pack + j * z->deep;
+            if (left < step) memset(panel, 0, nk * step * sizeof *panel);
             if (bj == 1)
                 for (long k = 0; k < nk; k++)
                     for (long c = 0; c < whole; c += $size)
@@ -41,12 +42,10 @@ LG_FUNCTION int lg_multiply_$s
                 for (long c = 0; c < whole; c += $size)
                     for (long k = 0; k < squares; k += $size)
                         lg_turn_$s(from + k + c * bj, bj, panel + k * step + c, step);
-            for (long k = 0; k < nk; k++) {
+            for (long k = whole < left ? 0 : squares; k < nk; k++)
                 for (long c = k < squares ? whole : 0; c < left; c++) panel[k * step + c] = from[k * bk + c * bj];
-                for (long c = left; c < step; c++) panel[k * step + c] = 0;
-            }
         }
-        const long most = 1 + $look / (z->height * nj * nk);
+        const long most = (last - first) * z->height * nj * nk <= $look ? last : 1 + $look / (z->height * nj * nk);
         for (long u = first, end; u < last; u = end) {
             const long high = u < z->tall, height = z->height - !high, stop = high && last > z->tall ? z->tall : last;
             const long i = u * height + (high ? 0 : z->tall);
@@ -100,4 +99,4 @@ def block(vectors: int) -> tuple[int, int]:
         return (1, 10) if vectors == 1 else (2, 6)
     if vectors >= MANY:
         return 4, 6
-    return min(((4, 6), (3, 8), (2, 12), (1, 12)), key=lambda shape: -(-vectors // shape[0]) * shape[0])
+    return min(((4, 6), (3, 8), (2, 8), (1, 8)), key=lambda shape: -(-vectors // shape[0]) * shape[0])
