@@ -60,27 +60,42 @@ def tame(w: CWriter, weight: Form) -> None:
     w.add("if (wild) return 2;")
 
 
-def points(w: CWriter, x: Form, steps: Sequence[int], variables: Sequence[str], extra: int = 0) -> str:
-    """The element of an array at some channel and place, of point p of a chunk or of image ``first + p``."""
-    if x.axis is not None:
-        return w.at(x, steps, variables, extra)
-    return w.at(x, [int(x.strides[0] or 0), *steps], ["(first + p)", *variables], extra)
+def copied(w: CWriter, t: str, unit: int, rows: int, to: tuple[str, int, int], source: tuple[str, int, int]) -> None:
+    """``left`` points, at most ``unit``, of so many places: an address, and from place to place and point to point."""
+    body = [
+        "    for (long i = 0; i < rows; i++, o += oi, x += xi)",
+        '        _Pragma("GCC unroll 8") for (long p = 0; p < left; p++) o[p * op] = x[p * xp];',
+    ]
+    parameters = f"{t} *restrict o, long oi, long op, const {t} *restrict x, long xi, long xp, long rows, long left"
+    name = w.functions.name("void", "copied", parameters, body)
+    counts: tuple[object, object] = rows, "left"
+    if unit == 1:  # the long loop is the inner one
+        counts, to, source = (1, rows), (to[0], to[2], to[1]), (source[0], source[2], source[1])
+    w.add(f"{name}({', '.join(map(str, (*to, *source, *counts)))});")
 
 
 def framed(w: CWriter, x: Form, f: str, frame: Frame, chunked: bool) -> None:
     """The points into the frame, whose other elements are 0."""
     names = ["c", *(f"i{d}" for d in range(len(frame.extent)))]
+    ends = [(max(a, 0), max(min(a + m, n), 0)) for a, m, n in zip(frame.low, frame.extent, x.shape[2:], strict=True)]
+    rows, alone = 1, chunked or frame.split > 1  # whether places of the last dimension are copied one by one
     w.loop("c", x.shape[1])
-    for name, low, extent, n in zip(names[1:], frame.low, frame.extent, x.shape[2:], strict=True):
-        w.loop(name, max(min(low + extent, n), 0), first=max(low, 0))
+    for name, (first, end) in zip(names[1:], ends if alone else ends[:-1], strict=False):
+        w.loop(name, end, first=first)
+    if not alone:
+        names[-1], rows = str(ends[-1][0]), ends[-1][1] - ends[-1][0]
     last = f"({names[-1]} - ({frame.low[-1]}))"
     if frame.split > 1:
         last = f"({last} % {frame.split} * {frame.extent[-1] // frame.split} + {last} / {frame.split})"
     before = [f"({name} - ({low}))" for name, low in zip(names[1:-1], frame.low, strict=False)]
-    into = linear(0, [frame.channel, *frame.strides, frame.unit], ["c", *before, last])
-    read = points(w, x, [int(s or 0) for s in x.strides[1:]], names)
-    w.add(f"for (long p = 0; p < {'m' if chunked else 'left'}; p++) {f}[{into} + p] = {read};")
-    w.close(len(names))
+    into = f"{f} + {linear(0, [frame.channel, *frame.strides, frame.unit], ['c', *before, last])}"
+    image, *steps = (int(s or 0) for s in x.strides)
+    if chunked:
+        w.add(f"memcpy({into}, {w.row(x, steps, names)}, m * sizeof *{f});")
+    else:
+        source = w.row(x, [image, *steps], ["first", *names]), steps[-1], image
+        copied(w, C_TYPES[x.root.dtype], frame.unit, rows, (into, frame.unit, 1), source)
+    w.close(len(names) - (not alone))
 
 
 def table(w: CWriter, name: str, numbers: Sequence[int]) -> None:
@@ -196,14 +211,16 @@ def row_steps(found: Layout, lines: Sequence[Line]) -> list[int]:
 
 def delivered(w: CWriter, y: Form, found: Layout, lines: Sequence[Line], name: str, back: bool = False) -> None:
     """Runs of outputs, to their places in a whole array; or from there into runs."""
-    names = ["c", *(f"u{d}" for d in range(len(lines)))]
+    names = ["c", *(f"u{d}" for d in range(len(lines) - 1)), "0"]
     w.loop("c", y.shape[1])
-    for variable, line in zip(names[1:], lines, strict=True):
+    for variable, line in zip(names[1:-1], lines, strict=False):
         w.loop(variable, line.size)
-    place = points(w, y, *moved(y, lines, names))
-    run = f"{name}[{linear(0, [*row_steps(found, lines), found.frame.unit], names)} + p]"
-    w.add(f"for (long p = 0; p < left; p++) {f'{run} = {place}' if back else f'{place} = {run}'};")
-    w.close(len(names))
+    steps, at, extra = moved(y, lines, names)
+    image = int(y.strides[0] or 0)
+    place = w.row(y, [image, *steps], ["first", *at], extra), steps[-1], image
+    run = f"{name} + {linear(0, [*row_steps(found, lines), found.frame.unit], names)}", found.frame.unit, 1
+    copied(w, C_TYPES[y.root.dtype], found.frame.unit, lines[-1].size, *((run, place) if back else (place, run)))
+    w.close(len(lines))
 
 
 def taps(w: CWriter, kernel: Convolve, found: Layout, f: str, t: str) -> None:
