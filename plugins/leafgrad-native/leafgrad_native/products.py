@@ -1,4 +1,4 @@
-"""Matrix products as C functions whose sizes the compiler knows.
+"""Matrix products as C functions, those on the points of a chunk for sizes that the compiler knows.
 
 Products with small shared weights keep a block of outputs in registers while they walk along the inner dimension,
 with the points of a chunk along the vector. Sums over the points keep a block of vector accumulators. Large products

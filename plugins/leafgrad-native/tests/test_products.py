@@ -86,6 +86,14 @@ def test_matrices_that_lie_apart_and_share_the_right_one_are_one_product():
     assert source.count("// 36 x 3 and 3 x 50") == 1
 
 
+def test_products_of_all_shapes_share_their_functions():
+    shapes = [(40, 70, 50), (70, 40, 50), (40, 50, 60), (36, 3, 64)]
+    arrays = [normal(*shape, dtype=leafgrad.float32) for m, k, n in shapes for shape in ((m, k), (k, n))]
+    source = check(lambda *x: [a @ b for a, b in zip(x[::2], x[1::2], strict=True)], arrays)
+    assert source.count("= lg_multiply_f32(call") == len(shapes)
+    assert len(re.findall(r"^LG_FUNCTION void tile\d+\(.* {$", source, re.MULTILINE)) == 2
+
+
 def test_nan_and_infinity_stay_in_their_rows():
     x, w = normal(7, 30, 5).numpy().copy(), normal(5, 19)
     x[2, 3, 1], x[4, 0, 0] = np.nan, np.inf
