@@ -40,6 +40,14 @@ Earlier = Sequence[tuple[Linearised, Array]]  # of windows before
 Fit = tuple[float, float, Linearised, Array]  # what is left of the residuals, a ratio, the problem, and coefficients
 
 
+class Astray(Unfit):
+    """An error as large as the solution: that of each field, where polynomials explain the residuals."""
+
+    def __init__(self, found: dict[str, float]) -> None:
+        super().__init__("an error as large as the solution itself")
+        self.found = found
+
+
 @leafgrad.enable_grad()
 def estimated(
     trainees: Sequence[Trainee],
@@ -67,7 +75,7 @@ def estimated(
     fits = fitted(trainees, size, [ratios] * len(trainees), functions)
     left, (found, nothing) = max(fit[0] for fit in fits), errors_of(fits)
     if not max(found.values(), default=1.0) < 1:  # what is left of so much is no small part of what it should be
-        raise Unfit("an error as large as the solution itself")
+        raise Astray(found if left < SURE else {})
     zero = f"none for {', '.join(nothing)}, of which little more than nothing is left" if nothing else ""
     if left < SURE:
         return found, zero
@@ -114,6 +122,8 @@ def suspected(trainees: Sequence[Trainee], residuals: float) -> tuple[dict[str, 
         found, reservation = estimated(trainees, size=FEW, ratios=RATIOS[:1])
     except Contradiction as error:
         return {}, str(error)
+    except Astray as error:
+        found, reservation = error.found, "" if error.found else str(error)
     except Unfit as error:
         found, reservation = {}, str(error)
     why = contradiction(trainees) if reservation and residuals > SLIGHT else ""
