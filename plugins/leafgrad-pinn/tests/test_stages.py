@@ -290,6 +290,17 @@ def test_what_is_not_compiled_is_told(capsys):
         poisson().solve(pinn.GaussNewton(1), compile="yes")
 
 
+def test_linear_least_squares_begin_with_little_damping_at_each_step(monkeypatch):
+    """What helped far from the solution of an equation that is not linear held all later steps."""
+    tried = []
+    step = DenseJacobian.step
+    monkeypatch.setattr(DenseJacobian, "step", lambda self, damping: (tried.append(damping), step(self, damping))[1])
+    worker = pinn.LeastSquares(2).start(Trainee(poisson(), 0, lg.float64, "cpu"), 0)
+    worker.damping = 1.0
+    worker.advance()
+    assert tried[0] == pytest.approx(1e-14)
+
+
 def burgers():
     domain = pinn.Interval("x", -1, 1) * pinn.Time("t", 0, 1)
     u = pinn.Field("u", domain, net=pinn.MLP(5, 2))

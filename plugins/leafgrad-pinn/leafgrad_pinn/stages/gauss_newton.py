@@ -88,7 +88,8 @@ class LeastSquares(GaussNewton):
     wide layer, ``SIREN(300, 1, frequency=...)``. Others need some steps, as in Newton's method.
 
     Source: Dwivedi and Srinivasan (2020), "Physics informed extreme learning machine", Neurocomputing 391, 96.
-    Arguments: see `GaussNewton`; the damping is small at first, for the equations are nearly linear.
+    Arguments: see `GaussNewton`; the damping is small at first, for the equations are nearly linear, and each
+    step begins with no more.
     """
 
     damping: float = 1e-12
@@ -194,6 +195,10 @@ class GaussNewtonWorker(Linearising):
 class LeastSquaresWorker(GaussNewtonWorker):
     def objective_of(self, trainee: Trainee) -> Objective:
         return trainee.linear
+
+    def improve(self, here: Tensor, model: Linear, loss: float) -> tuple[Tensor, Tensor, Sequence[Tensor]] | None:
+        self.damping = min(self.damping, self.stage.damping)  # what helped far from the solution would hold later steps
+        return super().improve(here, model, loss)
 
 
 class LevenbergMarquardtWorker(Linearising):
