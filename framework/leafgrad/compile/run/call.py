@@ -217,7 +217,8 @@ class Call:
             inputs = self.gather(leaves, given, kept)
             arrays = self.runner(inputs, checks, drawn)
             for k, strides in self.strides:
-                arrays[k] = laid_out(arrays[k], strides)
+                if strides is not None or not arrays[k].flags.c_contiguous:  # as seldom
+                    arrays[k] = laid_out(arrays[k], strides)
         except (CompileError, MemoryError):
             raise
         except Exception as error:
