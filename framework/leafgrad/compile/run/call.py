@@ -208,8 +208,7 @@ class Call:
                 there after an error is to be restored, since nothing is done.
         """
         self.hits += 1
-        symbolic = self.symbolic
-        known = len(drawn)
+        symbolic, known = self.symbolic, len(drawn)
         try:
             given = () if symbolic is None else symbolic.compute_early(leaves)
             behind = self.guards.behind
