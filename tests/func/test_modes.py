@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import leafgrad
+
 
 def slope_of_slope(t, f):
     """The derivative of the sum of the derivative of f, at (1, 2)."""
@@ -82,3 +84,16 @@ def test_inference_mode_ends_for_a_while(t):
         assert (w * 2).is_inference()
     with t.no_grad(), t.inference_mode(False):
         assert (w * 2).requires_grad
+
+
+def test_inference_tensors_are_differentiated(t):
+    with t.inference_mode():
+        x = t.ones(2) * 2
+        assert t.func.grad(lambda y: (y**3).sum())(x * 1).tolist() == [12.0, 12.0]
+
+
+def test_inference_tensors_are_differentiated_in_compiled_steps():
+    compiled = leafgrad.compile(lambda x: leafgrad.func.grad(lambda y: (y**3).sum())(x * 1))
+    with leafgrad.inference_mode():
+        x = leafgrad.ones(2) * 2
+        assert [compiled(x).tolist() for _ in range(3)] == [[12.0, 12.0]] * 3
