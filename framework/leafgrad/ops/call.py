@@ -276,7 +276,7 @@ class CallText:
             lines += ["_needs = tuple(map(_given, _edges))"]
             lines += ["_keep, _keep_out, _keep_shapes = _op.plans.get(_needs) or _op.plan(_needs)"]
             lines += ["if _keep:", "    _node.saved = tuple([_x if _k else None for _x, _k in zip(_args, _keep)])"]
-            lines += ["    if _outside: _dispatch.refuse_inference(_op, _node.saved)"]
+            lines += ["    if _outside: _dispatch.refuse_inference(_op, _node)"]
             lines += ["if _keep_shapes: _node.shapes = tuple(map(_shape, _raw))"]
             return [*lines, "if _keep_out:", *indented(keep)]
         uses, names = self.op.uses, self.signature.arguments
@@ -290,7 +290,7 @@ class CallText:
         some = self.required(j for j, use in enumerate(uses) if use & {*names})
         lines += [f"_node.saved = {self.when(some, f'({saved})', '()')}"]
         if self.count > 1 and outside:
-            lines += [f"if {' or '.join(outside)}: _dispatch.refuse_inference(_op, _node.saved)"]
+            lines += [f"if {' or '.join(outside)}: _dispatch.refuse_inference(_op, _node)"]
         shapes = [f"getattr(_a{i}, 'shape', ())" if self.count > 1 else "_a0.shape" for i in range(self.count)]
         shaped = self.required(j for j, use in enumerate(uses) if any(u.endswith("_shape") for u in use))
         lines += [f"_node.shapes = {self.when(shaped, '(' + ', '.join(shapes) + ',)', 'None')}"]

@@ -378,9 +378,9 @@ def is_differentiable(data: Any) -> bool:
     return dtypes.of(data).is_differentiable
 
 
-def refuse_inference(op: Any, saved: tuple[Any, ...]) -> None:
-    for s in saved:
-        if s is not None and isinstance(s, TensorBase) and s._writes is INFERENCE_VERSION:
+def refuse_inference(op: Any, node: Any) -> None:
+    for s, edge in zip(node.saved, node.edges, strict=False):
+        if edge is None and isinstance(s, TensorBase) and s._writes is INFERENCE_VERSION:
             raise RuntimeError(
                 f"{op.name}: Inference tensors cannot be saved for backward. Please do not use Tensors created in "
                 "inference mode in computation tracked by autograd. To work around this, you can make a clone to get a "

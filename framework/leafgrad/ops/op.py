@@ -279,7 +279,7 @@ class Op(Declarations):
         node.shapes = tuple([getattr(r, "shape", ()) for r in raw]) if keep_shapes else None
         if flags & ANOMALY:
             node.where = messages.user_line()
-        dispatch.refuse_inference(self, tuple([s for s, e in zip(node.saved, edges, strict=False) if e is None]))
+        dispatch.refuse_inference(self, node)
         if flags & PACK:
             PACKER.get()(node)
         return node

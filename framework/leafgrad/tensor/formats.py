@@ -145,7 +145,9 @@ def keeps_channels_last(function: F) -> F:
         result = function(input, *args, **kwargs)
         order = None
         for t in (input, *args[:1]) if weighs else (input,):
-            order = order or channels_last(t)
+            data = t._data if isinstance(t, Tensor) else None
+            if data is not None and (isinstance(data, SymbolBase) or not data.flags.c_contiguous):  # seldom
+                order = order or channels_last(t)
         if order is not None:
             for out in result if isinstance(result, tuple) else (result,):
                 base = None if out._view is None else out._base
