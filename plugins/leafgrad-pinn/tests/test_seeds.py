@@ -133,7 +133,7 @@ problem.solve(pinn.Adam(900, points=pinn.RAD(every=50)), seeds=3, out=sys.argv[1
 
 
 def started(folder):
-    environment = {**os.environ, "LEAFGRAD_NUM_THREADS": "2"}
+    environment = {**os.environ, "LEAFGRAD_NUM_THREADS": "2", "LEAFGRAD_COMPILE": ""}  # of a fixture's, too
     return subprocess.Popen([sys.executable, "-c", SCRIPT, folder], stderr=subprocess.DEVNULL, env=environment)
 
 
