@@ -121,23 +121,22 @@ class Products:
                 *whole_vectors(t),
                 *emptied("x", count, xs * chunk),
             ]
-            for first, end in ((0, count // size * size), (count // size * size, count)):
+            whole = count // size * size
+            for first, end in ((0, whole), (whole, count)):
+                if first == end:
+                    continue
                 some = range(min(size, end - first))
                 names = [f"a{k}" for k in some] + [f"({v}){{0}}"] * (size - len(some))
-                lines += (
-                    [
-                        f"    for (long k = {first}; k < {end}; k += {size}) {{",
-                        f"      {v} {', '.join(f'a{k} = {{0}}' for k in some)};",
-                        f"      for (long p = 0; p < m; p += {size}) {{",
-                        *(f"          a{k} += *(const {v} *)(x + (k + {k}) * {xs * chunk}L + p);" for k in some),
-                        "      }",
-                        f"      const {v} t = {tree(kind, names)};",
-                        *(f"      s[(k + {k}) * {ss}L] += t[{k}];" for k in some),
-                        "    }",
-                    ]
-                    if some
-                    else []
-                )
+                lines += [
+                    f"    for (long k = {first}; k < {end}; k += {size}) {{",
+                    f"      {v} {', '.join(f'a{k} = {{0}}' for k in some)};",
+                    f"      for (long p = 0; p < m; p += {size}) {{",
+                    *(f"          a{k} += *(const {v} *)(x + (k + {k}) * {xs * chunk}L + p);" for k in some),
+                    "      }",
+                    f"      const {v} t = {tree(kind, names)};",
+                    *(f"      s[(k + {k}) * {ss}L] += t[{k}];" for k in some),
+                    "    }",
+                ]
             return [*lines, "    (void)call;", "}"]
 
         return self.function("totals", (kind, chunk, count, xs, ss), text)
