@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -170,11 +169,6 @@ class NumpyBackend(Backend):
 
     def asarray(self, value: Any, dtype: str | None = None, index: int = 0) -> Any:
         return host_array(value, dtype)
-
-    def hollow(self, shape: Sequence[int], dtype: str) -> Any:
-        kind = np.dtype(dtype)
-        steps = [math.prod(shape[i + 1 :]) * kind.itemsize for i in range(len(shape))]
-        return NumpyBackend.wrap(self, np.lib.stride_tricks.as_strided(np.empty((), kind), tuple(shape), steps))
 
     def strided(self, array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
         owner = array  # as_strided of NumPy would put something that is no array between the view and its owner

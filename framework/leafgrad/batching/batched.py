@@ -118,6 +118,11 @@ class Batched(SymbolOperators, SymbolBase):
             return tuple([Batched(r, self.batch) for r in result])
         return Batched(result, self.batch)
 
+    def of(self, function: Callable[[Any], Any]) -> Any:
+        """The batch with what a function makes of all samples."""
+        array = function(self.array)
+        return self if array is self.array else Batched(array, self.batch)
+
     def summed(self) -> Any:
         """The sum of the samples, raw."""
         return reduce.sum(self.array, dim=(0,))

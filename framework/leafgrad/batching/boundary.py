@@ -50,7 +50,7 @@ def leave(xp: Any, x: Any, *, batch: Batch, dim: int) -> Any:
     return batched.left(x if batched.has(x, batch) else batched.for_all_samples(x, batch), batch, dim)
 
 
-@boundary("linear", "any_dtype", "complex")
+@boundary("linear", "view", "any_dtype", "complex")
 def fill(xp: Any, x: Any, *, batch: Batch) -> Any:
     """x for every sample."""
     return x if batched.has(x, batch) else batched.for_all_samples(x, batch)
@@ -71,6 +71,7 @@ def unbatched(xp: Any, x: Any, *, batches: tuple[Batch, ...]) -> Any:
 
 pair(leave, enter)
 pair(total, fill)
+enter.inverse, leave.inverse = leave, enter
 
 
 def _summed(g: Any, *, batches: tuple[Batch, ...]) -> Any:

@@ -183,7 +183,7 @@ def widened(x: Any, has: int, wants: int | None) -> Any:
 
 
 def run(call: BatchedCall) -> Any:
-    """The raw result, with the batch in front."""
+    """The raw result, with the batch in front; if it is new, its elements lie in that order."""
     rule = call.op.batching
     if rule is None:
         return call.without_rule()
@@ -199,7 +199,7 @@ def run(call: BatchedCall) -> Any:
                 f"op {call.op.name!r}, batched rule from {call.op.origins.get('batched')}: expected the raw result "
                 f"with the batch of {call.size} samples as dimension 0, got {messages.describe(r)}"
             )
-    return result
+    return result if "view" in call.op.traits else dispatch.in_order(result)
 
 
 _told: Final[set[str]] = set()

@@ -325,12 +325,12 @@ def wrap(op: Any, kind: type, result: Any) -> Any:
 
 
 def in_order(result: Any) -> Any:
-    """Arrays that lie in memory in the order of their dimensions; symbols as they are."""
+    """Arrays that lie in memory in the order of their dimensions, the batch in front; symbols as they are."""
     if type(result) is tuple:
-        return tuple([r if isinstance(r, SymbolBase) or r.flags.c_contiguous else copied(r) for r in result])
-    if isinstance(result, SymbolBase) or result.flags.c_contiguous:
-        return result
-    return copied(result)
+        return tuple([in_order(r) for r in result])
+    if isinstance(result, SymbolBase):
+        return result.of(in_order) if result.level else result
+    return result if result.flags.c_contiguous else copied(result)
 
 
 def ordered(data: Any, order: tuple[int, ...]) -> Any:
@@ -363,7 +363,9 @@ def order_of_operands(shape: tuple[int, ...], operands: Sequence[Any]) -> tuple[
 
 def as_leaf(g: Any, leaf: Any) -> Any:
     """A gradient that lies in memory as its leaf does if that has no gaps, else in order."""
-    if isinstance(g, SymbolBase) or isinstance(leaf, SymbolBase) or g.strides == leaf.strides:
+    if isinstance(g, SymbolBase):
+        return in_order(g)
+    if isinstance(leaf, SymbolBase) or g.strides == leaf.strides:
         return g
     return ordered(g, order_of(leaf))
 

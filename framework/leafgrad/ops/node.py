@@ -104,6 +104,10 @@ class SymbolBase:
         """Raw ``data``, made for use with this, in a form that can be written where this can."""
         return data
 
+    def of(self, function: Callable[[Any], Any]) -> Any:
+        """The same batch with what a function makes of the array, Symbol or Batched inside."""
+        raise NotImplementedError
+
     def overwritten(self, data: Any) -> Any:
         """What stands here when raw ``data`` of its shape, perhaps the same for all samples, is written over it."""
         return data

@@ -50,6 +50,7 @@ class Op(Declarations):
     shares = False  # whether it only hands an argument over to a batch, once; other uses of that go past it
     makes: str | None = None  # "real" or "complex", where it makes such numbers whatever its arguments are
     crosses = False  # whether its result lies on another device than its arguments
+    inverse: Op | None = None  # where its result is the same memory, in a batch or out of it: what leads back
 
     def __init__(self, forward: Forward, name: str, traits: frozenset[str], signature: Signature) -> None:
         super().__init__(forward, name, traits, signature)

@@ -268,22 +268,32 @@ write_view.shape(lambda x, v: x.shape)
 def _write_view_batched(call: Any) -> Any:
     steps: tuple[Step, ...] = ()
     for step, params in call.params["steps"]:
-        if isinstance(step.batching, Shifted):
-            steps += ((step, step.batching.changed(params, call.size)),)
-        elif step is expand:
+        if step is expand:
             raise RuntimeError(
                 "vmap: more than one element of the written-to tensor refers to a single memory location"
             )
-        else:
+        if not isinstance(step.batching, Shifted):
             raise TraceError(
-                "vmap: a write into an input of the vmapped function cannot be traced, at "
-                f"{messages.user_line()}; return what it becomes, and copy_ that into the input outside"
+                f"vmap: a write through a view by {step.name}, whose batching rule is its own, cannot be traced, at "
+                f"{messages.user_line()}; return what it becomes, and copy_ that into the tensor outside"
             )
+        steps += ((step, step.batching.changed(params, call.size)),)
     x = call.front(0)
     return write_view(x, call.front(1, len(follow(x, steps).shape) - 1), steps=steps)
 
 
 write_view.label = "CopySlices"  # PyTorch's name
+
+
+def written(data: Any, value: Any, steps: tuple[Step, ...]) -> Any:
+    """Raw ``data`` with the part that ``steps`` lead to, perhaps into vmap or out of it, replaced by ``value``."""
+    at = next((k for k, (step, _) in enumerate(steps) if step.inverse), None)
+    if at is None:
+        return write_view(data, value, steps=steps)
+    crossing, params = steps[at]
+    beyond = crossing(follow(data, steps[:at]), **params)
+    part = crossing.inverse(written(beyond, value, steps[at + 1 :]), **params)
+    return write_view(data, part, steps=steps[:at]) if at else part
 
 
 dispatch.adopt(Tensor, make, detach)

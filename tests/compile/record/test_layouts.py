@@ -39,6 +39,34 @@ def in_order_again(x, w):
     return y
 
 
+def mapped_over_columns(x, w):
+    y = leafgrad.func.vmap(lambda r: r * 2, in_dims=1, out_dims=1)(x * w)
+    y.reshape(-1)[:3] = 7.0
+    return y
+
+
+def written_inside_vmap(x, w):
+    def halved(r):
+        y = leafgrad.func.vmap(lambda e: e * 1.0)(r)
+        y.reshape(-1)[:1] = 3.0
+        return y
+
+    return leafgrad.func.vmap(halved, in_dims=1)(x + w)
+
+
+def written_into_what_vmap_was_given(x, w):
+    y = x * w
+    leafgrad.func.vmap(lambda r: leafgrad.func.vmap(lambda e: e.mul_(2.0))(r[1:]), in_dims=1)(y)
+    return y
+
+
+def written_into_what_vmap_gave(x, w):
+    y = leafgrad.func.vmap(lambda r: r.exp(), in_dims=1, out_dims=1)(x)
+    y.mul_(w)
+    y[1:].add_(1.0)
+    return y
+
+
 STEPS = [
     transposed_product,
     made_in_the_order_of_another,
@@ -46,6 +74,10 @@ STEPS = [
     written_through_what_is_a_copy,
     asked_how_it_lies,
     in_order_again,
+    mapped_over_columns,
+    written_inside_vmap,
+    written_into_what_vmap_was_given,
+    written_into_what_vmap_gave,
 ]
 
 
@@ -60,6 +92,23 @@ def test_results_have_the_strides_of_an_uncompiled_step(step, executor):
         for y in (expected, got):
             y.reshape(-1)[0] = 9.0  # a copy, where it does not lie in order
         np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=1e-5)
+
+
+def test_the_same_for_every_sample_is_in_one_place():
+    def step(x):
+        return leafgrad.vmap(lambda a: leafgrad.vmap(lambda _: a.sum())(a))(x)
+
+    compiled, x = leafgrad.compile(step), leafgrad.randn(3, 4)
+    for _ in range(3):
+        assert compiled(x).stride() == step(x).stride() == (1, 0)
+        with pytest.raises(RuntimeError, match="refers to a single memory location"):
+            compiled(x).add_(1.0)
+
+
+def test_a_copy_of_what_is_large_and_transposed():
+    x = leafgrad.ones(2000, 2000)
+    compiled = leafgrad.compile(lambda x: (x.T * 2).reshape(-1))
+    assert compiled(x)[-1] == 2  # was a crash while recording
 
 
 def test_what_cannot_be_a_view_is_an_error_there_too():

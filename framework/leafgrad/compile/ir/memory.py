@@ -31,10 +31,10 @@ def unshared(arrays: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
 
 
 def laid_out(array: Any, strides: tuple[int, ...] | None) -> Any:
-    """An array with these positive strides, in bytes, or for None in C order; itself if it lies like that."""
+    """An array with these strides, in bytes and not negative, or for None in C order; itself if it lies like that."""
     if strides is None:
         return array if array.flags.c_contiguous else array.copy()
-    if array.strides == strides or min(strides) <= 0:
+    if array.strides == strides or min(strides) < 0:
         return array
     backend = backends.backend_of(array)
     end = sum((n - 1) * step for n, step in zip(array.shape, strides, strict=True))

@@ -55,23 +55,22 @@ class Layouts(Events):
 
     def shares(self, op: Any, parent: Any, params: dict[str, Any], out: Any) -> bool:
         """Whether ``out``, which a view op makes of ``parent``, is in its memory, as far as strides tell."""
-        if type(out._data) is not Symbol:  # what vmap hides
-            return True
         data = self.layout(parent)
-        found = data if isinstance(data, SymbolBase) else op.compute((data,), params)
-        return isinstance(found, SymbolBase) or view.shares(found, data)
+        return view.shares(op.compute((data,), params), data)
 
     def layout(self, tensor: Any) -> Any:
-        """An array with the strides that a tensor has. A symbol where vmap hides it."""
+        """An array with the strides that a tensor has; inside vmap a batch of them."""
         inner = self.inside(tensor)
         if inner._view is not None:
-            base = self.layout(inner._view.base)
-            return base if isinstance(base, SymbolBase) else follow(base, inner._view.steps)
-        if id(inner) in self.inner:
-            return self.inner[id(inner)].tensor._data
-        data = inner._data
-        if not isinstance(data, Symbol):
+            return follow(self.layout(inner._view.base), inner._view.steps)
+        return self.inner[id(inner)].tensor._data if id(inner) in self.inner else self.array_like(inner._data)
+
+    def array_like(self, data: Any) -> Any:
+        """An array with the strides of raw ``data``."""
+        if not isinstance(data, SymbolBase):
             return data
+        if data.level:
+            return data.of(self.array_like)
         found = self.earlier(data.value)
         return hollow(data.value, self.orders.get(data.value)) if found is None else found
 
