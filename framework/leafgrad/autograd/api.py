@@ -74,10 +74,7 @@ def fill(
         messages.warn(CYCLE)
     found: dict[GraphNode, Any] = {}
     run(seeds, targets, retain_graph, create_graph, found.__setitem__)
-    taken: set[int] = set()
-    for _, g in seeds:
-        taken.add(id(g))
-    deliver(found, taken, create_graph)
+    deliver(found, {id(g) for _, g in seeds}, create_graph)
 
 
 def deliver(found: dict[GraphNode, Any], taken: set[int], recorded: bool) -> None:
@@ -145,7 +142,12 @@ def put(leaf: Leaf, before: Any, g: Any, taken: set[int], recorded: bool) -> Non
         finally:
             modes.FLAGS.reset(token)
         return
-    shared = id(g) in taken or leaf.hooks is not None
+    dispatch.set_grad(leaf, owned(g, leaf.owner(), taken, leaf.hooks is not None))
+
+
+def owned(g: Any, owner: Any, taken: set[int], shared: bool = False) -> Tensor:
+    """A gradient in memory of its own, which lies as that of the tensor, or edge, which it is of."""
+    shared = shared or id(g) in taken
     if isinstance(g, SymbolBase):
         if shared:
             with modes.no_grad():
@@ -154,11 +156,10 @@ def put(leaf: Leaf, before: Any, g: Any, taken: set[int], recorded: bool) -> Non
         g = dispatch.array(g)
         if shared or g.base is not None:
             g = dispatch.copied(g)
-    owner = leaf.owner()
-    if owner is not None:
+    if isinstance(owner, Tensor):
         g = laid_out(g, owner)
     taken.add(id(g))
-    dispatch.set_grad(leaf, dispatch.alias(g))
+    return dispatch.alias(g)
 
 
 def grad(
@@ -209,6 +210,7 @@ def grad(
     found: dict[GraphNode, Any] = {}
     run(seeds, targets, retain_graph, create_graph, found.__setitem__)
     gradients: list[Any] = []
+    taken = {id(g) for _, g in seeds}
     for i, t in enumerate(sources):
         g = found.get(node_of(t, "inputs", i))
         if g is None and not materialize_grads:
@@ -225,7 +227,7 @@ def grad(
             data = lifted(t)
             gradients.append(dispatch.alias(new_full(data, shape=tuple(data.shape), value=0)))
         else:
-            gradients.append(g if create_graph else dispatch.alias(laid_out(dispatch.array(g), t)))
+            gradients.append(g if create_graph else owned(g, t, taken))
     return tuple(gradients)
 
 
@@ -308,8 +310,6 @@ def node_of(t: Tensor | GradientEdge, name: str, i: int) -> GraphNode:
 
 def laid_out(g: Any, t: Any) -> Any:
     """A raw gradient that lies in memory as the tensor that it is of."""
-    if isinstance(t, GradientEdge):
-        return g
     if not modes.get() & modes.TRACE:
         return dispatch.as_leaf(g, t._data)
     tracer = modes.TRACER.get()

@@ -200,7 +200,7 @@ class Backend(ABC):
         """
 
     def hollow(self, shape: Sequence[int], dtype: str) -> Any:
-        """An array in C order, of which nobody reads the elements; where the library can, it takes no memory."""
+        """An array in C order with any elements; where memory does not suffice, one of which only views can be made."""
         return self.xp.empty(tuple(shape), dtype=dtype)
 
     def check_index(self, index: Any, size: int, dim: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -169,6 +170,14 @@ class NumpyBackend(Backend):
 
     def asarray(self, value: Any, dtype: str | None = None, index: int = 0) -> Any:
         return host_array(value, dtype)
+
+    def hollow(self, shape: Sequence[int], dtype: str) -> Any:
+        try:
+            return NumpyBackend.wrap(self, np.empty(tuple(shape), dtype))
+        except MemoryError:  # nor is there any for a copy
+            kind = np.dtype(dtype)
+            steps = [math.prod(shape[i + 1 :]) * kind.itemsize for i in range(len(shape))]
+            return NumpyBackend.wrap(self, np.lib.stride_tricks.as_strided(np.empty((), kind), tuple(shape), steps))
 
     def strided(self, array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
         owner = array  # as_strided of NumPy would put something that is no array between the view and its owner

@@ -96,8 +96,11 @@ class Tensor(Operators, Methods, asking.Overridable, TensorBase):
     def _base(self) -> Tensor | None:
         """The tensor of which this one is a view, None if it is none."""
         dispatch.interrupt("t._base")
+        return self._viewed()
+
+    def _viewed(self) -> Tensor | None:
         view = self._view
-        while view is not None and not view.hides:
+        while view is not None and not (view.hides or view.whole):
             if view.base._view is None or view.base._view.hides:
                 base: Tensor = view.base
                 return base
@@ -306,9 +309,11 @@ class Tensor(Operators, Methods, asking.Overridable, TensorBase):
             RuntimeError: the tensor is a view.
         """
         x = dispatch.inside(self)
-        if x._is_view():
+        if x._viewed() is not None:
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
-        x._view = x._node = None
+        x._node = None
+        if x._view is not None and not x._view.whole:
+            x._view = None
         return self
 
     @property

@@ -40,16 +40,17 @@ class View:
         seen: the write of the base up to which the tensor's history is valid; inf: it is never made anew.
         origin: why it must not be written when that would be recorded: the mode in which it was made, or what the error
             says of the function that made it. None if it may.
+        whole: whether it was made by detach, in a trace, so that its user sees no view.
     """
 
-    __slots__ = ("_base", "hides", "origin", "path", "root", "seen")
+    __slots__ = ("_base", "hides", "origin", "path", "root", "seen", "whole")
 
     origin: str | None
     root: Any
 
-    def __init__(self, base: Tensor, path: Path | None, detached: bool, origin: str | None) -> None:
+    def __init__(self, base: Tensor, path: Path | None, detached: bool, origin: str | None, whole: bool) -> None:
         self.origin = origin
-        self.hides = False
+        self.hides, self.whole = False, whole
         self._base = base
         self.root = base._data
         self.path = path
@@ -142,7 +143,8 @@ def make(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
         path, detached = view.path, detached or view.seen == math.inf
         origin = view.origin or origin
     out._view = found = new(View)
-    found.hides, found.origin, found.path = False, origin, (path, (step, params))
+    found.hides = found.whole = False
+    found.origin, found.path = origin, (path, (step, params))
     found._base, found.root = base, base._data
     found.seen = math.inf if detached else base._writes.seq
     out._writes, out._epoch = parent._writes, parent._epoch  # which of t.data, and of a derivative's leaf, are its own
@@ -208,27 +210,27 @@ def ambiguous(origin: str) -> RuntimeError:
     )
 
 
-def become(x: Any, base: Any, path: Path | None, detached: bool, origin: str | None = None) -> Any:
+def become(x: Any, base: Any, path: Path | None, detached: bool, origin: str | None = None, whole: bool = False) -> Any:
     """``x`` as the view of ``base`` that a path leads to."""
     x._writes, x._epoch = base._writes, base._epoch
-    x._view = View(base, path, detached, origin)
+    x._view = View(base, path, detached, origin, whole)
     x._view.of(base)
     return x
 
 
-def result(base: Any, steps: tuple[Step, ...], detached: bool) -> Any:
+def result(base: Any, steps: tuple[Step, ...], detached: bool, whole: bool) -> Any:
     """The view of ``base`` that ``steps`` lead to, of which somebody else makes the history."""
     if base._writes is None:
         base._writes = Version()
     path: Path | None = None
     for step in steps:
         path = path, step
-    return become(dispatch.alias(follow(base._data, steps)), base, path, detached)
+    return become(dispatch.alias(follow(base._data, steps)), base, path, detached, whole=whole)
 
 
 def stand_in(x: Any, base: Any) -> Any:
     """A view of ``base`` as ``x`` is one of its own base."""
-    return become(dispatch.alias(x._data), base, x._view.path, False, x._view.origin)
+    return become(dispatch.alias(x._data), base, x._view.path, False, x._view.origin, x._view.whole)
 
 
 def detach(x: Any) -> Any:
@@ -238,7 +240,8 @@ def detach(x: Any) -> Any:
         x._writes = Version()
     if modes.get() & TRACE:
         out = dispatch.alias(TRACER.get().lift(x))
-        become(out, x, None, True) if x._view is None else become(out, x._view.base, x._view.path, True)
+        base, path = (x, None) if x._view is None else (x._view.base, x._view.path)
+        become(out, base, path, detached=True, whole=True)
     else:
         out = dispatch.alias(x._data)
     out._writes, out._epoch = x._writes, x._epoch

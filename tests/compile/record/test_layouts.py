@@ -171,3 +171,66 @@ def test_memory_lies_so_between_the_parts_of_an_open_step_too():
     compiled = leafgrad.compile(step)
     for _ in range(4):
         assert compiled(x).stride() == step(x).stride() == (1, 3)
+
+
+@pytest.mark.parametrize(
+    "shown", [lambda g: g[0], lambda g: g.detach(), lambda g: g], ids=["part", "detached", "itself"]
+)
+def test_what_shows_a_gradient_shows_it_after_another_took_its_place(shown):
+    leaf = leafgrad.ones(3, requires_grad=True)
+
+    def step():
+        before = shown(leaf.grad)
+        leaf.grad = leafgrad.full((3,), 5.0)
+        return before
+
+    compiled = leafgrad.compile(step)
+    for _ in range(4):
+        leaf.grad = old = leafgrad.full((3,), 2.0)
+        got = compiled()
+        old.mul_(2.0)
+        assert got.max() == 4
+        assert leaf.grad.tolist() == [5.0] * 3
+
+
+def test_gradients_of_one_sum_are_not_in_one_place():
+    a, b = leafgrad.ones(3, requires_grad=True), leafgrad.ones(3, requires_grad=True)
+    seed = leafgrad.ones(3)
+
+    def step(x):
+        return *leafgrad.autograd.grad(((a + b) * x).sum(), [a, b]), *leafgrad.autograd.grad(a + b, [a, b], seed)
+
+    for run in (step, *[leafgrad.compile(step)] * 4):
+        for g in (gradients := run(leafgrad.ones(3))):
+            g.mul_(2.0)
+        assert [g.tolist() for g in (*gradients, seed)] == [[2.0] * 3] * 4 + [[1.0] * 3]
+
+
+def test_memory_given_by_data_lies_as_it_was_made():
+    def step(t):
+        t.data = t.data.T * 2
+        return t * (t.stride(0) + 1)
+
+    compiled = leafgrad.compile(step)
+    for _ in range(4):
+        t = leafgrad.ones(3, 3)
+        assert compiled(t)[0, 0] == 4
+        assert t.stride() == (1, 3)
+
+
+def test_what_was_detached_can_be_detached_in_place():
+    leaf = leafgrad.ones(3, requires_grad=True)
+    optimizer = leafgrad.optim.SGD([leaf], lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad(set_to_none=False)
+        leaf.grad = x.detach()
+        with pytest.raises(RuntimeError, match="Can't detach views in-place"):
+            x.detach()[1:].detach_()
+        return x[1:].detach().detach_()
+
+    compiled = leafgrad.compile(step)
+    for _ in range(4):
+        x = leafgrad.ones(3)
+        compiled(x).add_(1.0)
+        assert leaf.grad.tolist() == [1.0, 2.0, 2.0]

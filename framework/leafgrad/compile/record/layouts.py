@@ -56,14 +56,19 @@ class Layouts(Events):
     def shares(self, op: Any, parent: Any, params: dict[str, Any], out: Any) -> bool:
         """Whether ``out``, which a view op makes of ``parent``, is in its memory, as far as strides tell."""
         data = self.layout(parent)
-        return view.shares(op.compute((data,), params), data)
+        try:
+            return view.shares(op.compute((data,), params), data)
+        except MemoryError:  # for a copy
+            return False
 
     def layout(self, tensor: Any) -> Any:
         """An array with the strides that a tensor has; inside vmap a batch of them."""
         inner = self.inside(tensor)
         if inner._view is not None:
             return follow(self.layout(inner._view.base), inner._view.steps)
-        return self.inner[id(inner)].tensor._data if id(inner) in self.inner else self.array_like(inner._data)
+        found = self.inner.get(id(inner))
+        given = found is not None and found.before is None  # and not other memory here
+        return found.tensor._data if given else self.array_like(inner._data)
 
     def array_like(self, data: Any) -> Any:
         """An array with the strides of raw ``data``."""

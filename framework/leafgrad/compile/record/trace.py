@@ -93,11 +93,15 @@ class Slot:
 
 @dataclass(frozen=True)
 class Alias:
-    """A result that is a view: of the tensor of a source, or of another result; ``apart``: without its history."""
+    """A result that is a view: of the tensor of a source, or of another result.
+
+    ``apart``: without its history. ``whole``: made by detach.
+    """
 
     base: Source | int
     steps: Any
     apart: bool
+    whole: bool
 
 
 @contextmanager
@@ -175,11 +179,11 @@ def finish(recorder: Recorder, result: Any, written: Sequence[Any] = ()) -> Trac
             if any(o.before is base for o in recorder.outside.values()):
                 raise Unclosed("it returns memory that t.data = ... has taken away from a tensor")
             if held is not None:
-                aliases[i] = Alias(held.source, steps, apart)
+                aliases[i] = Alias(held.source, steps, apart, t._view.whole)
             elif bases[id(base)] > 1 or (plain and inplace.overlaps(recorder.layout(t))):  # else nobody can tell
                 if not plain:
                     raise Unclosed("it returns several tensors in one memory, which was made within vmap")
-                aliases[i] = Alias(place(tensors, base), steps, apart)
+                aliases[i] = Alias(place(tensors, base), steps, apart, t._view.whole)
     check_made(
         recorder, [*tensors, *(g for _, before, g in recorder.grads.values() if g is not None and g is not before)]
     )
@@ -205,13 +209,15 @@ def finish(recorder: Recorder, result: Any, written: Sequence[Any] = ()) -> Trac
 def strides_of(
     recorder: Recorder, graph: Graph, results: dict[int, Tensor]
 ) -> list[tuple[int, tuple[int, ...] | None]]:
-    """Those of results and new gradients. What is computed of arrays in C order lies in C order, and is left out."""
+    """Those of results, new gradients and memory. What is made of arrays in C order lies like that, and is left out."""
     views = any("view" in e.op.traits for e in graph.equations)
     if not views and not recorder.orders and all(a.flags.c_contiguous for a in recorder.known.values()):
         return []
     made = [g for source, before, g in recorder.grads.values() if source is not None and g is not before]
-    at = {e.value: k for e, k in plan_effects(graph) if isinstance(e, SetGrad) and k is not None}
-    new = {at[recorder.lift(g).value]: g for g in made if g is not None}
+    made += [o.inner for o in recorder.outside.values() if o.before is not None]
+    tensors = {recorder.lift(t).value: t for t in made if t is not None}
+    planned = [(e.value, k) for e, k in plan_effects(graph) if isinstance(e, (SetGrad, SetData))]
+    new = {k: tensors[value] for value, k in planned if k is not None and value is not None}
     return [(k, recorder.strides(t)) for k, t in (results | new).items()]
 
 

@@ -25,7 +25,7 @@ def same_output(a: Any, b: Any) -> bool:
 def same_alias(a: Alias, b: Alias) -> bool:
     """Whether two results are the same view of the same memory."""
     base = a.base == b.base if isinstance(a.base, int) else same_source(a.base, b.base)
-    return base and same(a.steps, b.steps) and a.apart == b.apart
+    return base and same(a.steps, b.steps) and (a.apart, a.whole) == (b.apart, b.whole)
 
 
 def adopts(traced: Traced, graph: Graph, pullbacks: Sequence[Pullback], count: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,7 @@ from leafgrad.ops.node import GraphNode, Node, Version
 from leafgrad.tensor import inplace, view
 
 Leaves = Sequence[Any]
+Early = Mapping[Source, Any]  # gradients that were there before
 Made = tuple[Node, list[GraphNode], tuple[Any, ...]]  # a node, those of its results, and where outside it leads
 
 
@@ -64,8 +65,6 @@ class Call:
     ) -> None:
         self.guards = guards
         self.outputs = traced.outputs
-        slots = [o for o in traced.outputs if isinstance(o, Slot)]
-        self.early = [o.source for o in slots if o.source is not None and not o.late]
         self.structure = traced.structure
         self.tensors = list(tensors)  # the place among the leaves of each tensor argument
         self.hits = self.strays = 0
@@ -84,6 +83,9 @@ class Call:
         self.backward: list[Backward] = self.differentiated(name) if twin is None else twin.backward
         self.saved = plan_saved(traced, inputs)
         self.seen = {owner for _, owner, _ in self.saved if isinstance(owner, int)}  # results that gradients need, too
+        slots = [o.source for o in traced.outputs if isinstance(o, Slot) and not o.late]
+        shown = [*slots, *(a.base for a in self.aliases.values()), *(owner for _, owner, _ in self.saved)]
+        self.early = [s for s in shown if isinstance(s, Grad)]  # tensors that others may be in place of when it has run
         follows = guards.symbolic.used or traced.items
         written = [] if followed is None else followed.written
         self.symbolic = SymbolicValues(traced, guards, inputs, written) if follows else None
@@ -227,13 +229,13 @@ class Call:
         except Strayed:
             restore(drawn[known:])
             raise
-        early = {source: self.tensor(source, leaves) for source in self.early} if self.early else {}
+        early = {source: self.tensor(source, leaves, {}) for source in self.early} if self.early else {}
         if self.pure:
-            result = self.result(self.tensors_of(arrays, leaves, (), {}), early, numbers, leaves)
+            result = self.result(self.tensors_of(arrays, leaves, (), {}, early), early, numbers, leaves)
             drawn.clear()
             return result
         for e in [e for e, _ in self.effects if isinstance(e, Write)] if modes.DERIVATIVES.get() else ():
-            inplace.check_captured(self.tensor(e.source, leaves), "copy")
+            inplace.check_captured(self.tensor(e.source, leaves, early), "copy")
         nodes: list[Made] = []
         edges: list[tuple[Any, ...]] = []
         seen = {i: dispatch.alias(arrays[i]) for i in self.seen}
@@ -243,19 +245,19 @@ class Call:
             edges[:] = [of(leaves) for of in self.edges]  # those of views are made anew when the call has written
 
         def make_nodes() -> None:
-            saved = self.save(leaves, [*inputs, *arrays], seen)
+            saved = self.save(leaves, [*inputs, *arrays], seen, early)
             made = [b.node([saved[v] for v in b.saved]) for b in self.backward]
             nodes[:] = [(*one, of) for one, of in zip(made, edges, strict=False)]
 
         def give() -> None:
             nonlocal result
-            result = self.result(self.tensors_of(arrays, leaves, nodes, seen), early, numbers, leaves)
+            result = self.result(self.tensors_of(arrays, leaves, nodes, seen, early), early, numbers, leaves)
             if self.replaced:
                 result, tensors = result
                 late[:] = [w.step(t) for w, t in zip(self.replaced, tensors, strict=True)]
 
         frees = [node.release for node in freed]
-        marks = [self.tensor(e.source, leaves).requires_grad_ for e in self.new_leaves]
+        marks = [self.tensor(e.source, leaves, early).requires_grad_ for e in self.new_leaves]
         acts: list[Callable[[], Any]] = [partial(act, leaves, arrays) for act in self.acts]
         first, last = ([find_edges], [make_nodes]) if self.backward else ([], [])
         steps: list[Callable[[], Any]] = [*[drawn.clear] * bool(drawn), *frees, *marks, *first, *acts, *last]
@@ -265,15 +267,15 @@ class Call:
         return result
 
     def tensors_of(
-        self, arrays: Sequence[Any], leaves: Leaves, nodes: Sequence[Made], seen: dict[int, Any]
+        self, arrays: Sequence[Any], leaves: Leaves, nodes: Sequence[Made], seen: dict[int, Any], early: Early
     ) -> list[Any]:
         """The tensors that the program made, those that are ``seen`` with the versions of these."""
         made = dispatch.aliases(arrays[: self.count])
         for i, tensor in seen.items():
             made[i]._writes = inplace.version(tensor)
         for i, alias in self.aliases.items():
-            base = made[alias.base] if isinstance(alias.base, int) else self.tensor(alias.base, leaves)
-            made[i] = view.result(base, alias.steps, alias.apart)
+            base = made[alias.base] if isinstance(alias.base, int) else self.tensor(alias.base, leaves, early)
+            made[i] = view.result(base, alias.steps, alias.apart, alias.whole)
         for i, refused in self.refused.items():
             refused.attach(made[i], self.nodes(leaves))
         for (node, ends, edges), pullback in zip(nodes, self.pullbacks, strict=False):
@@ -285,7 +287,7 @@ class Call:
             made[i]._writes = dispatch.INFERENCE_VERSION
         return made
 
-    def result(self, made: Sequence[Any], early: dict[Any, Any], numbers: dict[str, Any], leaves: Leaves) -> Any:
+    def result(self, made: Sequence[Any], early: Early, numbers: dict[str, Any], leaves: Leaves) -> Any:
         """What the function returns, of what the program made, what there was before, and numbers."""
         results: list[Any] = []
         for o in self.outputs:
@@ -296,24 +298,24 @@ class Call:
             elif o.source is None:
                 results.append(made[o.index])
             else:
-                results.append(self.tensor(o.source, leaves) if o.late else early[o.source])
+                results.append(self.tensor(o.source, leaves, early))
         return results[0] if self.structure is None else unflatten(self.structure, iter(results))
 
     def owner(self, source: Argument | Captured, leaves: Leaves) -> Any:
         """The tensor that a source stands for."""
         return source.tensor if isinstance(source, Captured) else leaves[self.tensors[source.index]]
 
-    def tensor(self, source: Source | None, leaves: Leaves) -> Any:
+    def tensor(self, source: Source | None, leaves: Leaves, early: Early) -> Any:
         """The tensor, or gradient, that a source stands for; None for a Python number."""
         if isinstance(source, Grad):
-            return self.owner(source.of, leaves)._leaf.grad
+            return early[source] if source in early else self.owner(source.of, leaves)._leaf.grad
         return self.owner(source, leaves) if isinstance(source, (Argument, Captured)) else None
 
-    def save(self, leaves: Leaves, arrays: list[Any], seen: dict[int, Any]) -> dict[Value, Saved]:
+    def save(self, leaves: Leaves, arrays: list[Any], seen: dict[int, Any], early: Early) -> dict[Value, Saved]:
         """What gradients need, with the tensors that must not be written until then."""
         saved: dict[Value, Saved] = {}
         for value, owner, k in self.saved:
-            tensor = seen[owner] if isinstance(owner, int) else self.tensor(owner, leaves)
+            tensor = seen[owner] if isinstance(owner, int) else self.tensor(owner, leaves, early)
             saved[value] = tensor._data if k is None else arrays[k], tensor
         return saved
 
