@@ -67,15 +67,14 @@ class Layouts(Events):
         if inner._view is not None:
             return follow(self.layout(inner._view.base), inner._view.steps)
         found = self.inner.get(id(inner))
-        given = found is not None and found.before is None  # and not other memory here
-        return found.tensor._data if given else self.array_like(inner._data)
+        if found is not None and found.before is None:  # it has not got other memory here
+            return found.tensor._data
+        return self.array_like(inner._data)
 
     def array_like(self, data: Any) -> Any:
         """An array with the strides of raw ``data``."""
-        if not isinstance(data, SymbolBase):
-            return data
-        if data.level:
-            return data.of(self.array_like)
+        if not isinstance(data, Symbol):
+            return data.of(self.array_like) if isinstance(data, SymbolBase) else data
         found = self.earlier(data.value)
         return hollow(data.value, self.orders.get(data.value)) if found is None else found
 

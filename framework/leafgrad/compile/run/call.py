@@ -31,7 +31,7 @@ from leafgrad.ops.node import GraphNode, Node, Version
 from leafgrad.tensor import inplace, view
 
 Leaves = Sequence[Any]
-Early = Mapping[Source, Any]  # gradients that were there before
+Early = Mapping[Any, Any]  # gradients that were there before
 Made = tuple[Node, list[GraphNode], tuple[Any, ...]]  # a node, those of its results, and where outside it leads
 
 
