@@ -16,7 +16,7 @@ from leafgrad.ops.elementwise import add
 from leafgrad.ops.flat import unpack
 from leafgrad.ops.node import Leaf, SymbolBase, T, TensorBase, Version, hand_over
 from leafgrad.ops.shape import expand
-from leafgrad.tensor.view import ambiguous, write_view, written
+from leafgrad.tensor.view import ambiguous, write_view, written_through
 
 _RAW: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.iadd,
@@ -267,7 +267,7 @@ def _write_symbol(x: Any, symbol: Any) -> None:
     symbol = lift(x).overwritten(symbol)
     if x._view is not None:
         base = x._view.base
-        _write_symbol(base, written(lift(base), symbol, x._view.steps))
+        _write_symbol(base, written_through(lift(base), symbol, x._view.steps))
         x._view.root = base._data
     x._data = symbol
 

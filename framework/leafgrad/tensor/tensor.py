@@ -96,16 +96,7 @@ class Tensor(Operators, Methods, asking.Overridable, TensorBase):
     def _base(self) -> Tensor | None:
         """The tensor of which this one is a view, None if it is none."""
         dispatch.interrupt("t._base")
-        return self._viewed()
-
-    def _viewed(self) -> Tensor | None:
-        view = self._view
-        while view is not None and not (view.hides or view.whole):
-            if view.base._view is None or view.base._view.hides:
-                base: Tensor = view.base
-                return base
-            view = view.base._view
-        return None
+        return None if self._view is None else self._view.seen_base()
 
     def _is_view(self) -> bool:
         """Whether this tensor is a view of another one."""
@@ -309,11 +300,10 @@ class Tensor(Operators, Methods, asking.Overridable, TensorBase):
             RuntimeError: the tensor is a view.
         """
         x = dispatch.inside(self)
-        if x._viewed() is not None:
+        view = x._view
+        if view is not None and view.seen_base() is not None:
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
-        x._node = None
-        if x._view is not None and not x._view.whole:
-            x._view = None
+        x._node, x._view = None, view if view is not None and view.whole else None
         return self
 
     @property

@@ -90,6 +90,16 @@ class View:
             steps.append(step)
         return tuple(reversed(steps))
 
+    def seen_base(self) -> Any:
+        """What its user sees it as a view of; None if as no view."""
+        view = self
+        while view is not None and not (view.hides or view.whole):
+            base = view.base
+            if base._view is None or base._view.hides:
+                return base
+            view = base._view
+        return None
+
     def shows(self, tensor: Any) -> bool:
         """Whether it is the very memory of ``tensor``, which is no view, or a detached one."""
         theirs = tensor._view
@@ -288,14 +298,14 @@ def _write_view_batched(call: Any) -> Any:
 write_view.label = "CopySlices"  # PyTorch's name
 
 
-def written(data: Any, value: Any, steps: tuple[Step, ...]) -> Any:
+def written_through(data: Any, value: Any, steps: tuple[Step, ...]) -> Any:
     """Raw ``data`` with the part that ``steps`` lead to, perhaps into vmap or out of it, replaced by ``value``."""
     at = next((k for k, (step, _) in enumerate(steps) if step.inverse), None)
     if at is None:
         return write_view(data, value, steps=steps)
     crossing, params = steps[at]
     beyond = crossing(follow(data, steps[:at]), **params)
-    part = crossing.inverse(written(beyond, value, steps[at + 1 :]), **params)
+    part = crossing.inverse(written_through(beyond, value, steps[at + 1 :]), **params)
     return write_view(data, part, steps=steps[:at]) if at else part
 
 
