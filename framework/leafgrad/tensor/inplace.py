@@ -127,8 +127,11 @@ def check(x: Any, name: str, *, fill: bool = False) -> None:
     own, views = is_fixed(x._node), views_of(x)
     for view in views:
         if view.origin and modes.get() & GRAD and (view.base._node is not None or x._node is not None):
+            dispatch.interrupt("an error of a write into a view")  # whoever catches it reads whose view that is
             raise ambiguous(view.origin)
     if modes.get() & GRAD and (own or any(is_fixed(v.base._node) and not v.detached for v in views)):
+        if not own:
+            dispatch.interrupt("an error of a write into a view")
         which = "a leaf Variable" if own else "a view of a leaf Variable"
         raise RuntimeError(
             f"{which} that requires grad is being used in an in-place operation ({name}_). Write within "

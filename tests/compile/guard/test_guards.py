@@ -579,3 +579,41 @@ def test_an_op_whose_kernel_has_a_signature_of_its_own_closes():
     doubled.kernel("cupy")(kernel)
     step = leafgrad.compile(lambda x: doubled(x, by=2.0) + 1, closed=True)
     assert [step(leafgrad.ones(1)).item() for _ in range(3)] == [3.0] * 3
+
+
+def test_tensors_made_in_inference_mode_are_others():
+    compiled = leafgrad.compile(lambda x: x.add_(1.0))
+    with leafgrad.inference_mode():
+        inference = leafgrad.zeros(3)
+    for _ in range(4):
+        compiled(leafgrad.zeros(3))
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        compiled(inference)
+    assert inference.tolist() == [0.0] * 3
+
+
+def test_views_that_must_not_be_written_are_others():
+    leaf = leafgrad.zeros(3, requires_grad=True)
+    with leafgrad.no_grad():
+        view = leaf[:]
+
+    def step(x):
+        x.add_(1.0)
+        return x * 2
+
+    def tried(x):
+        try:
+            return step(x)
+        except RuntimeError:
+            return x * 5
+
+    for function in (step, tried):
+        compiled = leafgrad.compile(function)
+        for k in range(8):
+            x = view if k % 2 else leafgrad.zeros(3)
+            if x is view and function is step:
+                with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+                    compiled(x)
+            else:
+                assert compiled(x).tolist() == [0.0 if x is view else 2.0] * 3
+    assert leaf.tolist() == [0.0] * 3

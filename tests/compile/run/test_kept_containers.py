@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import types
 
 import pytest
@@ -71,3 +72,33 @@ def test_replaced_containers(name):
             ours.d["b"], theirs.d["b"] = lg.ones(2), lg.ones(2)
     state = str(compiled.explain()).splitlines()[0]
     assert ("closed" in state) == (name in CLOSED), state
+
+
+CHANGES = {
+    "append": (lambda: [lg.ones(2)], lambda given, x: given.append(x)),
+    "a number": (lambda: [lg.ones(2)], lambda given, x: given.append(3)),
+    "another": (lambda: [lg.ones(2), 1], lambda given, x: given.__setitem__(0, x)),
+    "key": (lambda: {"a": lg.ones(2)}, lambda given, x: given.setdefault("b", x)),
+    "order": (lambda: {"a": 1, "b": 2}, lambda given, x: given.update(a=given.pop("a"))),
+    "taken": (lambda: [lg.ones(2), lg.zeros(2)], lambda given, x: given.pop()),
+    "reversed": (lambda: [lg.ones(2), lg.zeros(2)], lambda given, x: given.reverse()),
+    "within": (lambda: ({"a": [lg.ones(2)]}, 2), lambda given, x: given[0]["a"].append(x)),
+    "default": (lambda: collections.defaultdict(list), lambda given, x: given["k"].append(x)),
+}
+
+
+def outline(tree):
+    if isinstance(tree, dict):
+        return [(key, outline(value)) for key, value in tree.items()]
+    return [*map(outline, tree)] if isinstance(tree, (list, tuple)) else tree
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_a_step_puts_into_its_arguments_is_put_at_each_call(name):
+    make, change = CHANGES[name]
+    compiled = lg.compile(lambda given, x: (change(given, x), x * 2)[1])
+    for _ in range(6):
+        x, got, expected = lg.ones(2), make(), make()
+        change(expected, x)
+        compiled(got, x)
+        assert repr(outline(got)) == repr(outline(expected))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from leafgrad import dtypes
+from leafgrad import dtypes, modes
 from leafgrad.compile.guard import conditions
 from leafgrad.compile.guard.ancestry import walk_of
 from leafgrad.compile.guard.conditions import Miss, brief, mode_name, now_of, written
@@ -61,6 +61,7 @@ class Guards(TensorConditions):
         views: captured views.
         touched: whose ``.grad`` was looked at, and whether it was None.
         environment: what else was read.
+        written: which leaves are written.
         apart: a check of what memory is written; None if none is.
         symbolic: numbers that may differ.
         ancestors: the graph behind tensors from outside through which it differentiates.
@@ -76,6 +77,7 @@ class Guards(TensorConditions):
         views: Sequence[Tensor],
         touched: Sequence[tuple[Argument | Captured, bool]],
         environment: Environment,
+        written: Sequence[int],
         apart: Apart | None,
         symbolic: Symbolic,
         ancestors: Ancestors,
@@ -98,6 +100,9 @@ class Guards(TensorConditions):
             self.captured(t, environment.tensors.get(id(t), "a captured tensor"))
         for view in views:
             self.view(view, leaves, environment)
+        for i in written if flags & modes.GRAD else ():
+            test = f"(a{i}._view is None or a{i}._view.origin is None or a{i}._view.base._node is None)"
+            self.add(test, self.paths[i], "of memory that may be written", lambda _: "a view that must not be")
         self.gradients(touched, tensors, leaves, captured, environment)
         followed = {(id(p.container), p.kind, p.key) for p in symbolic.places.values()}
         self.places([p for p in environment.places if (id(p.container), p.kind, p.key) not in followed])

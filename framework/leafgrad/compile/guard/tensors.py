@@ -12,6 +12,7 @@ from leafgrad.compile.guard.conditions import Condition, facts, gradient_of
 from leafgrad.compile.guard.environment import GUARDS, SCALARS, Environment
 from leafgrad.compile.ir.sources import Argument, Captured, Grad
 from leafgrad.compile.record.symbolic import FUNCTIONS
+from leafgrad.ops import dispatch
 from leafgrad.ops.node import Leaf
 from leafgrad.tensor.tensor import Tensor
 
@@ -79,8 +80,13 @@ class TensorConditions:
         )
 
     def tensor(self, at: str, t: Tensor) -> str:
-        """That a tensor is as ``t`` is now: array class, shape, dtype, device, place in the graph, no hooks."""
-        return f"(d := {at}._data) is d and {self.array(t._data)} and {self.node(at, t)}"
+        """That a tensor is as ``t`` is now: array class, shape, dtype, device, place in the graph, no hooks, mode."""
+        return f"(d := {at}._data) is d and {self.array(t._data)} and {self.node(at, t)} and {self.inference(at, t)}"
+
+    def inference(self, at: str, t: Tensor) -> str:
+        """That a tensor was made in inference mode as ``t`` was, or outside of it."""
+        made_there = t._writes is dispatch.INFERENCE_VERSION
+        return f"{at}._writes {'is' if made_there else 'is not'} {self.name(dispatch.INFERENCE_VERSION)}"
 
     def array(self, data: Any) -> str:
         """That the array ``d`` has the class, shape, dtype, layout and device of ``data``."""
@@ -167,7 +173,7 @@ class TensorConditions:
             else:
                 test = (
                     f"({at}._leaf is not None and (g := {at}._leaf.grad) is not None and {self.node_of('g')} is None"
-                    f" and (d := g._data) is d and {self.array(t.grad._data)})"
+                    f" and (d := g._data) is d and {self.array(t.grad._data)} and {self.inference('g', t.grad)})"
                 )
             self.add(test, path, "None" if was_none else "a gradient", gradient_of(i, t))
             if not was_none and id(t.grad) in others:

@@ -29,7 +29,7 @@ from leafgrad.compile.record.trace import Traced, finish, recording, trace_call
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes, Watch, watching
 from leafgrad.compile.run.call import Call
-from leafgrad.compile.run.followed import Changes, Followed, Unfollowed, asks_types
+from leafgrad.compile.run.followed import Changes, Followed, Unfollowed, asks_types, contents
 from leafgrad.compile.run.following import Following, differs
 from leafgrad.compile.run.paths import paths_of
 from leafgrad.tensor.tensor import Tensor
@@ -78,7 +78,7 @@ class Attempt:
     def __init__(self, function: Any, given: Any, following: Following, watch: Watch | None) -> None:
         self.function, self.following = function, following
         self.args, self.kwargs = given
-        self.given = {id(c): c for c in containers(given)}
+        self.given, self.contents = {id(c): c for c in containers(given)}, contents(given)
         with rewound(following.sources):
             self.leaves, self.structure = following.leaves(*given)
         self.paths = following.names(function, *given)
@@ -152,9 +152,11 @@ class Attempt:
         name_inputs(traced, self.leaves, self.paths, environment)
         tensors = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
         apart = apart_of(traced.graph, tensors)
+        targets = [e.source for e in traced.graph.effects if isinstance(e, Write)]
+        written = [tensors[source.index] for source in targets if isinstance(source, Argument)]
         guards = Guards(
             self.flags, self.structure, self.leaves, self.paths, traced.captured, traced.views,
-            traced.touched, environment, apart, Symbolic() if followed is None else followed.symbolic,
+            traced.touched, environment, written, apart, Symbolic() if followed is None else followed.symbolic,
             traced.ancestors,
         )  # fmt: skip
         read = [s.index for s in traced.graph.inputs.values() if isinstance(s, KeptArray)]
@@ -220,6 +222,8 @@ class Attempt:
         written = [] if followed is None else followed.written
         changes = [c for c in self.before.changed(self.held) if not any(w.is_at(c[0]) for w in written)]
         self.changed = [place for place, _, _ in changes]
+        if contents((self.args, self.kwargs)) != self.contents:
+            raise Unclosed("it changes a list or dict among its arguments")
         if recorder.tears:
             what, line = recorder.tears[0]
             raise Unclosed(f"{what} at {line}")
