@@ -249,3 +249,35 @@ def test_empty_tensors_are_written(device):
     x[:, 0:0] = leafgrad.ones(2, 0, 3, device=device)
     x[[0, 0]] = 2.0
     assert x.shape == (2, 0, 3)
+
+
+BY_NAME = {
+    "T": lambda x: x.T,
+    "row": lambda x: x[0],
+    "diagonal": lambda x: x.diagonal(),
+    "reshape": lambda x: x.reshape(2, 8),
+    "expand": lambda x: x[0].expand(2, 4),
+    "unfold": lambda x: x.unfold(0, 2, 1),
+    "as_strided": lambda x: x.as_strided((2, 2), (1, 2)),
+    "another dtype": lambda x: x.view(leafgrad.int8),
+    "chunk": lambda x: x.chunk(2)[1],
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int64", "complex64"])
+@pytest.mark.parametrize("name", BY_NAME)
+def test_views_are_known_as_such_in_every_dtype(name, dtype):
+    x = leafgrad.zeros(4, 4).to(getattr(leafgrad, dtype))
+    view = BY_NAME[name](x)
+    assert view._base is x
+    if name not in ("expand", "unfold"):
+        view.fill_(1)
+        assert (x._version, bool((x != 0).any())) == (1, True)
+
+
+def test_a_write_through_a_view_has_a_gradient_in_bfloat16():
+    x, v = (leafgrad.ones(n, dtype=leafgrad.bfloat16, requires_grad=True) for n in ((3, 3), (3,)))
+    y = x * 2
+    y.diagonal().copy_(v * 3)
+    gradients = leafgrad.autograd.grad(y.sum(), [x, v])
+    assert [g.tolist() for g in gradients] == [[[0.0, 2, 2], [2, 0, 2], [2, 2, 0]], [3.0] * 3]

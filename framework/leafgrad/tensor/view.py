@@ -141,8 +141,10 @@ def make(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
     if flags & TRACE:
         if not TRACER.get().shares(step, parent, params, out):
             return out
-    elif (root := out._data.base) is None or (root is not parent._data and root is not parent._data.base):
-        return out  # as in ``shares``
+    elif (root := out._data.base) is None or (
+        root is not parent._data and root is not parent._data.base and not shares(out._data, parent._data)
+    ):
+        return out
     if parent._writes is None:
         parent._writes = Version()
     origin, base, path = None if flags & GRAD else "inference" if flags & INFERENCE else "no_grad", parent, None
@@ -162,9 +164,11 @@ def make(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
 
 
 def shares(data: Any, origin: Any) -> bool:
-    """Whether an array that was made of another one is in its memory."""
+    """Whether an array that was made of another one is in its memory, which arrays of other classes may lie between."""
     root = data.base
-    return root is not None and (root is origin or root is origin.base)
+    if root is None or root is origin or root is origin.base:
+        return root is not None
+    return dispatch.memory_of(data) is dispatch.memory_of(origin)
 
 
 def together(views: Iterable[Any], function: str) -> tuple[Any, ...]:
