@@ -327,7 +327,7 @@ def wrap(op: Any, kind: type, result: Any) -> Any:
 def in_order(result: Any) -> Any:
     """Arrays that lie in memory in the order of their dimensions, the batch in front; symbols as they are."""
     if type(result) is tuple:
-        return tuple([in_order(r) for r in result])
+        return tuple([in_order(r) if isinstance(r, SymbolBase) or not r.flags.c_contiguous else r for r in result])
     if isinstance(result, SymbolBase):
         return result.of(in_order) if result.level else result
     return result if result.flags.c_contiguous else copied(result)
