@@ -267,3 +267,10 @@ def test_optimizers_step_in_bfloat16(name):
     assert p.dtype is bf16
     np.testing.assert_allclose(p.detach().float().numpy(), q.detach().numpy(), atol=0.03)  # ten steps' roundings
     assert math.isfinite(p.sum().item())
+
+
+@pytest.mark.parametrize("op", [lg.exp, lg.clone, lg.neg, lambda x: x * 2, lambda x: x.double(), lambda x: x > 0])
+def test_results_of_expanded_tensors_lie_as_those_of_other_dtypes(op):
+    x = lg.ones(2, 3, 4, 5)
+    for show in (lambda x: x[:1].expand(3, 3, 4, 5), lambda x: x.permute(3, 1, 0, 2)[:1].expand(3, 3, 2, 4)):
+        assert op(show(x.to(bf16))).stride() == op(show(x.half())).stride()

@@ -48,8 +48,14 @@ def adopt(array: Any) -> Any:
 
 
 def widen(value: Any) -> Any:
-    """bfloat16 as float32, exactly; anything else as it is."""
-    return np.asarray(value).astype(np.float32) if type(value) is BFloat16Array else value
+    """bfloat16 as float32, exactly, repeated in memory where it is; anything else as it is."""
+    if type(value) is not BFloat16Array:
+        return value
+    plain = np.asarray(value)
+    if 0 not in plain.strides:
+        return plain.astype(np.float32)
+    once = plain[tuple([slice(None) if step else slice(1) for step in plain.strides])]
+    return np.broadcast_to(once.astype(np.float32), plain.shape)
 
 
 def widen_numbers(value: Any) -> Any:
