@@ -12,16 +12,16 @@ import numpy as np
 
 import leafgrad_pinn as pinn
 
-TARGETS = {"full": 5e-3, "quick": 5e-2}
+TARGETS = {"full": 1e-6, "quick": 1e-4}
 
 
 def solve(run):
     box = pinn.Interval("x", 0, 1)
-    u = pinn.Field("u", box, net=pinn.MLP(8, 1), boundary=pinn.Hard(0), scale=1)
+    u = pinn.Field("u", box, net=pinn.MLP(20, 1), boundary=pinn.Hard(0), scale=1)
     conditions = [
         pinn.Energy(lambda u: u.x**2, per=lambda u: u**2, order=64),
         pinn.Integral(lambda u: u, 8**0.5 / np.pi, order=64, weight=10),  # as of sqrt(2) sin(pi x)
     ]
     exact = pinn.references.exact(box, u=lambda x: 2**0.5 * np.sin(np.pi * x))
-    stage = pinn.Adam(1500 if run.quick else 8000, lr=0.01, final=1e-4)
+    stage = pinn.SSBroyden(150 if run.quick else 1000)
     return pinn.Problem(u, conditions).solve(stage, reference=exact, **run.options)
