@@ -242,8 +242,8 @@ class Tracer(Protocol):
     def alone(self, tensor: Any) -> Any:
         """The View that a tensor from outside is, if ``tensor`` stands for it without its base; else None."""
 
-    def shares(self, op: Any, parent: Any, params: dict[str, Any], out: Any) -> bool:
-        """Whether ``out``, which a view op makes of ``parent``, is in its memory."""
+    def shares(self, op: Any, parent: Any, params: dict[str, Any]) -> bool:
+        """Whether what a view op makes of ``parent`` is in its memory."""
 
     def layout(self, tensor: Any) -> Any:
         """A raw array with the strides that a tensor has; its elements mean nothing."""

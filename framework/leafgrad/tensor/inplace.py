@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from leafgrad import dtypes, modes
@@ -127,16 +128,14 @@ def check(x: Any, name: str, *, fill: bool = False) -> None:
     own, views = is_fixed(x._node), views_of(x)
     for view in views:
         if view.origin and modes.get() & GRAD and (view.base._node is not None or x._node is not None):
-            dispatch.interrupt("an error of a write into a view")  # whoever catches it reads whose view that is
-            raise ambiguous(view.origin)
+            raise refused(ambiguous(view.origin))
     if modes.get() & GRAD and (own or any(is_fixed(v.base._node) and not v.detached for v in views)):
-        if not own:
-            dispatch.interrupt("an error of a write into a view")
         which = "a leaf Variable" if own else "a view of a leaf Variable"
-        raise RuntimeError(
+        error = RuntimeError(
             f"{which} that requires grad is being used in an in-place operation ({name}_). Write within "
             "leafgrad.no_grad(), or use the out-of-place operation"
         )
+        raise error if own else refused(error)
     if x._writes is dispatch.INFERENCE_VERSION and not modes.get() & INFERENCE:
         raise RuntimeError(
             f"Inplace update to inference tensor outside InferenceMode is not allowed ({name}_); clone() it first"
@@ -150,6 +149,13 @@ def check(x: Any, name: str, *, fill: bool = False) -> None:
             f"({name}_ of a tensor of size {list(x._data.shape)}, expanded or unfolded). Please clone() the tensor "
             "before performing the operation."
         )
+
+
+def refused(error: RuntimeError) -> RuntimeError:
+    """``error``, of a write into a view: in a trace, whoever catches it has read whose view that is."""
+    with suppress(TraceError):  # it says less
+        dispatch.interrupt("an error of a write into a view")
+    return error
 
 
 def views_of(x: Any) -> list[Any]:

@@ -139,7 +139,7 @@ def make(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
     """``out`` as a view if it shares the memory of ``parent``, else ``out`` as it is."""
     flags = get_mode()
     if flags & TRACE:
-        if not TRACER.get().shares(step, parent, params, out):
+        if not TRACER.get().shares(step, parent, params):
             return out
     elif (root := out._data.base) is None or (
         root is not parent._data and root is not parent._data.base and not shares(out._data, parent._data)

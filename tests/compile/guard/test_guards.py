@@ -617,3 +617,18 @@ def test_views_that_must_not_be_written_are_others():
             else:
                 assert compiled(x).tolist() == [0.0 if x is view else 2.0] * 3
     assert leaf.tolist() == [0.0] * 3
+
+
+def test_a_write_into_such_a_view_is_the_same_error_in_every_trace():
+    leaf = leafgrad.zeros(3, requires_grad=True)
+    with leafgrad.no_grad():
+        view = leaf[:]
+    cases = [
+        (lambda x: x.add_(1.0), "A view was created in no_grad"),
+        (lambda _: leaf[1:].add_(1.0), "a view of a leaf"),
+    ]
+    for function, message in cases:
+        closed = leafgrad.compile(function, closed=True)
+        for run in (function, closed, closed, closed, lambda x, function=function: leafgrad.trace(function, x)):
+            with pytest.raises(RuntimeError, match=message):
+                run(view)

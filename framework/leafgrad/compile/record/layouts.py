@@ -53,8 +53,8 @@ class Layouts(Events):
         if tensor._writes is not base._writes:
             self.unchecked[old.value] = base._data
 
-    def shares(self, op: Any, parent: Any, params: dict[str, Any], out: Any) -> bool:
-        """Whether ``out``, which a view op makes of ``parent``, is in its memory, as far as strides tell."""
+    def shares(self, op: Any, parent: Any, params: dict[str, Any]) -> bool:
+        """Whether what a view op makes of ``parent`` is in its memory, as far as strides tell."""
         data = self.layout(parent)
         try:
             return view.shares(op.compute((data,), params), data)
