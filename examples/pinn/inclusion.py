@@ -41,5 +41,5 @@ def solve(run):
         return around(x, np.where((x == 0) & (y == 0), 1, y))  # the centre is none of its part
 
     exact = pinn.references.exact(plate, u=lambda x: 2 / (1 + RATIO) * x, v=outside)
-    stage = pinn.LevenbergMarquardt(50 if run.quick else 200)
+    stage = pinn.LevenbergMarquardt(50 if run.quick else 300)
     return pinn.Problem([u, v], conditions).solve(stage, reference=exact, **run.options)

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Mapping
 from importlib import metadata
@@ -15,7 +16,7 @@ from typing import Any
 import leafgrad
 from leafgrad_pinn.beside import section
 from leafgrad_pinn.scripts import Options, Script
-from leafgrad_pinn.training import write
+from leafgrad_pinn.training import INTERRUPTED, write
 
 KINDS = ("quick", "full")
 
@@ -58,6 +59,9 @@ class ResultsTable:
         Args:
             name, quick, seeds, dtype: what to solve.
             runs: a folder for checkpoints, from which a run that was stopped goes on; None for none.
+
+        Raises:
+            SystemExit: training was interrupted; the row stays as it was.
         """
         script, kind = self.scripts[name], KINDS[not quick]
         out = None if runs is None else runs / f"{name} {kind}"
@@ -65,6 +69,9 @@ class ResultsTable:
         spent = Spent(out)
         with spent:
             solution = script.solve(Options(quick, options))
+        if any(INTERRUPTED in reason for run in solution.runs for reason in run.reasons):
+            print(f"leafgrad pinn table: {name} was interrupted; its row stays as it was", file=sys.stderr)
+            raise SystemExit(130)
         reference = solution.reference
         row = {
             "errors": [script.error(solution, run) for run in solution.runs],

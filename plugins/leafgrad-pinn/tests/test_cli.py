@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tomllib
@@ -18,6 +19,7 @@ import leafgrad_pinn
 from leafgrad import cli, plugins
 from leafgrad_pinn.scripts import Options, find
 from leafgrad_pinn.table import ResultsTable
+from leafgrad_pinn.training import Training
 
 
 def main(arguments):
@@ -214,6 +216,18 @@ def test_a_table_goes_on_with_runs_that_were_stopped_and_adds_their_times(folder
     assert second["processor seconds"] > first["processor seconds"]
     assert second["elapsed seconds"] > first["elapsed seconds"]
     assert json.loads((runs / "bent quick" / "spent.json").read_text())["processor"] == second["processor seconds"]
+
+
+@pytest.mark.parametrize("stops", [[], ["--seeds", "2"]])
+def test_a_table_has_no_row_of_a_run_that_was_interrupted(folder, tmp_path, stops, capsys, monkeypatch):
+    out = tmp_path / "pinn.md"
+    command = [*folder, "table", "bent", "--quick", "--out", str(out)]
+    assert main(command) == 0
+    before = out.with_suffix(".json").read_text()
+    monkeypatch.setattr(Training, "_stage", lambda *_: signal.raise_signal(signal.SIGTERM))
+    assert main([*command, *stops]) == 130
+    assert "bent was interrupted; its row stays as it was" in capsys.readouterr().err
+    assert out.with_suffix(".json").read_text() == before
 
 
 def test_a_table_shows_what_was_measured_beside_deepxde(folder, tmp_path, capsys):
