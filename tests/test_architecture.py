@@ -30,7 +30,8 @@ ROOMS = {
     "modes": "",
     "threads": "",
     "plugins": "forks errors",
-    "backends": "forks errors dtypes modes plugins",
+    "blas": "forks",
+    "backends": "forks blas errors dtypes modes plugins",
     "devices": "errors dtypes modes plugins backends",
     "ops": "errors dtypes modes plugins backends devices",
     "tensor": "errors dtypes modes plugins backends devices ops return_types",
@@ -49,7 +50,7 @@ ROOMS = {
     "utils": "errors dtypes modes plugins devices ops tensor autograd distributed",
     "profiler": "modes ops",
     "pictures": "ops tensor autograd compile",
-    "compile": "forks errors dtypes modes threads plugins backends devices ops tensor batching autograd",
+    "compile": "forks blas errors dtypes modes threads plugins backends devices ops tensor batching autograd",
     "lowering": "forks errors ops compile",
 }
 # The same within compile, in the order of its phases. What stands in no room of it is its front.
@@ -72,7 +73,7 @@ FOREIGN = {
     "cupy": "leafgrad.backends.cupy",
     "cupyx": "leafgrad.backends.cupy",
     "pluggy": "leafgrad.plugins",
-    "threadpoolctl": "leafgrad.compile.numpy.parallel",
+    "threadpoolctl": "leafgrad.blas",
     "tqdm": "leafgrad",
     "safetensors": "leafgrad",
     "graphviz": "leafgrad",

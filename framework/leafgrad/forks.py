@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from _thread import get_ident
+from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property as locked_property
 from typing import Any, TypeVar
 from weakref import WeakSet
@@ -21,6 +22,8 @@ T = TypeVar("T")
 PATIENCE = 30.0  # seconds, since such a thread may wait for something else that the forking one holds
 _NEEDED: list[str] = []
 _LOCKS: WeakSet[Any] = WeakSet()
+_CONTEXTS: list[AbstractContextManager[None]] = []
+_entered = ExitStack()
 _held: list[Any] | None = None  # what the thread that is about to fork has taken, beside the lock of imports
 
 
@@ -33,6 +36,11 @@ def guard(lock: Any) -> Any:
     """A ``threading.RLock`` that is free in a child, and what it guards is whole there."""
     _LOCKS.add(lock)
     return lock
+
+
+def around(context: AbstractContextManager[None]) -> None:
+    """Before a fork of a process that has threads it is entered, and left in the parent alone."""
+    _CONTEXTS.append(context)
 
 
 class cached_property(locked_property[T]):
@@ -59,6 +67,8 @@ def _before() -> None:
         logs.release()
     for name in _NEEDED:
         importlib.import_module(name)
+    for context in _CONTEXTS:
+        _entered.enter_context(context)
     own, end = get_ident(), time.monotonic() + PATIENCE
     while True:
         while _importing(own) and time.monotonic() < end:
@@ -79,6 +89,12 @@ def _lock_of_logging() -> Any:
     return getattr(sys.modules.get("logging"), "_lock", None)
 
 
+def _open() -> None:
+    global _held
+    taken, _held = _held or [], None
+    _release(taken)
+
+
 def _release(locks: list[Any]) -> None:
     for lock in locks:
         lock.release()
@@ -87,18 +103,19 @@ def _release(locks: list[Any]) -> None:
 
 def _after() -> None:
     """In the parent imports may begin again."""
-    global _held
     if _held is not None:
-        taken, _held = _held, None
-        _release(taken)
+        _open()
+        for context in _CONTEXTS:
+            context.__exit__(None, None, None)
 
 
 def _after_in_child() -> None:
     """Threads that were importing exist in the parent only, and never unlock what they locked."""
+    _entered.pop_all()
     if _held is not None:
         for lock in set(_LOCKS) - set(_held):
             lock._at_fork_reinit()
-        _after()
+        _open()
         sys.modules["_frozen_importlib"]._module_locks.clear()
 
 

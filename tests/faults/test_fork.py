@@ -12,6 +12,7 @@ import threading
 import time
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 import leafgrad as lg
 from leafgrad import forks, nn
@@ -100,6 +101,30 @@ def test_while_other_threads_work(count, tried):
         for thread in threads:
             thread.join()
     tried("a fork while five threads draw and train", count, "the child draws and trains")
+
+
+@pytest.mark.times(2, 500)
+def test_while_other_threads_multiply(count, tried):
+    """Large matrices, whose products OpenBLAS shares among threads; beside a thread that only waits."""
+    a, done = lg.ones(300, 300), threading.Event()
+
+    def multiply():
+        while not done.is_set():
+            a @ a
+
+    threads = [threading.Thread(target=multiply, daemon=True) for _ in range(2)]
+    threads.append(threading.Thread(target=done.wait, daemon=True))
+    with threadpool_limits(2, user_api="blas"):
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(count):
+                assert child_of(lambda: a @ a) == 0
+        finally:
+            done.set()
+            for thread in threads:
+                thread.join()
+    tried("a fork while two threads multiply matrices", count, "the child multiplies, too")
 
 
 COLD = """

@@ -109,6 +109,7 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     forks.need("numpy.random", "leafgrad.backends.philox")  # what draws import
+    forks.need("leafgrad.blas")  # which waits for products
     os.register_at_fork(after_in_child=_after_fork)
 
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import leafgrad as lg
+from leafgrad.blas import ONE_THREAD
 from leafgrad.compile.numpy import parallel
 from leafgrad.compile.numpy.executor import NumpyProgram
-from leafgrad.compile.numpy.parallel import BLAS, CREW, GROUPS, WORK, Groups, added, group_count, in_groups
+from leafgrad.compile.numpy.parallel import CREW, GROUPS, WORK, Groups, added, group_count, in_groups
 from leafgrad.compile.passes import optimize
 
 
@@ -94,7 +95,7 @@ def test_products_of_a_loop_have_one_thread(threads, monkeypatch, count):
             self.count = count
 
     threads(count)
-    monkeypatch.setattr(BLAS, "libraries", [library := Library()])
+    monkeypatch.setattr(ONE_THREAD, "libraries", [library := Library()])
     seen = []
 
     def part(chunks):

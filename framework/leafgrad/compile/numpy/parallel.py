@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
+from leafgrad.blas import ONE_THREAD
 from leafgrad.compile.ir.locks import Lock
 
 GROUPS = 16  # at most, and so the number of threads that one loop uses
@@ -119,7 +120,7 @@ def in_groups(part: Part, found: Groups) -> Sums:
     One loop at a time is spread over threads: those of other threads' calls, and of calls within, run on their own.
     """
     threads, groups = found
-    with BLAS:
+    with ONE_THREAD:
         if threads < 2 or not CREW.busy.acquire(blocking=False):
             return added([part(group) for group in groups])
         try:
@@ -148,43 +149,3 @@ def added(found: list[Sums]) -> Sums:
         for total, one in zip(found[0], sums, strict=True):
             total += one
     return found[0]
-
-
-class OneThread:
-    """While some loop runs, no BLAS has threads: products of a chunk are too small for them, and they spin.
-
-    The first loop of several at once sets that, and the last one takes it back.
-    """
-
-    def __init__(self) -> None:
-        self.libraries: Sequence[Any] | None = None
-        self.before: list[tuple[Any, int]] = []
-        self.inside = 0
-        self.lock = Lock()
-
-    def __enter__(self) -> None:
-        with self.lock.held:
-            if not self.inside:
-                counts = [(library, library.get_num_threads()) for library in self.found()]
-                self.before = [(library, count) for library, count in counts if count != 1]
-                for library, _ in self.before:
-                    library.set_num_threads(1)
-            self.inside += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self.lock.held:
-            self.inside -= 1
-            if not self.inside:
-                for library, count in self.before:
-                    library.set_num_threads(count)
-
-    def found(self) -> Sequence[Any]:
-        """The libraries of this process, looked for once."""
-        if self.libraries is None:
-            from threadpoolctl import ThreadpoolController
-
-            self.libraries = ThreadpoolController().select(user_api="blas").lib_controllers
-        return self.libraries
-
-
-BLAS = OneThread()

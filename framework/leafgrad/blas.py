@@ -1,0 +1,112 @@
+"""How many threads BLAS takes for a product of NumPy's matrices: one in loops that have several, and one across forks.
+
+OpenBLAS holds a lock for as long as it shares a product among threads, and ends these threads before a fork. A fork in
+the middle of a product of another thread would wait for them for ever, or leave the child a lock that nobody opens.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from types import FrameType
+from typing import Any
+
+from leafgrad import forks
+
+QUIET = 0.005  # seconds in which no thread runs that may be in a product
+
+
+class OneThread:
+    """Within it products of matrices take one thread.
+
+    The first of several at once sets that, and the last one takes it back.
+    """
+
+    def __init__(self) -> None:
+        self.libraries: Sequence[Any] | None = None
+        self.before: list[tuple[Any, int]] = []
+        self.inside = 0
+        self.lock = forks.guard(threading.RLock())
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if not self.inside:
+                counts = [(library, library.get_num_threads()) for library in self.found()]
+                self.before = [(library, count) for library, count in counts if count != 1]
+                for library, _ in self.before:
+                    allow(library, 1)
+            self.inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if not self.inside:
+                for library, count in self.before:
+                    allow(library, count)
+
+    def found(self) -> Sequence[Any]:
+        """The libraries of this process, looked for once."""
+        if self.libraries is None:
+            from threadpoolctl import ThreadpoolController
+
+            self.libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+        return self.libraries
+
+
+def allow(library: Any, count: int) -> None:
+    """Products take so many threads, whichever thread it was that set another number."""
+    if hasattr(library, "clear_controlling_thread"):  # the first thread that sets it is the only one that may
+        library.clear_controlling_thread(force=True)
+    library.set_num_threads(count)
+    if hasattr(library, "clear_controlling_thread"):
+        library.clear_controlling_thread(force=True)
+
+
+ONE_THREAD = OneThread()
+
+
+class Fork:
+    """Around a fork: products take one thread, and those that other threads began with several are over."""
+
+    def __enter__(self) -> None:
+        ONE_THREAD.__enter__()
+        if ONE_THREAD.before:
+            wait_for_products()
+
+    def __exit__(self, *error: object) -> None:
+        ONE_THREAD.__exit__()
+
+
+def wait_for_products() -> None:
+    """Wait until each other thread has gone on, or sleeps; for half a minute at most."""
+    places, tasks = other_places(), {thread.ident: thread.native_id for thread in threading.enumerate()}
+    quiet = time.monotonic()
+    end = quiet + forks.PATIENCE
+    while places and time.monotonic() < min(end, quiet + QUIET):
+        time.sleep(QUIET / 10)
+        now = other_places()
+        places = {thread: place for thread, place in places.items() if now.get(thread) == place}
+        if any(is_running(tasks.get(thread)) for thread in places):
+            quiet = time.monotonic()
+
+
+def other_places() -> Mapping[int, tuple[FrameType, int]]:
+    """Where each other thread is."""
+    own = threading.get_ident()
+    return {ident: (frame, frame.f_lasti) for ident, frame in sys._current_frames().items() if ident != own}
+
+
+def is_running(task: int | None) -> bool:
+    """Whether a thread is on a processor, or waits for one."""
+    try:
+        with open(f"/proc/self/task/{task}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0] in "RD"
+    except OSError:
+        return False
+
+
+if hasattr(os, "register_at_fork"):
+    forks.around(Fork())
