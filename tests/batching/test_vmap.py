@@ -431,9 +431,19 @@ def test_compiled(executor):
             close(got, want.detach().numpy())
 
 
-def test_a_compiled_function_inside_is_refused():
-    compiled = leafgrad.compile(lambda a: a * 2)
-    with pytest.raises(RuntimeError, match=r"compile the whole, leafgrad.compile\(leafgrad.vmap\(f\)\)"):
+def test_a_compiled_function_inside_runs_uncompiled_and_says_so():
+    compiled = leafgrad.compile(lambda a: (a * a).sum())
+    x = leafgrad.tensor(X)
+    with pytest.warns(UserWarning, match=r"runs uncompiled inside vmap; leafgrad.compile\(leafgrad.vmap\(f\)\)"):
+        got = leafgrad.vmap(compiled)(x)
+    close(got, (X * X).sum(1))
+    close(leafgrad.vmap(leafgrad.func.grad(compiled))(x), 2 * X)  # said once
+    close(compiled(x), (X * X).sum())
+
+
+def test_a_closed_function_inside_is_refused():
+    compiled = leafgrad.compile(lambda a: a * 2, closed=True)
+    with pytest.raises(leafgrad.errors.CompileError, match=r"closed=True: .* runs uncompiled inside vmap"):
         leafgrad.vmap(compiled)(leafgrad.tensor(X))
 
 

@@ -313,9 +313,9 @@ def laid_out(g: Any, t: Any) -> Any:
     if not modes.get() & modes.TRACE:
         return dispatch.as_leaf(g, t._data)
     tracer = modes.TRACER.get()
-    like = tracer.layout(t)
-    if not isinstance(like, SymbolBase) and not like.flags.c_contiguous:
-        tracer.lay_out(g := clone(g), dispatch.order_of(like))
+    like, own = tracer.layout(t), tracer.layout(dispatch.alias(g))
+    if not isinstance(like, SymbolBase) and not isinstance(own, SymbolBase) and like.strides != own.strides:
+        tracer.lay_out(g := clone(g), None if like.flags.c_contiguous else dispatch.order_of(like))
     return g
 
 

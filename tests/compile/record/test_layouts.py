@@ -131,6 +131,28 @@ def test_new_gradients_lie_as_their_leaves_do():
         assert leaf.grad.stride() == leaf.stride() == (1, 3)
 
 
+@pytest.mark.parametrize("executor", ["replay", "numpy", "native"])
+def test_a_gradient_that_comes_in_another_order_lies_as_its_leaf(executor):
+    class Turned(leafgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.T.contiguous().T * 3
+
+    def step(leaf):
+        leaf.grad = None
+        Turned.apply(leaf).square().sum().backward()
+        return leaf.grad, leafgrad.autograd.grad(Turned.apply(leaf).sum(), leaf)[0]
+
+    leaf = leafgrad.ones(3, 4, requires_grad=True)
+    compiled = leafgrad.compile(step, executor=executor)
+    for _ in range(3):
+        assert [g.stride() for g in compiled(leaf)] == [g.stride() for g in step(leaf)] == [(4, 1)] * 2
+
+
 @pytest.mark.parametrize("kept", ["argument", "result"])
 @pytest.mark.parametrize("part", [lambda t: t, lambda t: t[0:2], lambda t: t[1], lambda t: t.T], ids=list("wsre"))
 def test_gradients_see_what_was_written_through_data(kept, part):

@@ -62,10 +62,8 @@ class Compiled(Generic[P, R]):
         if flags & modes.WATCH:
             return cast(R, modes.watched(self, args, lambda: self(*args, **kwargs)))
         if flags & modes.BATCH:
-            raise RuntimeError(
-                "a compiled function was called inside vmap, where its program does not fit; compile the whole, "
-                "leafgrad.compile(leafgrad.vmap(f))"
-            )
+            self._calls.misses.batched(self.__qualname__, self.closed)
+            return self.function(*args, **kwargs)
         try:
             calls = self._calls
             if calls.since != modes.Checkpoint.number:

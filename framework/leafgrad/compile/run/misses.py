@@ -12,6 +12,7 @@ from typing import Any
 
 from leafgrad.compile.guard.conditions import Miss
 from leafgrad.compile.ir.log import log
+from leafgrad.errors import CompileError
 from leafgrad.ops import messages
 from leafgrad.tensor.tensor import Tensor
 
@@ -37,10 +38,12 @@ class Misses(list[Miss]):
         waited: how many calls did so in all.
         hasty: by its path, what a value had become when programs had served few calls since the last recording.
         graphs: how often so early another autograd graph stood behind the call's tensors.
+        told: whether a call inside vmap was warned of.
     """
 
     total = 0
     warns = True
+    told = False
     waited = 0
     graphs = 0
 
@@ -85,6 +88,15 @@ class Misses(list[Miss]):
                 "changes from call to call out of the function; explain() lists all. From now on a kind of call is "
                 "traced when it comes often, and runs uncompiled until then"
             )
+
+    def batched(self, name: str, closed: bool) -> None:
+        """The function ``name`` was called inside vmap: no program is for batches that it does not see."""
+        text = f"{name} runs uncompiled inside vmap; leafgrad.compile(leafgrad.vmap(f)) compiles the whole"
+        if closed:
+            raise CompileError(f"closed=True: {text}")
+        if not self.told:
+            self.told = True
+            messages.warn(text)
 
     @property
     def graph_varies(self) -> bool:
