@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,9 @@ from leafgrad_pinn.references.reference import Reference
 from leafgrad_pinn.sampling import Array
 
 if TYPE_CHECKING:
-    from leafgrad_pinn.run import Run
+    from leafgrad_pinn.solution import Solution
+
+LOOKS = 2048  # points at which seeds are compared
 
 
 class Errors:
@@ -26,21 +29,47 @@ class Errors:
         seconds: of training, of all seeds.
     """
 
-    def __init__(self, reference: Reference | None, runs: Sequence[Run], run: Run) -> None:
-        self.reference, self.run, self.seconds = reference, run, [run.seconds for run in runs]
-        self.histories = [run.history for run in runs]
-        self.l2 = {name: [run.errors[name]["l2"] for run in runs] for name in runs[0].errors}
-        self.max = {name: [run.errors[name]["max"] for run in runs] for name in runs[0].errors}
+    def __init__(self, solution: Solution) -> None:
+        self.solution, self.reference, self.run = solution, solution.reference, solution.run
+        self.seconds = [run.seconds for run in solution.runs]
+        self.histories = [run.history for run in solution.runs]
+        names = solution.runs[0].errors
+        self.l2 = {name: [run.errors[name]["l2"] for run in solution.runs] for name in names}
+        self.max = {name: [run.errors[name]["max"] for run in solution.runs] for name in names}
 
     @property
     def estimated(self) -> dict[str, float]:
         """An estimate of each field's relative L2 error that needs no reference, of the run that is shown.
 
         Each residual that the equations leave is followed to the error that it makes, in polynomials that the network
-        knows nothing of. {} where these do not explain the residuals, as at corners and shocks, and where conditions
-        leave something open. ``run.unestimated`` says why, or why an estimate is rough.
+        knows nothing of. Where these do not explain the residuals, as at corners and shocks, it is `apart`; {} for one
+        seed. ``run.unestimated`` says why, or why an estimate is rough.
         """
-        return self.run.estimated
+        return self.run.estimated or self.apart
+
+    @property
+    def reservation(self) -> str:
+        """What is to be known of the estimates, or why there are none; "" for nothing."""
+        by = "by how far seeds are apart; " if self.estimated and not self.run.estimated else ""
+        return by + self.run.unestimated
+
+    @property
+    def apart(self) -> dict[str, float]:
+        """How far the fields are from the nearest other seed's, in L2, over the square root of two: errors of two seeds
+        that have nothing to do with each other are so far apart. {} for one seed, for a family of problems, and where
+        the run says itself that it is no solution.
+        """
+        solution = self.solution
+        others = [run for run in solution.runs if run is not self.run]
+        if not others or solution.domain.functions or self.run.doubts or self.run.astray:
+            return {}
+        columns = [*solution.domain.interior(LOOKS, "sobol", np.random.default_rng(2)).T]
+        own, *found = [solution.values(run, columns, check=False) for run in [self.run, *others]]
+        return {
+            name: math.sqrt(min(float(np.nanmean(abs(other[name] - u) ** 2)) for other in found) / 2)
+            / math.sqrt(float(np.nanmean(abs(u) ** 2)))
+            for name, u in own.items()
+        }
 
     def time_to(self, level: float) -> list[float | None]:
         """Seconds of training after which the relative L2 errors of all fields were at most ``level``, for each seed.
@@ -61,10 +90,10 @@ class Errors:
     def __str__(self) -> str:
         times = f"training {statistics.median(self.seconds):.1f} s"
         if self.reference is None:
-            estimates, rough = self.estimated, self.run.unestimated
-            by = f"a rough estimate: there are {rough}" if rough else "its estimate"
-            found = [f"{name}: relative L2 error about {e:.1e}, by {by}" for name, e in estimates.items()]
-            return "\n".join([*(found or [f"no reference, and no estimate: {self.run.unestimated}"]), times])
+            why = self.reservation
+            by = f"by a rough estimate: {why}" if why else "by its estimate"
+            found = [f"{name}: relative L2 error about {e:.1e}, {by}" for name, e in self.estimated.items()]
+            return "\n".join([*(found or [f"no reference, and no estimate: {why}"]), times])
         lines = []
         for name, l2 in self.l2.items():
             floor = self.reference.floor[name]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leafgrad.forks import cached_property
-from leafgrad_pinn.estimate import estimated
+from leafgrad_pinn.estimate import Astray, estimated
 from leafgrad_pinn.families import Given
 from leafgrad_pinn.field import Surrogate
 from leafgrad_pinn.posterior import Posterior
@@ -79,6 +79,7 @@ class Run:
         self.history: list[dict[str, Any]] = details["history"]
         self._estimated: dict[str, float] = details.get("estimated", {})
         self._asked = False  # whether an estimate was tried
+        self.astray = False  # whether that said that nothing is solved
         self.unestimated = (
             details.get("rough", "") if self._estimated else "it was not made before the solution was saved"
         )
@@ -119,7 +120,7 @@ class Run:
                     raise Unfit(self.free)
                 self._estimated, self.unestimated = estimated(self.trainees, self.functions)
             except Unfit as error:
-                self.unestimated = str(error)
+                self.unestimated, self.astray = str(error), isinstance(error, Astray)
             self._asked = True
         return self._estimated
 

@@ -99,7 +99,7 @@ class Solution:
     @property
     def errors(self) -> Errors:
         """The errors against the reference, and their estimates without one."""
-        return Errors(self.reference, self.runs, self.run)
+        return Errors(self)
 
     def __call__(self, *points: Array | float, **named: Array | float) -> Any:
         """The fields at points, evaluated in chunks, so that memory grows with inputs and outputs alone.

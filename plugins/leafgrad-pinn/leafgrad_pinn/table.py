@@ -25,8 +25,8 @@ HEAD = """\
 
 Written by `leafgrad pinn table` from the figures beside it; rows that were not run say so. Errors are relative: in L2,
 the largest of a problem's fields, or, where numbers are solved for, the largest of their errors. Estimates are of the
-fields of the seed with the median loss, made without the reference; there is none at corners, and in many dimensions.
-An error within three
+fields of the seed with the median loss, made without the reference; where residuals are not explained, as at shocks and
+corners and in many dimensions, they are how far seeds are apart, and there is none for one seed. An error within three
 times that of the reference is at the reference's floor: it says no more than that. Where numbers are solved for, the
 column has their standard error by J^T J instead, below which noise in the data lets no method get except by chance.
 Times are of the processor, all threads together, for one seed, with compilation and the reference; that of the
@@ -75,7 +75,7 @@ class ResultsTable:
         reference = solution.reference
         row = {
             "errors": [script.error(solution, run) for run in solution.runs],
-            "estimate": max(solution.run.estimated.values(), default=None),
+            "estimate": max(solution.errors.estimated.values(), default=None),
             "processor seconds": spent.processor / seeds,
             "elapsed seconds": spent.elapsed / seeds,
             "floor": None if reference is None or "TRUTH" in script.given else max(reference.floor.values()),

@@ -182,11 +182,26 @@ def test_residuals_that_oscillate_leave_a_rough_estimate(height, monkeypatch, tm
         assert sol.run.unestimated.startswith("residuals of which 12 polynomials explain ")
         return
     assert sol.errors.estimated["u"] == pytest.approx(0.01, rel=0.2)
-    assert "by a rough estimate: there are residuals of which 12 polynomials explain" in str(sol.errors)
+    assert "by a rough estimate: residuals of which 12 polynomials explain" in str(sol.errors)
     sol.save(tmp_path / "u.safetensors")
     assert str(pinn.Solution.load(tmp_path / "u.safetensors", own=lambda inputs, outputs: Known(0.0)).errors) == str(
         sol.errors
     )
+
+
+def test_where_polynomials_explain_too_little_seeds_say_how_far_they_are_apart(monkeypatch):
+    monkeypatch.setattr(estimate, "SIZE", 4)
+    u = pinn.Field("u", X, pinn.MLP(12, 1), boundary=pinn.Hard(0))
+    problem = pinn.Problem(u, [pinn.Interior(lambda u, x: u.xx + 9 * math.pi**2 * lg.sin(3 * math.pi * x), n=40)])
+    truth = pinn.references.exact(X, u=lambda x: np.sin(3 * math.pi * x))
+    sol = problem.solve(pinn.GaussNewton(20), seeds=3, reference=truth)
+    assert not sol.run.estimated
+    error = sol.run.errors["u"]["l2"]
+    assert error / 5 < sol.errors.estimated["u"] < 5 * error
+    assert sol.errors.reservation.startswith("by how far seeds are apart; residuals of which 4 polynomials explain ")
+    assert sol.of(sol.run).errors.estimated == {}
+    poor = problem.solve(pinn.Adam(1), seeds=2)  # which are as far from the solution as from each other, or farther
+    assert poor.errors.estimated == {}
 
 
 @pytest.mark.parametrize(
