@@ -199,10 +199,7 @@ def alike(input: Tensor, made: Tensor, memory_format: Any) -> Tensor:
     """``made``, a new tensor of the shape of ``input``, in a memory format; by default it lies as that does."""
     if memory_format is not None and memory_format is not dtypes.preserve_format:
         return made.contiguous(memory_format)
-    data = formats.layout(input)
-    if isinstance(data, SymbolBase) or data.flags.c_contiguous or 0 in data.strides:
-        return made
-    return formats.follow(made, sorted(range(data.ndim), key=lambda d: -abs(data.strides[d])))
+    return formats.preserved(made, input)
 
 
 @public(only="leafgrad")
