@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from _thread import get_ident
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -52,6 +53,7 @@ class Call:
         symbolic: the numbers that it computes by expressions; None if there are none.
         replaced: where it puts or appends what comes with its result.
         first: whether it was recorded at the first call, which may find what no other does, such as no gradients.
+        thread: the only one that may run it, since it leaves something in places outside; None for any.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Call:
         self.tensors = list(tensors)  # the place among the leaves of each tensor argument
         self.hits = self.strays = 0
         self.trusted = self.first = False
+        self.thread = get_ident() if followed is not None and followed.stands else None
         self.count = traced.count
         self.aliases = traced.aliases
         self.refused = {i: Refused(error) for i, error in traced.gradients.refused.items()}

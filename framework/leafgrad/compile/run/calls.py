@@ -13,7 +13,7 @@ from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.ir.log import log
 from leafgrad.compile.record.lazy import LazyRecorder
 from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.compile.record.watch import COLLECTOR, Watch
+from leafgrad.compile.record.watch import Watch
 from leafgrad.compile.run.breaks import Breaks
 from leafgrad.compile.run.call import Call, Failed
 from leafgrad.compile.run.checked import asked
@@ -23,6 +23,7 @@ from leafgrad.compile.run.following import Following
 from leafgrad.compile.run.misses import Misses, kind_of
 from leafgrad.compile.run.numbers import Strayed
 from leafgrad.compile.run.pace import Pace
+from leafgrad.compile.run.turn import Occupied, Turn
 from leafgrad.errors import CompileError, TraceError
 from leafgrad.tensor.tensor import Tensor
 
@@ -63,7 +64,7 @@ class Calls:
         compiled: Callable[..., Any],
     ) -> None:
         self.function, self.name, self.executor = function, name, executor
-        self.must_close, self.lock = must_close, lock
+        self.must_close, self.lock, self.turn = must_close, lock, Turn(lock)
         self.breaks = Breaks(function, partial(compiled, executor=executor))
         self.programs: list[Call] = []
         self.following = Following()
@@ -96,9 +97,13 @@ class Calls:
                     self.programs = [call, *(c for c in calls if c is not call)]
                 self.last = call
                 try:
-                    return call(leaves, checks, drawn)
+                    if call.thread is None:
+                        return call(leaves, checks, drawn)
+                    return self.turn.run(call, leaves, checks, drawn)
                 except Failed:
                     failed = True
+                    break
+                except Occupied:
                     break
                 except Strayed:
                     strayed = strayed or call
@@ -107,8 +112,10 @@ class Calls:
                 restore(drawn)
         if failed:  # by what an op was given: the Python does what comes before, and raises
             return self.function(*args, **kwargs)
+        if self.turn.is_new():
+            return self.share(args, kwargs, wish)
         if doubted is not None:
-            return self.alone(partial(self.confirm, doubted, args, kwargs), args, kwargs)
+            return self.turn.record(partial(self.confirm, doubted, args, kwargs), partial(self.breaks, *args, **kwargs))
         if strayed is not None:
             self.strays(strayed)
         if pace.gave_up and not self.must_close:
@@ -122,21 +129,18 @@ class Calls:
         confirmed = self.reason is None and all(call.trusted for call in self.programs)
         return confirmed and not self.pace.failures and not self.following.taught
 
-    def alone(self, act: Callable[[], Any], args: Any, kwargs: Any) -> Any:
-        """Watch a call, unless another thread watches one."""
-        if not self.lock.acquire(blocking=False):
-            return self.breaks(*args, **kwargs)
-        try:
-            with COLLECTOR.paused():  # what is made stays, and to look through all modules for garbage takes its time
-                return act()
-        finally:
-            self.lock.release()
+    def share(self, args: Any, kwargs: Any, wish: str | None) -> Any:
+        """A second thread calls: from now on nothing is followed."""
+        self.turn.share(self.following)
+        self.programs = [call for call in self.programs if call.symbolic is None and call.thread is None]
+        return self.call(modes.get(), args, kwargs, wish)
 
     def missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """No closed program serves this call: it is recorded."""
         if self.misses.needed and not self.must_close and self.misses.waits(kind_of(structure, leaves)):
             return self.function(*args, **kwargs)
-        return self.alone(partial(self.attempt, flags, structure, leaves, args, kwargs), args, kwargs)
+        otherwise = partial(self.breaks, *args, **kwargs)
+        return self.turn.record(partial(self.attempt, flags, structure, leaves, args, kwargs), otherwise)
 
     def open(self, args: Any, kwargs: Any, always: bool) -> Any:
         """A call that is not watched: its Python runs, between parts that are compiled if that is faster, or always."""

@@ -124,6 +124,11 @@ class Followed:
         spots = [Written(p.container, p.key, None, p.value) for p in places]
         self.drawers = [(spot, Drawer(spot.before, self.drawing)) for spot in spots]
 
+    @property
+    def stands(self) -> bool:
+        """Whether something stood in places outside."""
+        return bool(self.spots or self.kept or self.growing or self.drawers)
+
     def __enter__(self) -> None:
         """Put the symbolic numbers where they are read."""
         for spot, drawer in self.drawers:
@@ -149,7 +154,7 @@ class Followed:
 
     def declare(self, numbers: dict[str, Any]) -> None:
         """Follow the numbers in a dict from here on, and from the beginning of the next call."""
-        for key, value in numbers.items():
+        for key, value in numbers.items() if not self.following.shared else ():
             if is_number(value) and not any(s.container is numbers and s.key == key for s in self.spots):
                 place = Place(key, "item", numbers, key, value)
                 self.following.declared.append(place)

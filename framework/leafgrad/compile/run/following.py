@@ -67,6 +67,7 @@ class Following:
         draws: what calls draw from Python's generators; None if nobody knows.
         start: those generators, with their states before the last recorded call.
         stopped: whether nothing is followed any more, since it was in vain.
+        shared: whether that is so since several threads call.
     """
 
     def __init__(self) -> None:
@@ -81,7 +82,12 @@ class Following:
         self.items: bool | None = None
         self.draws: list[Draw] | None = None
         self.start: States = []
-        self.stopped = False
+        self.stopped = self.shared = False
+
+    def stop(self) -> None:
+        """Several threads call: others must see no symbolic number, wherever the function puts it."""
+        self.stopped = self.shared = True
+        self.places, self.declared, self.tensors, self.lists, self.draws = [], [], [], [], []
 
     def compare(self, calls: Sequence[Any], leaves: Sequence[Any], paths: Sequence[str]) -> bool:
         """Note the numbers that are not what they were at the last recorded call, or in closed ``calls``.
@@ -110,7 +116,7 @@ class Following:
     def changed(self, places: Sequence[Place]) -> None:
         """Numbers or tensors in places are changed by the function, or between its calls."""
         met = {p.mark for p in (*self.places, *self.declared, *self.tensors, *self.lists)} | self.unlisted
-        for p in places:
+        for p in places if not self.shared else ():
             if may_hold(p) and p.mark not in met:
                 met.add(p.mark)
                 if type(p.value) is list and now(p) is p.value:
@@ -127,6 +133,8 @@ class Following:
         to miss what is appended.
         """
         tensors, lists = self.tensors[:], list[Place]()
+        if self.shared:
+            return GivenPlaces()
         if self.stopped or not self.lists or asks_types(codes) or calls_slots(codes):
             return GivenPlaces(tensors)
         for place in self.lists:
@@ -198,6 +206,8 @@ class Following:
         None if nothing is to be followed.
         """
         given, environment = attempt.places, attempt.before
+        if self.shared:
+            self.stop()
         sources = {source_of_draws(place.value) for place in environment.drawing}
         self.start = states([source for source in sources if source is not None])
         if environment.open:

@@ -1,0 +1,138 @@
+"""Several threads that call one compiled function find outside what they would if it were not compiled."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+import leafgrad
+from leafgrad.compile.run import turn
+
+EXECUTORS = ["replay", "numpy", "native"]
+
+
+def nothing():
+    pass
+
+
+def in_threads(*acts):
+    failures = []
+
+    def guarded(act):
+        try:
+            act()
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=guarded, args=[act]) for act in acts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("kind", ["count", "append"])
+def test_a_program_that_counted_for_one_thread_loses_nothing_of_several(executor, kind):
+    held = {"count": 0, "list": []}
+
+    def step(x):
+        y = (x @ x @ x).sum()
+        if kind == "count":
+            held["count"] += 1
+        else:
+            held["list"].append(y)
+        return y
+
+    compiled, x = leafgrad.compile(step, executor=executor), leafgrad.ones(150, 150)
+    for _ in range(8):
+        compiled(x)
+    assert compiled.explain().summary.startswith(f"{step.__qualname__}: closed")
+
+    def call():
+        for _ in range(60):
+            compiled(x)
+
+    in_threads(call, call, call)
+    assert (held["count"], len(held["list"])) == ((188, 0) if kind == "count" else (0, 188))
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_second_thread_does_not_meet_what_stands_for_numbers_while_a_call_is_recorded(executor):
+    held, inside, seen = {"count": 0}, threading.Event(), []
+
+    def step(x, between=nothing):
+        held["count"] += 1
+        between()
+        return (x * 2).sum()
+
+    def pause():
+        inside.set()
+        threading.Event().wait(0.1)  # the other thread calls meanwhile
+
+    compiled, x = leafgrad.compile(step, executor=executor), leafgrad.ones(3)
+    for _ in range(6):
+        compiled(x)
+    assert compiled.explain().summary.startswith(f"{step.__qualname__}: closed")
+
+    def other():
+        inside.wait()
+        compiled(x)
+        seen.append(type(held["count"]))
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    compiled(x, pause)
+    thread.join()
+    assert held["count"] == 8
+    assert seen == [int]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_threads_that_begin_at_once_keep_what_each_counts(executor):
+    for _ in range(5):
+        held = {}
+
+        def step(x, key, held=held):
+            held[key] = held.get(key, 0) + 1
+            return (x * 2).sum()
+
+        compiled, x = leafgrad.compile(step, executor=executor), leafgrad.ones(3)
+
+        def call(key, compiled=compiled, x=x):
+            for _ in range(30):
+                assert compiled(x, key) == 6
+
+        in_threads(*[lambda key=key: call(key) for key in range(3)])
+        assert held == {0: 30, 1: 30, 2: 30}
+
+
+def test_a_thread_that_holds_what_the_other_waits_for_is_not_waited_for_long(monkeypatch):
+    monkeypatch.setattr(turn, "PATIENCE", 0.2)
+    inside, done, held = threading.Event(), threading.Event(), {"count": 0}
+
+    def step(x, between=nothing):
+        held["count"] += 1
+        between()
+        return x * 2
+
+    def pause():
+        inside.set()
+        assert done.wait(20)
+
+    compiled, x = leafgrad.compile(step), leafgrad.ones(3)
+    for _ in range(6):
+        compiled(x)
+
+    def other():
+        inside.wait()
+        compiled(x)
+        done.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    compiled(x, pause)
+    thread.join()
+    assert done.is_set()
