@@ -11,6 +11,7 @@ from types import FunctionType, SimpleNamespace
 import pytest
 
 import leafgrad
+from leafgrad.compile.run.runner import Runner
 
 SOURCES = "e|e * 2 + 1|1.0 * e|x.square().sum().item()|(x * e).sum().item()|box['n']|names.n|cell".split("|")
 KEPT = """items.append(v)|items[:] = [v]|table['k'] = v|table[v] = 1|table['t'] = (v, 2)|members.add(v)|queue.append(v)
@@ -102,3 +103,27 @@ def test_who_holds_a_number_is_not_looked_for_among_all_objects(monkeypatch):
     monkeypatch.setattr(gc, "get_referrers", None)
     assert [step(leafgrad.ones(3) * k)[1] for k in range(6)] == [0, 3, 6, 9, 12, 15]
     assert count == [6]
+
+
+@pytest.mark.parametrize("executor", ["replay", "numpy"])
+def test_what_was_written_while_the_program_ran_counts(executor, monkeypatch):
+    """By a signal's handler, say, or another thread."""
+    box = {"n": 0, "m": 2.0}
+
+    def step(x):
+        box["n"] += 1
+        box["m"] = box["n"] * 0.5
+        return x * 2
+
+    compiled, x, run = leafgrad.compile(step, executor=executor), leafgrad.ones(3), Runner.__call__
+    for _ in range(8):
+        compiled(x)
+    assert compiled.explain().summary.startswith(f"{step.__qualname__}: closed")
+
+    def meanwhile(*args):
+        box["n"] = 100
+        return run(*args)
+
+    monkeypatch.setattr(Runner, "__call__", meanwhile)
+    assert compiled(x).tolist() == [2, 2, 2]
+    assert box == {"n": 101, "m": 50.5}

@@ -241,7 +241,7 @@ class Call:
             inplace.check_captured(self.tensor(e.source, leaves, early), "copy")
         nodes: list[Made] = []
         edges: list[tuple[Any, ...]] = []
-        seen = {i: dispatch.alias(arrays[i]) for i in self.seen}
+        seen = {i: dispatch.alias(arrays[i]) for i in self.seen} if self.seen else {}
         late: list[Callable[[], Any]] = []  # apart from the steps, so that nothing refers to itself
 
         def find_edges() -> None:
@@ -259,13 +259,13 @@ class Call:
                 result, tensors = result
                 late[:] = [w.step(t) for w, t in zip(self.replaced, tensors, strict=True)]
 
-        frees = [node.release for node in freed]
-        marks = [self.tensor(e.source, leaves, early).requires_grad_ for e in self.new_leaves]
+        frees = [node.release for node in freed] if freed else []
+        new = self.new_leaves
+        marks = [self.tensor(e.source, leaves, early).requires_grad_ for e in new] if new else []
         acts: list[Callable[[], Any]] = [partial(act, leaves, arrays) for act in self.acts]
         first, last = ([find_edges], [make_nodes]) if self.backward else ([], [])
         steps: list[Callable[[], Any]] = [*[drawn.clear] * bool(drawn), *frees, *marks, *first, *acts, *last]
-        if symbolic is not None:
-            steps += [partial(w.put, numbers[text]) for w, text in symbolic.written]
+        steps += [] if symbolic is None or not symbolic.written else symbolic.leaving(leaves, numbers)
         complete([*steps, give, partial(complete, late)] if self.replaced else [*steps, give])
         return result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from leafgrad import backends
@@ -34,12 +34,17 @@ class SymbolicValues:
         texts = [s.text for v in inputs if isinstance(s := traced.graph.inputs[v], Expression)]
         self.inputs = len(texts)
         self.written = [(w._replace(number=None, before=None), text_of(w.number)) for w in written]  # lest it is kept
-        results = [o.text for o in traced.outputs if isinstance(o, Expression)] + [text for _, text in self.written]
+        results, left = (
+            [o.text for o in traced.outputs if isinstance(o, Expression)],
+            [text for _, text in self.written],
+        )
         self.outcomes = guards.symbolic.outcomes
         self.items = list(traced.items.values())
-        self.late = [text for text in (*results, *self.outcomes) if READ.search(text)]
+        self.late = [text for text in (*results, *left, *self.outcomes) if READ.search(text)]
         self.early = [text for text in results if not READ.search(text)]
+        self.left = [text for text in left if not READ.search(text)]
         self.compute_early = guards.expressions([*texts, *self.early])
+        self.compute_left = guards.expressions(self.left)
         self.compute_late = guards.expressions(self.late, [f"r{k}" for k in traced.items])
         places = [(id(w.container), w.key, text) for w, text in self.written]
         self.forms = results, places, [*guards.symbolic.relations], traced.items
@@ -57,6 +62,22 @@ class SymbolicValues:
             if not all(found[test] for test in self.outcomes):
                 raise Strayed
         return found
+
+    def leaving(self, leaves: Sequence[Any], numbers: Mapping[str, Any]) -> list[Callable[[], None]]:
+        """Two steps that put what is left behind where it belongs.
+
+        It is computed of what is there by now, for a thread or a signal's handler may have written meanwhile.
+        """
+        found: dict[str, Any] = {}
+
+        def find() -> None:
+            found.update(zip(self.left, self.compute_left(leaves), strict=True))
+
+        def put() -> None:
+            for place, text in self.written:
+                place.put(found[text] if text in found else numbers[text])
+
+        return [find, put]
 
 
 READ = re.compile(r"\br\d")  # the name of a value that was read
