@@ -12,6 +12,7 @@ import numpy as np
 from leafgrad_pinn.answers import evaluate, outside
 from leafgrad_pinn.domains import Domain, Time
 from leafgrad_pinn.families import Given
+from leafgrad_pinn.observations import Data
 from leafgrad_pinn.references.reference import Reference
 from leafgrad_pinn.sampling import Array
 
@@ -56,12 +57,16 @@ class Errors:
     @property
     def apart(self) -> dict[str, float]:
         """How far the fields are from the nearest other seed's, in L2, over the square root of two: errors of two seeds
-        that have nothing to do with each other are so far apart. {} for one seed, for a family of problems, and where
-        the run says itself that it is no solution.
+        that have nothing to do with each other are so far apart.
+
+        {} for one seed, for a family of problems, for measured values, whose noise all seeds have, and where the run
+        says itself that it is no solution.
         """
         solution = self.solution
         others = [run for run in solution.runs if run is not self.run]
-        if not others or solution.domain.functions or self.run.doubts or self.run.astray:
+        conditions = [c for trainee in self.run.trainees for c in trainee.problem.conditions]
+        measured = not conditions or any(isinstance(c, Data) for c in conditions)  # of a file nobody knows
+        if not others or solution.domain.functions or measured or self.run.doubts or self.run.astray:
             return {}
         columns = [*solution.domain.interior(LOOKS, "sobol", np.random.default_rng(2)).T]
         own, *found = [solution.values(run, columns, check=False) for run in [self.run, *others]]
