@@ -72,6 +72,7 @@ class Fork:
     """Around a fork: products take one thread, and those that other threads began with several are over."""
 
     def __enter__(self) -> None:
+        ONE_THREAD.libraries = None  # others may have been loaded since, SciPy's say
         ONE_THREAD.__enter__()
         if ONE_THREAD.before:
             wait_for_products()

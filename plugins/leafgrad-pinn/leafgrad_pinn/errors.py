@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from leafgrad.forks import cached_property
 from leafgrad_pinn.answers import evaluate, outside
 from leafgrad_pinn.domains import Domain, Time
+from leafgrad_pinn.estimate import LOOKS
 from leafgrad_pinn.families import Given
 from leafgrad_pinn.observations import Data
 from leafgrad_pinn.references.reference import Reference
@@ -18,8 +20,6 @@ from leafgrad_pinn.sampling import Array
 
 if TYPE_CHECKING:
     from leafgrad_pinn.solution import Solution
-
-LOOKS = 2048  # points at which seeds are compared
 
 
 class Errors:
@@ -54,7 +54,7 @@ class Errors:
         by = "by how far seeds are apart; " if self.estimated and not self.run.estimated else ""
         return by + self.run.unestimated
 
-    @property
+    @cached_property
     def apart(self) -> dict[str, float]:
         """How far the fields are from the nearest other seed's, in L2, over the square root of two: errors of two seeds
         that have nothing to do with each other are so far apart.
@@ -70,11 +70,15 @@ class Errors:
             return {}
         columns = [*solution.domain.interior(LOOKS, "sobol", np.random.default_rng(2)).T]
         own, *found = [solution.values(run, columns, check=False) for run in [self.run, *others]]
-        return {
-            name: math.sqrt(min(float(np.nanmean(abs(other[name] - u) ** 2)) for other in found) / 2)
-            / math.sqrt(float(np.nanmean(abs(u) ** 2)))
-            for name, u in own.items()
-        }
+        apart = {}
+        for name, u in own.items():
+            inside = np.isfinite(u)
+            size = float(np.linalg.norm(u[inside]))
+            gaps = [float(np.linalg.norm((other[name] - u)[inside])) for other in found]
+            nearest = min(filter(math.isfinite, gaps), default=None)
+            if size and nearest is not None:  # else the field is zero, or no other seed came so far
+                apart[name] = nearest / size / math.sqrt(2)
+        return apart
 
     def time_to(self, level: float) -> list[float | None]:
         """Seconds of training after which the relative L2 errors of all fields were at most ``level``, for each seed.

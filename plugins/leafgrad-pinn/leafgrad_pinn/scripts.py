@@ -80,9 +80,10 @@ class Script:
 
     def report(self, solution: Solution) -> list[str]:
         """What was found, in words, a line each."""
-        lines = [] if solution.reference is None else [str(solution.errors)]
-        guesses = ", ".join(f"{name} {error:.1e}" for name, error in solution.errors.estimated.items())
-        why = f" ({solution.errors.reservation})" if solution.errors.reservation else ""
+        errors = solution.errors
+        lines = [] if solution.reference is None else [str(errors)]
+        guesses = ", ".join(f"{name} {error:.1e}" for name, error in errors.estimated.items())
+        why = f" ({errors.reservation})" if errors.reservation else ""
         lines.append(f"estimated without a reference: {guesses or 'nothing'}{why}")
         truth = self.given.get("TRUTH", {})
         found = [self.numbers(solution, run) for run in solution.runs]

@@ -200,6 +200,12 @@ def test_where_polynomials_explain_too_little_seeds_say_how_far_they_are_apart(m
     assert error / 5 < sol.errors.estimated["u"] < 5 * error
     assert sol.errors.reservation.startswith("by how far seeds are apart; residuals of which 4 polynomials explain ")
     assert sol.of(sol.run).errors.estimated == {}
+    none = pinn.Problem(u, [pinn.Interior(lambda u: 0 * u.xx + 1e-9, n=9)])
+    zero = none.solve(pinn.Adam(1), seeds=2)
+    for run in zero.runs:
+        for parameter in run.modules[0].parameters():
+            parameter.data.zero_()
+    assert zero.errors.apart == {}
     measured = pinn.Data({"x": np.linspace(0, 1, 9)}, {"u": np.sin(3 * np.pi * np.linspace(0, 1, 9))})
     assert pinn.Problem(u, [*problem.conditions, measured]).solve(pinn.GaussNewton(20), seeds=2).errors.estimated == {}
     poor = problem.solve(pinn.Adam(1), seeds=2)  # which are as far from the solution as from each other, or farther

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
 import leafgrad
+from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.run import turn
+from leafgrad.compile.run.following import Following
 
 EXECUTORS = ["replay", "numpy", "native"]
 
@@ -136,3 +139,11 @@ def test_a_thread_that_holds_what_the_other_waits_for_is_not_waited_for_long(mon
     compiled(x, pause)
     thread.join()
     assert done.is_set()
+
+
+def test_a_child_does_not_wait_for_a_thread_that_only_its_parent_has():
+    own = turn.Turn(Lock(), Following())
+    own.owner = -1  # whose turn it was at the fork, after which the lock is a new one
+    begin = time.monotonic()
+    own.share()
+    assert time.monotonic() - begin < turn.PATIENCE / 2

@@ -64,13 +64,13 @@ class Calls:
         compiled: Callable[..., Any],
     ) -> None:
         self.function, self.name, self.executor = function, name, executor
-        self.must_close, self.lock, self.turn = must_close, lock, Turn(lock)
+        self.must_close, self.lock = must_close, lock
         self.breaks = Breaks(function, partial(compiled, executor=executor))
         self.programs: list[Call] = []
         self.following = Following()
+        self.turn = Turn(lock, self.following)
         self.last: Call | None = None
-        self.misses = Misses()
-        self.pace = Pace()
+        self.misses, self.pace = Misses(), Pace()
         self.always = False
         self.reason: str | None = None
         self.since = modes.Checkpoint.number
@@ -131,7 +131,7 @@ class Calls:
 
     def share(self, args: Any, kwargs: Any, wish: str | None) -> Any:
         """A second thread calls: from now on nothing is followed."""
-        self.turn.share(self.following)
+        self.turn.share()
         self.programs = [call for call in self.programs if call.symbolic is None and call.thread is None]
         return self.call(modes.get(), args, kwargs, wish)
 

@@ -7,7 +7,6 @@ changes what it changes, as in an uncompiled one. The first call of a second thr
 
 from __future__ import annotations
 
-import time
 from _thread import get_ident
 from collections.abc import Callable
 from typing import Any
@@ -28,13 +27,13 @@ class Turn:
 
     Attributes:
         lock: that it holds.
-        shared: whether several threads call, and nobody may run a program that leaves numbers outside.
+        following: what the function follows, which ends once several threads call.
         owner: whose turn it is; None for nobody's.
         caller: the thread that has called the function; None before the first call that was no hit.
     """
 
-    def __init__(self, lock: Lock) -> None:
-        self.lock, self.shared = lock, False
+    def __init__(self, lock: Lock, following: Following) -> None:
+        self.lock, self.following = lock, following
         self.owner: int | None = None
         self.caller: int | None = None
 
@@ -55,7 +54,7 @@ class Turn:
         """Whether this is the first call of a second thread."""
         if self.caller is None:
             self.caller = get_ident()
-        return not self.shared and self.caller != get_ident()
+        return not self.following.shared and self.caller != get_ident()
 
     def run(self, call: Any, *given: Any) -> Any:
         """What a program that leaves numbers outside gives. Raises Occupied, and nothing is done."""
@@ -64,17 +63,17 @@ class Turn:
             raise Occupied
         try:
             self.owner = own
-            if self.shared:
+            if self.following.shared:
                 raise Occupied
             return call(*given)
         finally:
             self.owner = None
             held.release()
 
-    def share(self, following: Following) -> None:
+    def share(self) -> None:
         """Several threads call from now on. Waits until the turn of another one is over."""
-        self.shared = following.shared = True
-        end = time.monotonic() + PATIENCE
-        while self.owner not in (None, get_ident()) and time.monotonic() < end:
-            time.sleep(0.0005)
-        following.stop()
+        self.following.shared = True
+        held = self.lock.held
+        if self.owner != get_ident() and held.acquire(timeout=PATIENCE):
+            held.release()
+        self.following.stop()
