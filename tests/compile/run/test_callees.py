@@ -95,8 +95,8 @@ KINDS = [closure, lbfgs, expression, module, trainer]
 
 def run(kind, compiled, calls=50):
     """Results, parameters and what was seen of some calls, and the step."""
-    net = network()
-    x, y = leafgrad.randn(5, 3), leafgrad.randn(5, 1)
+    net = network().double()  # the steps of L-BFGS magnify rounding a thousandfold
+    x, y = leafgrad.randn(5, 3, dtype=leafgrad.float64), leafgrad.randn(5, 1, dtype=leafgrad.float64)
     step = kind(net, x, y)
     step = leafgrad.compile(step, executor="numpy") if compiled else step
     SEEN.clear()
@@ -111,7 +111,7 @@ def test_it_does_what_it_does_uncompiled(kind, monkeypatch):
     monkeypatch.setattr(nn.Module, "_hooks", None)  # hooks of all modules, which others had, go another way
     got, expected = run(kind, True), run(kind, False)
     for ours, theirs in zip(got[0] + got[1], expected[0] + expected[1], strict=True):
-        assert leafgrad.allclose(leafgrad.from_numpy(ours), leafgrad.from_numpy(theirs), rtol=1e-4, atol=1e-6)
+        assert leafgrad.allclose(leafgrad.from_numpy(ours), leafgrad.from_numpy(theirs), rtol=1e-8, atol=1e-10)
     assert got[2] == expected[2]
     assert "closed; 1 program" in got[3].explain()
 
