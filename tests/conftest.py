@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import runpy
+import signal
 import subprocess
 import sys
 import textwrap
@@ -17,6 +18,14 @@ from leafgrad import distributed
 from leafgrad.distributed import launcher
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+@pytest.fixture
+def hangups():
+    """Come, in what tests start, also where they run under ``nohup``: a signal that is ignored stays so in children."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture(params=["leafgrad", *(["torch"] if importlib.util.find_spec("torch") else [])])

@@ -207,6 +207,7 @@ def test_a_rank_that_ends_while_others_wait_gives_its_status(code, status, mpi, 
     assert "rank 1: the end of the program, with exit status" in done.stderr
 
 
+@pytest.mark.usefixtures("hangups")
 @pytest.mark.parametrize("number", [signal.SIGINT, slow(signal.SIGTERM), signal.SIGHUP])
 def test_signals_to_the_launcher_alone_reach_the_ranks(number, mpi, tmp_path):
     script = tmp_path / "script.py"

@@ -17,6 +17,7 @@ from leafgrad.batching.pytree import flatten
 from leafgrad.utils import Checkpoints, Training
 
 TESTS = "utils.checkpoints"
+pytestmark = pytest.mark.usefixtures("hangups")
 
 END, EVERY = 12, 2
 CHANGING = ("draws", "appends", "counts", "steps a schedule", "reads a value", "is given a number")

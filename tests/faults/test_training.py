@@ -22,17 +22,10 @@ from leafgrad import nn, optim
 from leafgrad.utils import Checkpoints, Interrupts, Training
 
 TESTS = "utils.interrupts"
+pytestmark = pytest.mark.usefixtures("hangups")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 END, EVERY = 60, 4
-
-
-@pytest.fixture(autouse=True)
-def hangups():
-    """Come, in what tests start, also where they run under ``nohup``: a signal that is ignored stays so in children."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, before)
 
 
 def parts(device="cpu"):
