@@ -38,7 +38,8 @@ def libraries(compiled):
 
 def test_a_training_step_of_many_lengths_has_few_libraries(monkeypatch):
     monkeypatch.setenv("LEAFGRAD_NATIVE_CHECK", "0")  # which would put NumPy's numbers in the place of wrong ones
-    step, compiled = steps(network(4, 20, 3)), leafgrad.compile(steps(network(4, 20, 3)), executor="native")
+    step = steps(network(4, 20, 3))
+    compiled = leafgrad.compile(steps(network(4, 20, 3)), executor="native", closed=True)
     lengths = [64, 64, 64, 100, 65, 333, 1000, 2500]  # two of which are many chunks, one of them in many parts
     for n in lengths:
         x, y = leafgrad.randn(n, 4), leafgrad.randint(0, 3, (n,))
@@ -50,13 +51,15 @@ def test_a_training_step_of_many_lengths_has_few_libraries(monkeypatch):
 
 
 def test_what_is_divided_by_the_length_is_right_at_each():
-    step = leafgrad.compile(lambda x: ((x.sin() - x.sin().mean(0)) ** 2).mean() / len(x), executor="native")
+    def step(x):
+        return ((x.sin() - x.sin().mean(0)) ** 2).mean() / len(x)
+
+    compiled = leafgrad.compile(step, executor="native", closed=True)
     for n in (128, 128, 200, 300, 1024):
         x = leafgrad.randn(n, 3, dtype=leafgrad.float64)
-        step(x)
-        right = ((x.sin() - x.sin().mean(0)) ** 2).mean() / n
-        np.testing.assert_allclose(step(x).item(), right.item(), rtol=1e-12)
-    assert any(call.runner.program.any_length for call in step._calls.programs)
+        compiled(x)
+        np.testing.assert_allclose(compiled(x).item(), step(x).item(), rtol=1e-12)
+    assert any(call.runner.program.any_length for call in compiled._calls.programs)
 
 
 def test_networks_of_other_widths_share_nothing():
@@ -101,7 +104,7 @@ def test_numbers_that_are_equal_at_each_length_are_one():
 
 
 def test_products_of_many_rows_are_one_text():
-    step = leafgrad.compile(lambda x, w: (x.cumsum(0) @ w).cumsum(0) @ w, executor="native")
+    step = leafgrad.compile(lambda x, w: (x.cumsum(0) @ w).cumsum(0) @ w, executor="native", closed=True)
     w = leafgrad.randn(16, 16, dtype=leafgrad.float64)
     for n in (300, 300, 420, 433, 480):  # which blocks of 6 and 12 rows fill, or not
         x = leafgrad.randn(n, 16, dtype=leafgrad.float64)

@@ -439,12 +439,12 @@ def test_log_explain_and_the_warning(monkeypatch, capsys):
     def step(x, factor):
         return x * factor
 
-    for n in range(1, 10):
+    for n in (1, 1, 2, 3):
         step(leafgrad.ones(n), 2.0)
-    with pytest.warns(UserWarning, match=r"traced again 8 times, mostly because of x .* is float32 \(10,\)") as caught:
-        step(leafgrad.ones(10), 2.0)
+    with pytest.warns(UserWarning, match=r"traced again 2 times, mostly because of x .* is float32 \(3,\)") as caught:
+        step(leafgrad.ones(4), 2.0)
     assert caught[0].filename == __file__
-    step(leafgrad.ones(11), 2.0)  # said once
+    step(leafgrad.ones(5), 2.0)  # said once
     log = capsys.readouterr().err
     assert "step: traced in" in log
     assert "step: recorded again, since x was float32 (2,) on cpu and is float32 (3,) on cpu" in log

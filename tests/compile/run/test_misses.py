@@ -8,7 +8,7 @@ import pytest
 
 import leafgrad
 from leafgrad.compile.run import misses as misses_module
-from leafgrad.compile.run.misses import PATIENCE, Misses
+from leafgrad.compile.run.misses import EARLY, PATIENCE, WAIT, Misses, kind_of
 
 
 @pytest.mark.filterwarnings("ignore:.*has been traced again")
@@ -22,7 +22,7 @@ def test_lengths_that_come_once_run_uncompiled():
     for n in lengths:
         x = leafgrad.arange(n) / n
         assert compiled(x).item() == pytest.approx(step(x).item(), rel=1e-6)
-    assert compiled._calls.misses.total <= PATIENCE + 2
+    assert compiled._calls.misses.total < EARLY
     assert f"{compiled._calls.misses.waited} calls ran uncompiled" in compiled.explain()
     assert "pad it to a few shapes" in compiled.explain()
 
@@ -36,21 +36,40 @@ def test_a_length_that_comes_often_gets_its_program():
     for n in range(1, 40):
         step(leafgrad.ones(n))
     total = step._calls.misses.total
-    for _ in range(step._calls.misses.needed + 2):
+    for _ in range(WAIT + 2):
         assert step(leafgrad.ones(1000)).item() == 1000
     assert step._calls.misses.total == total + 1
 
 
-def test_the_first_kinds_are_recorded_at_once_and_others_wait_ever_longer():
+def waits(misses, kind):
+    """How often a kind waits before it is recorded."""
+    count = 0
+    while misses.waits("step", kind):
+        count += 1
+    return count
+
+
+def test_the_first_shapes_are_recorded_at_once_and_others_wait_ever_longer():
     misses = Misses()
-    waits = []
-    for _ in range(PATIENCE + 4):
-        count = 0
-        while misses.waits("kind"):
-            count += 1
-        waits.append(count)
+    assert [waits(misses, ("f32", n)) for n in range(EARLY + 3)] == [0] * EARLY + [4, 16, 36]
+    assert waits(misses, ("f32", 0)) == 0  # it was recorded before
+    assert waits(misses, ("f64", 0)) == 0  # a kind of its own
+
+
+def test_after_many_recordings_for_whatever_reason_all_wait():
+    misses = Misses()
+    found = []
+    for _ in range(PATIENCE + 3):
+        found.append(waits(misses, ("f32", 0)))
         misses.total += 1
-    assert waits == [0] * PATIENCE + [1, 4, 9, 16]
+    assert found == [0] * PATIENCE + [4, 16, 36]
+
+
+def test_a_kind_is_what_a_call_is_given_and_the_shapes_of_its_tensors():
+    of, shapes = kind_of("(*, *)", [leafgrad.ones(2, 3), 4])
+    assert shapes == ((2, 3),)
+    assert kind_of("(*, *)", [leafgrad.ones(5), 6]) == (of, ((5,),))
+    assert kind_of("(*, *)", [leafgrad.ones(2, 3).double(), 4])[0] != of
 
 
 @pytest.mark.filterwarnings("ignore:.*has been traced again")
@@ -69,6 +88,6 @@ def test_counts_of_kinds_do_not_grow_for_ever(monkeypatch):
     misses = Misses()
     misses.total = PATIENCE + 5
     for kind in range(100):
-        assert misses.waits(kind)
+        assert misses.waits("step", ("f32", kind))
     assert len(misses.waiting) <= 12
     assert misses.waited == 100

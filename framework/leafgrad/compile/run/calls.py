@@ -137,7 +137,7 @@ class Calls:
 
     def missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """No closed program serves this call: it is recorded."""
-        if self.misses.needed and not self.must_close and self.misses.waits(kind_of(structure, leaves)):
+        if not self.must_close and self.misses.waits(self.name, kind_of(structure, leaves)):
             return self.function(*args, **kwargs)
         otherwise = partial(self.breaks, *args, **kwargs)
         return self.turn.record(partial(self.attempt, flags, structure, leaves, args, kwargs), otherwise)

@@ -72,7 +72,7 @@ def explanation(calls: Calls) -> Explanation:
     if misses.waited:
         lines.append(
             f"  {misses.waited} calls ran uncompiled: each kind, of {len(misses.waiting)} that wait, is traced after "
-            f"{misses.needed}"
+            f"{max(map(misses.needed, misses.waiting), default=0)}{REMEDIES['shape']}"
         )
     for i, call in enumerate(programs):
         lines += ["", f"program {i + 1}, run {call.hits} times"]

@@ -1,7 +1,7 @@
 """Why no program of a compiled function served a call: the guards that failed, the last of them kept.
 
-After some recordings a kind of call waits for the next one: a batch of a length that came once may not come again, and
-a program that runs once costs far more than it saves.
+Shapes beyond the third wait until they have come often: a batch of a length that came once may not come again, and a
+program that runs once costs far more than it saves, as much as some hundred uncompiled calls of a small step.
 """
 
 from __future__ import annotations
@@ -16,16 +16,23 @@ from leafgrad.errors import CompileError
 from leafgrad.ops import messages
 from leafgrad.tensor.tensor import Tensor
 
-PATIENCE = 8  # recordings before a warning, and before others wait
+EARLY = 3  # shapes that are recorded when they first come
+PATIENCE = 8  # recordings, for whatever reason, before all others wait
+WAIT = 4  # calls of the first kind that waits; the next waits four times as long, then nine times, and so on
 CHANGES = 4  # new values of one thing, each soon after the last recording, after which a step is left open
 SOON = 8  # calls
 KEPT = 32
 KINDS = 10_000  # of calls that are counted
 
 
-def kind_of(structure: Any, leaves: Sequence[Any]) -> Hashable:
-    """What calls that one program may serve have in common: the shapes and dtypes of their tensors."""
-    return str(structure), *[(t._data.shape, t.dtype) if isinstance(t, Tensor) else type(t) for t in leaves]
+Kind = tuple[Hashable, Hashable]
+
+
+def kind_of(structure: Any, leaves: Sequence[Any]) -> Kind:
+    """What calls that one program may serve have in common: what they are of, and the shapes of their tensors."""
+    tensors = [isinstance(t, Tensor) for t in leaves]
+    of = str(structure), *[t.dtype if is_one else type(t) for t, is_one in zip(leaves, tensors, strict=True)]
+    return of, tuple([t._data.shape for t, is_one in zip(leaves, tensors, strict=True) if is_one])
 
 
 class Misses(list[Miss]):
@@ -33,7 +40,8 @@ class Misses(list[Miss]):
 
     Attributes:
         total: how many there were in all.
-        warns: whether many of them are worth a warning.
+        warns: whether that there are many is still to be said.
+        shapes: that were recorded, by what else makes a kind.
         waiting: how many calls of each kind ran uncompiled, since the kind had not come often enough to be recorded.
         waited: how many calls did so in all.
         hasty: by its path, what a value had become when programs had served few calls since the last recording.
@@ -48,25 +56,43 @@ class Misses(list[Miss]):
     graphs = 0
 
     def __init__(self) -> None:
-        self.waiting: Counter[Hashable] = Counter()
+        self.shapes: dict[Hashable, set[Hashable]] = {}
+        self.waiting: Counter[Kind] = Counter()
         self.hasty: dict[str, set[str]] = {}
         self.served = 0
 
-    @property
-    def needed(self) -> int:
+    def needed(self, kind: Kind) -> int:
         """How often a kind of call must come before it is recorded: a program is to be worth what it costs."""
-        return max(0, self.total - PATIENCE + 1) ** 2
+        seen = self.shapes.get(kind[0], ())
+        beyond = 0 if kind[1] in seen else len(seen) - EARLY + 1
+        return WAIT * max(0, beyond, self.total - PATIENCE + 1) ** 2
 
-    def waits(self, kind: Hashable) -> bool:
-        """Whether a call of a kind that no program serves is not to be recorded yet."""
-        if self.waiting[kind] >= self.needed:
+    def waits(self, name: str, kind: Kind) -> bool:
+        """Whether a call of the function ``name``, of a kind that no program serves, is not to be recorded yet."""
+        if self.waiting[kind] >= self.needed(kind):
             del self.waiting[kind]
+            self.shapes.setdefault(kind[0], set()).add(kind[1])
             return False
+        self.warn(name)
         if len(self.waiting) > KINDS:
             self.waiting.clear()
         self.waiting[kind] += 1
         self.waited += 1
         return True
+
+    def warn(self, name: str) -> None:
+        """Say once what is traced again, and that kinds of calls wait."""
+        if not self or not self.warns:
+            return
+        self.warns = False
+        often, last = Counter(miss.path for miss in self).most_common(1)[0][0], self[-1]
+        times = "once" if self.total == 1 else f"{self.total} times"
+        messages.warn(
+            f"{name} has been traced again {times}, mostly because of {often} (last: {last.path} was {last.before}, is "
+            f"{last.now}). Tracing costs far more than a call: keep shapes fixed, and keep what changes from call to "
+            "call out of the function; explain() lists all. From now on a kind of call is traced when it comes often, "
+            "and runs uncompiled until then"
+        )
 
     def note(self, miss: Miss, name: str, served: int) -> None:
         """The function ``name``, of which programs have ``served`` so many calls, is recorded again."""
@@ -79,15 +105,8 @@ class Misses(list[Miss]):
         del self[:-KEPT]
         self.total += 1
         log(f"{name}: recorded again, since {miss.path} was {miss.before} and is {miss.now}")
-        if self.total == PATIENCE and self.warns:
-            paths = [m.path for m in self]
-            often = max(paths, key=paths.count)
-            messages.warn(
-                f"{name} has been traced again {PATIENCE} times, mostly because of {often} (last: {miss.path} was "
-                f"{miss.before}, is {miss.now}). Tracing costs far more than a call: keep shapes fixed, and keep what "
-                "changes from call to call out of the function; explain() lists all. From now on a kind of call is "
-                "traced when it comes often, and runs uncompiled until then"
-            )
+        if self.total == PATIENCE:
+            self.warn(name)
 
     def batched(self, name: str, closed: bool) -> None:
         """The function ``name`` was called inside vmap: no program is for batches that it does not see."""
