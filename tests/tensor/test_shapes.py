@@ -390,7 +390,9 @@ def test_sums_to_sizes_that_broadcast():
         (expected,) = leafgrad.autograd.grad((ones.expand(2, 3, 4) * x).sum(), ones)
         assert (x.sum_to_size(size) == expected).all()
         assert x.sum_to_size(*size).shape == size
-    assert x.bool().sum_to_size(1, 3, 1).dtype is leafgrad.int64
+    for whole in (x.bool(), x.to(leafgrad.uint8), x.int()):
+        for summed in (leafgrad.Tensor.sum_to_size, leafgrad.compile(leafgrad.Tensor.sum_to_size)):
+            assert summed(whole, 1, 3, 1).dtype is leafgrad.int64
     for size in ((2,), (1, 1, 3, 4), (3, 2)):
         with pytest.raises(RuntimeError, match="is not expandable to size"):
             x.sum_to_size(size)

@@ -384,7 +384,7 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 @public(only="Tensor")
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
-    """``self`` summed over the dimensions in which it could have been expanded from ``size``.
+    """``self`` summed over the dimensions in which it could have been expanded from ``size``; integers as int64.
 
     Raises:
         RuntimeError: ``size`` is not expandable to the size of ``self``.
@@ -395,7 +395,10 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     )
     if not expandable:
         raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(self.shape)}}}.")
-    return self if wanted == tuple(self.shape) else ops.sum_to(self, shape=wanted)
+    if wanted == tuple(self.shape):
+        return self
+    inexact = self.dtype.is_floating_point or self.dtype.is_complex
+    return ops.sum_to(self if inexact else self.long(), shape=wanted)
 
 
 @public
