@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -258,3 +259,11 @@ def test_einsum_of_complex_numbers_sums_them_as_they_are():
     assert leafgrad.einsum("ij->", z).item() == 10 + 4j
     assert leafgrad.tensordot(leafgrad.tensor([[[2j]]]), z.reshape(2, 1, 2), ([0, 1], [2, 0])).item() == (10 + 4j) * 2j
     assert leafgrad.addmm(z, z, z, beta=0.5).dtype is leafgrad.complex64
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64", "float16"])
+def test_sums_of_products_keep_the_dtype_of_the_matrices(dtype):
+    c, a, b = (np.arange(math.prod(n)).reshape(n) % 5 for n in ((2, 4), (3, 2, 5), (3, 5, 4)))
+    found = leafgrad.addbmm(*(leafgrad.tensor(x).to(getattr(leafgrad, dtype)) for x in (c, a, b)), beta=2, alpha=3)
+    assert str(found.dtype) == f"leafgrad.{dtype}"
+    np.testing.assert_array_equal(found.numpy(), (2 * c + 3 * (a @ b).sum(0)).astype(dtype))

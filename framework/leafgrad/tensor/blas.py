@@ -11,7 +11,6 @@ from leafgrad.ops import matmul as products, messages
 from leafgrad.ops.elementwise import mul
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.matmul import rows, swap
-from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import reshape
 from leafgrad.tensor.arguments import cast, expect_tensor
 from leafgrad.tensor.public import public
@@ -202,8 +201,8 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
 @shown_as("AddbmmBackward0", "input", "batch1", "batch2")
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * sum(batch1 @ batch2)`` over the batch. (b, n, k), (b, k, m) -> (n, m)"""
-    product = sum_over(_bmm("addbmm", batch1, batch2, "batch1", "batch2"), dim=(0,))
-    return _plus("addbmm", input, product, beta, alpha)
+    product = _bmm("addbmm", batch1, batch2, "batch1", "batch2")
+    return _plus("addbmm", input, product.sum(0).to(product.dtype), beta, alpha)
 
 
 # ---- several matrices ---------------------------------------------------------------------------------------------

@@ -397,8 +397,8 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
         raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(self.shape)}}}.")
     if wanted == tuple(self.shape):
         return self
-    inexact = self.dtype.is_floating_point or self.dtype.is_complex
-    return ops.sum_to(self if inexact else self.long(), shape=wanted)
+    exact = not (self.dtype.is_floating_point or self.dtype.is_complex)
+    return ops.sum_to(self.long() if exact else self, shape=wanted)
 
 
 @public
