@@ -260,3 +260,7 @@ def test_a_target_that_cannot_be_imported():
             _ = leafgrad.gone_here
     finally:
         plugins.unregister("gone")
+
+
+def test_a_name_with_a_dot_is_no_attribute():
+    assert not hasattr(leafgrad, "nothing.here")

@@ -72,7 +72,7 @@ def missed(name: str, own: Sequence[str], declared: dict[str, Any]) -> Any:
         own: the folders of leafgrad's modules, which the import system finds.
         declared: the functions that ops declare as methods.
     """
-    if name.startswith("_") or name in modules_in(own):
+    if name.startswith("_") or "." in name or name in modules_in(own):
         return None
     from leafgrad import plugins
 

@@ -514,3 +514,13 @@ def test_a_tensor_that_others_replace_once_numbers_are_not_followed_any_more():
         return found
 
     assert run(leafgrad.compile) == run(lambda step: step)
+
+
+def test_tensors_among_the_arguments_are_no_numbers_that_differ():
+    """So that the programs of other shapes are kept, and a step of one shape outlives a checkpoint."""
+    compiled = leafgrad.compile(lambda x, k: x * k)
+    for n in (4, 4, 4, 5, 4):
+        compiled(leafgrad.ones(n), 2.0)
+    assert not compiled._calls.following.taught
+    assert len(compiled._calls.programs) == 2
+    assert compiled._calls.misses.total == 1

@@ -72,6 +72,20 @@ def test_a_kind_is_what_a_call_is_given_and_the_shapes_of_its_tensors():
     assert kind_of("(*, *)", [leafgrad.ones(2, 3).double(), 4])[0] != of
 
 
+def test_a_step_of_several_shapes_is_learnt_anew_after_a_checkpoint():
+    """So that it records the same shapes as in a process that resumes the training from there."""
+
+    def told(lengths):
+        compiled = leafgrad.compile(lambda x: (x * 3).sin().sum())
+        for n in lengths:
+            for _ in range(3):
+                compiled(leafgrad.ones(n))
+        return compiled._calls.outlives_checkpoint()
+
+    assert told([4])
+    assert not told([4, 5])
+
+
 @pytest.mark.filterwarnings("ignore:.*has been traced again")
 def test_a_step_that_must_be_closed_waits_for_nothing():
     @leafgrad.compile(closed=True)

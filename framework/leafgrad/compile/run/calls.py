@@ -126,8 +126,8 @@ class Calls:
         """Whether the next call of a training does what it would if the training had been resumed from a checkpoint,
         so that nothing were known of the step yet.
         """
-        confirmed = self.reason is None and all(call.trusted for call in self.programs)
-        return confirmed and not self.pace.failures and not self.following.taught
+        confirmed = all(call.trusted for call in self.programs)
+        return confirmed and self.misses.of_one_shape and not (self.pace.opened or self.following.taught)
 
     def share(self, args: Any, kwargs: Any, wish: str | None) -> Any:
         """A second thread calls: from now on nothing is followed."""
@@ -288,8 +288,8 @@ class Calls:
         reason, first = str(error), self.watch is None
         learned = self.following.learn(error, recorder, attempt.watch, followed)
         fails = not learned and self.must_close and not first
-        self.reason = reason
-        self.watch = attempt.watch
+        self.reason, self.watch = reason, attempt.watch
+        self.pace.opened = True
         log(f"{self.name}: {'the first call is ' if first else ''}open, since {reason}")
         if not first:
             self.pace.fail(learned)

@@ -96,9 +96,10 @@ class Following:
         """
         count = self.count
         given = len(paths) - len(self.draws or ())
-        seen = dict(zip(paths[:given], leaves[:given], strict=True))
+        pairs = zip(paths[:given], leaves[:given], strict=True)
+        seen = {path: value for path, value in pairs if type(value) in NUMBERS}
         self.paths |= {path for path, value in seen.items() if differs(self.seen.get(path), value)}
-        self.seen = {path: value for path, value in seen.items() if type(value) in NUMBERS}
+        self.seen = seen
         for call in calls:
             self.changed([p for p in (*call.guards.figures, *call.guards.tensors) if differs(p.value, now(p))])
         return self.count > count and not self.stopped
@@ -111,7 +112,8 @@ class Following:
     @property
     def taught(self) -> bool:
         """Whether calls have told what to follow, or that it is in vain."""
-        return bool(self.count or self.stopped or self.items is not None or self.unlisted)
+        known = self.items is not None or self.draws is not None
+        return bool(known or self.count or self.stopped or self.unlisted)
 
     def changed(self, places: Sequence[Place]) -> None:
         """Numbers or tensors in places are changed by the function, or between its calls."""

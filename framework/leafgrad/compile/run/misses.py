@@ -24,7 +24,6 @@ SOON = 8  # calls
 KEPT = 32
 KINDS = 10_000  # of calls that are counted
 
-
 Kind = tuple[Hashable, Hashable]
 
 
@@ -60,6 +59,11 @@ class Misses(list[Miss]):
         self.waiting: Counter[Kind] = Counter()
         self.hasty: dict[str, set[str]] = {}
         self.served = 0
+
+    @property
+    def of_one_shape(self) -> bool:
+        """Whether other shapes will be recorded at once, or wait, as where nothing is known of the step."""
+        return not self.total and all(len(seen) == 1 for seen in self.shapes.values())
 
     def needed(self, kind: Kind) -> int:
         """How often a kind of call must come before it is recorded: a program is to be worth what it costs."""

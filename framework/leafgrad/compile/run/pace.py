@@ -33,6 +33,7 @@ class Pace:
     """Chooses how the next call of a step runs.
 
     Attributes:
+        opened: whether any call could not be closed, be it the first one.
         failures: how many calls in a row could not be closed.
         lessons: how many of them told what to follow at the next, which do not count as failures.
         compiled: whether the faster way is the compiled one; so it is taken until both were timed.
@@ -41,6 +42,7 @@ class Pace:
 
     def __init__(self) -> None:
         self.compiled = True
+        self.opened = False
         self.seconds: tuple[float, float] | None = None
         self.interval = AGAIN
         self.failures = self.lessons = 0
