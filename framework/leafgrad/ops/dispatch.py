@@ -257,7 +257,7 @@ def computed(op: Any, x: Any, **params: Any) -> Any:
         if hidden and not x._data.level:
             raise x._data.withheld(f"{op.name}()")
         return op(x, **params)
-    result = op(x._array(f"{op.name}()"), **params)
+    result = in_order(op(x._array(f"{op.name}()"), **params))
     return tuple(map(alias, result)) if type(result) is tuple else alias(result)
 
 

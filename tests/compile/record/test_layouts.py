@@ -256,3 +256,9 @@ def test_what_was_detached_can_be_detached_in_place():
         x = leafgrad.ones(3)
         compiled(x).add_(1.0)
         assert leaf.grad.tolist() == [1.0, 2.0, 2.0]
+
+
+def test_what_is_computed_at_once_lies_in_order():
+    x = leafgrad.eye(5)
+    compiled = leafgrad.compile(lambda x: x.nonzero())
+    assert {compiled(x).stride() for _ in range(4)} == {x.nonzero().stride()}
