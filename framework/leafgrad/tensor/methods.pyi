@@ -1291,7 +1291,7 @@ class Methods:
     ) -> Tensor:
         """Sum over ``dim``; integers and bools are added up in int64."""
     def sum_to_size(self, *size: Any) -> Tensor:
-        """``self`` summed over the dimensions in which it could have been expanded from ``size``."""
+        """``self`` summed over the dimensions in which it could have been expanded from ``size``; integers as int64."""
     def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> return_types.svd:
         """U, S and V with ``input`` = U diag(S) V^H; succeeded by ``linalg.svd``, which gives V^H."""
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:

@@ -6,8 +6,12 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 
 import pytest
+
+import leafgrad
+from leafgrad.compile.ir.locks import Occupied, TryLock
 
 CHILD = """
 import os, signal, sys, threading
@@ -62,3 +66,59 @@ os._exit(bad)
 def test_children_run_compiled_steps(count):
     command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(CHILD), str(count)]
     assert subprocess.run(command, timeout=500, check=False).returncode == 0
+
+
+def in_another_thread(act):
+    """What it gives there, or the exception that it raises."""
+    found = []
+
+    def run():
+        try:
+            found.append(act())
+        except Exception as error:
+            found.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_nobody_waits_for_a_lock_that_is_only_tried():
+    lock = TryLock()
+    assert lock.run(max, 2, 3) == in_another_thread(lambda: lock.run(max, 2, 3)) == 3
+    assert isinstance(lock.run(in_another_thread, lambda: lock.run(max, 2, 3)), Occupied)
+    with pytest.raises(Occupied):
+        lock.run(lock.run, max, 2, 3)
+    with pytest.raises(ZeroDivisionError):
+        lock.run(divmod, 1, 0)
+    assert in_another_thread(lambda: lock.run(max, 2, 3)) == 3
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_lock_that_an_interrupt_left_taken_is_taken_anew(times):
+    """It comes when the lock is taken and nobody knows that yet, or when it is given back in part."""
+    lock = TryLock()
+    for _ in range(times):
+        lock.held.acquire()
+    assert isinstance(in_another_thread(lambda: lock.run(max, 2, 3)), Occupied)
+    assert lock.run(max, 2, 3) == 3
+    assert in_another_thread(lambda: lock.run(max, 2, 3)) == 3
+
+
+def test_a_step_that_counts_is_compiled_after_such_an_interrupt():
+    """It was not, so that the next interrupt left a part of what it does."""
+    held = {"count": 0}
+
+    def step(x):
+        held["count"] += 1
+        return x * 2
+
+    compiled, x = leafgrad.compile(step), leafgrad.ones(3)
+    for _ in range(6):
+        compiled(x)
+    before = compiled._calls.programs[0].hits
+    compiled._calls.lock.held.acquire()
+    compiled(x)
+    assert compiled._calls.programs[0].hits == before + 1
+    assert held["count"] == 7

@@ -123,7 +123,7 @@ def test_an_error_in_a_part_is_that_of_the_call(threads, wrong):
     for _ in range(3):
         with pytest.raises(ZeroDivisionError, match=str(wrong)):
             in_groups(part, marked(3, 3))
-    assert not CREW.busy.held.locked()
+    assert not CREW.busy.held._is_owned()
 
 
 def test_a_signal_waits_for_the_other_threads(threads):

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import leafgrad
-from leafgrad.compile.ir.locks import Lock
+from leafgrad.compile.ir.locks import TryLock
 from leafgrad.compile.run import turn
 from leafgrad.compile.run.following import Following
 
@@ -142,8 +142,8 @@ def test_a_thread_that_holds_what_the_other_waits_for_is_not_waited_for_long(mon
 
 
 def test_a_child_does_not_wait_for_a_thread_that_only_its_parent_has():
-    own = turn.Turn(Lock(), Following())
-    own.owner = -1  # whose turn it was at the fork, after which the lock is a new one
+    own = turn.Turn(TryLock(), Following())
+    own.lock.inside = -1  # whose turn it was at the fork, after which the lock is a new one
     begin = time.monotonic()
-    own.share()
+    own.share([])
     assert time.monotonic() - begin < turn.PATIENCE / 2

@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from _thread import get_ident
+from collections.abc import Callable
+from typing import Any
 
 
 class Lock:
     """A lock, as ``threading.Lock``. ``with lock.held:`` takes it, which no signal can come into."""
 
     __slots__ = ("__weakref__", "held")
+    make: Callable[[], Any] = threading.Lock
 
     def __init__(self) -> None:
-        self.held = threading.Lock()
+        self.held = type(self).make()
         LIVING.add(self)
 
     def acquire(self, blocking: bool = True) -> bool:
@@ -25,13 +29,53 @@ class Lock:
         self.held.release()
 
 
+class Occupied(Exception):
+    """Another thread has a lock, or this one further out; nothing was done."""
+
+
+class TryLock(Lock):
+    """A lock that nobody waits for: who comes while it is taken does something else.
+
+    Attributes:
+        inside: the thread that runs with it; None for nobody.
+    """
+
+    __slots__ = ("inside",)
+    make = threading.RLock
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside: int | None = None
+
+    def run(self, act: Callable[..., Any], *given: Any) -> Any:
+        """``act(*given)``, with the lock. Raises Occupied.
+
+        A signal's exception may come when it is taken and nobody knows that yet, or not given back yet. It is this
+        thread's then, which takes it anew; ``with`` alone has no such moments, but waits.
+        """
+        held, own = self.held, get_ident()
+        if self.inside == own:
+            raise Occupied
+        while held._is_owned():
+            held.release()
+        if not held.acquire(blocking=False):
+            raise Occupied
+        with held:
+            self.inside = own
+            try:
+                return act(*given)
+            finally:
+                self.inside = None
+                held.release()
+
+
 LIVING: weakref.WeakSet[Lock] = weakref.WeakSet()
 
 
 def open_all() -> None:
     """In a child: nobody has a lock any more."""
     for lock in list(LIVING):
-        lock.held = threading.Lock()
+        lock.held = type(lock).make()
 
 
 if hasattr(os, "register_at_fork"):

@@ -14,7 +14,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from leafgrad.blas import ONE_THREAD
-from leafgrad.compile.ir.locks import Lock
+from leafgrad.compile.ir.locks import Occupied, TryLock
 
 GROUPS = 16  # at most, and so the number of threads that one loop uses
 WORK = 1 << 21  # elements that a group computes at least: about a millisecond, many times what handing it over takes
@@ -49,7 +49,7 @@ class Crew:
 
     def __init__(self) -> None:
         self.orders: list[SimpleQueue[Callable[[], None]]] = []
-        self.busy = Lock()
+        self.busy = TryLock()
 
     def member(self, k: int) -> SimpleQueue[Callable[[], None]]:
         """Where the k-th thread takes its orders."""
@@ -121,12 +121,12 @@ def in_groups(part: Part, found: Groups) -> Sums:
     """
     threads, groups = found
     with ONE_THREAD:
-        if threads < 2 or not CREW.busy.acquire(blocking=False):
-            return added([part(group) for group in groups])
-        try:
-            return added(spread(part, groups, threads))
-        finally:
-            CREW.busy.release()
+        if threads > 1:
+            try:
+                return added(CREW.busy.run(spread, part, groups, threads))
+            except Occupied:
+                pass
+        return added([part(group) for group in groups])
 
 
 def spread(part: Part, groups: Sequence[Sequence[Chunk]], threads: int) -> list[Sums]:

@@ -15,6 +15,7 @@ from leafgrad.compile.guard.guards import Guards
 from leafgrad.compile.ir.draws import States, restore
 from leafgrad.compile.ir.effects import complete, plan_effects
 from leafgrad.compile.ir.graph import Effect, Graph, SetData, SetRequiresGrad, Value, Write
+from leafgrad.compile.ir.locks import Occupied
 from leafgrad.compile.ir.memory import laid_out
 from leafgrad.compile.ir.same import same_source
 from leafgrad.compile.ir.sources import Argument, Captured, Expression, Grad, KeptArray, Source
@@ -212,12 +213,13 @@ class Call:
             drawn: generators and their states before the leaves were drawn; those of the program are added. What is
                 there after an error is to be restored, since nothing is done.
         """
+        if self.thread is not None and self.thread != get_ident():
+            raise Occupied
         self.hits += 1
         symbolic, known = self.symbolic, len(drawn)
         try:
             given = () if symbolic is None else symbolic.compute_early(leaves)
-            behind = self.guards.behind
-            kept, freed = ([], []) if behind is None else collected(behind, leaves)
+            kept, freed = ([], []) if (behind := self.guards.behind) is None else collected(behind, leaves)
             inputs = self.gather(leaves, given, kept)
             arrays = self.runner(inputs, checks, drawn)
             for k, strides in self.strides:
@@ -260,8 +262,7 @@ class Call:
                 late[:] = [w.step(t) for w, t in zip(self.replaced, tensors, strict=True)]
 
         frees = [node.release for node in freed] if freed else []
-        new = self.new_leaves
-        marks = [self.tensor(e.source, leaves, early).requires_grad_ for e in new] if new else []
+        marks = [self.tensor(e.source, leaves, early).requires_grad_ for e in new] if (new := self.new_leaves) else []
         acts: list[Callable[[], Any]] = [partial(act, leaves, arrays) for act in self.acts]
         first, last = ([find_edges], [make_nodes]) if self.backward else ([], [])
         steps: list[Callable[[], Any]] = [*[drawn.clear] * bool(drawn), *frees, *marks, *first, *acts, *last]

@@ -9,7 +9,7 @@ from typing import Any
 
 from leafgrad import modes, plugins
 from leafgrad.compile.ir.draws import restore, states
-from leafgrad.compile.ir.locks import Lock
+from leafgrad.compile.ir.locks import Occupied, TryLock
 from leafgrad.compile.ir.log import log
 from leafgrad.compile.record.lazy import LazyRecorder
 from leafgrad.compile.record.unclosed import Unclosed
@@ -23,7 +23,7 @@ from leafgrad.compile.run.following import Following
 from leafgrad.compile.run.misses import Misses, kind_of
 from leafgrad.compile.run.numbers import Strayed
 from leafgrad.compile.run.pace import Pace
-from leafgrad.compile.run.turn import Occupied, Turn
+from leafgrad.compile.run.turn import Turn
 from leafgrad.errors import CompileError, TraceError
 from leafgrad.tensor.tensor import Tensor
 
@@ -60,7 +60,7 @@ class Calls:
         name: str,
         executor: str | None,
         must_close: bool,
-        lock: Lock,
+        lock: TryLock,
         compiled: Callable[..., Any],
     ) -> None:
         self.function, self.name, self.executor = function, name, executor
@@ -99,7 +99,7 @@ class Calls:
                 try:
                     if call.thread is None:
                         return call(leaves, checks, drawn)
-                    return self.turn.run(call, leaves, checks, drawn)
+                    return self.lock.run(call, leaves, checks, drawn)
                 except Failed:
                     failed = True
                     break
@@ -131,7 +131,7 @@ class Calls:
 
     def share(self, args: Any, kwargs: Any, wish: str | None) -> Any:
         """A second thread calls: from now on nothing is followed."""
-        self.turn.share()
+        self.turn.share(self.programs)
         self.programs = [call for call in self.programs if call.symbolic is None and call.thread is None]
         return self.call(modes.get(), args, kwargs, wish)
 

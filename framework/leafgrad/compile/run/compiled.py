@@ -13,7 +13,7 @@ from typing import Any, Generic, cast
 from leafgrad import modes
 from leafgrad.batching.vmap import P, R
 from leafgrad.compile.ir.graph import Graph
-from leafgrad.compile.ir.locks import Lock
+from leafgrad.compile.ir.locks import TryLock
 from leafgrad.compile.run.calls import Calls
 from leafgrad.compile.run.explain import Explanation, explanation
 from leafgrad.ops.tracebacks import shorten
@@ -51,7 +51,7 @@ class Compiled(Generic[P, R]):
             __doc__=function.__doc__,
             __module__=function.__module__,
             _attribute=f"_compiled_{getattr(function, '__qualname__', '')}",
-            _calls=Calls(function, name, executor, closed, Lock(), CompiledPart),
+            _calls=Calls(function, name, executor, closed, TryLock(), CompiledPart),
         )
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:

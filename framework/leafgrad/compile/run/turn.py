@@ -8,18 +8,15 @@ changes what it changes, as in an uncompiled one. The first call of a second thr
 from __future__ import annotations
 
 from _thread import get_ident
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from leafgrad.compile.ir.locks import Lock
+from leafgrad.compile.ir.locks import Occupied, TryLock
 from leafgrad.compile.record.watch import COLLECTOR
 from leafgrad.compile.run.following import Following
 
 PATIENCE = 10.0  # seconds, since the other thread may wait for something that this one holds
-
-
-class Occupied(Exception):
-    """It is another thread's turn, or nobody is to run such programs any more."""
+NOBODY = 0  # no thread is called so
 
 
 class Turn:
@@ -28,27 +25,19 @@ class Turn:
     Attributes:
         lock: that it holds.
         following: what the function follows, which ends once several threads call.
-        owner: whose turn it is; None for nobody's.
         caller: the thread that has called the function; None before the first call that was no hit.
     """
 
-    def __init__(self, lock: Lock, following: Following) -> None:
+    def __init__(self, lock: TryLock, following: Following) -> None:
         self.lock, self.following = lock, following
-        self.owner: int | None = None
         self.caller: int | None = None
 
     def record(self, act: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """What ``act()`` gives in a turn of this thread; where it is another's, what the other one gives."""
-        held = self.lock.held
-        if not held.acquire(blocking=False):
-            return otherwise()
         try:
-            self.owner = get_ident()
-            with COLLECTOR.paused():  # what is made stays, and to look through all modules for garbage takes its time
-                return act()
-        finally:
-            self.owner = None
-            held.release()
+            return self.lock.run(undisturbed, act)
+        except Occupied:
+            return otherwise()
 
     def is_new(self) -> bool:
         """Whether this is the first call of a second thread."""
@@ -56,24 +45,21 @@ class Turn:
             self.caller = get_ident()
         return not self.following.shared and self.caller != get_ident()
 
-    def run(self, call: Any, *given: Any) -> Any:
-        """What a program that leaves numbers outside gives. Raises Occupied, and nothing is done."""
-        held, own = self.lock.held, get_ident()
-        if call.thread != own or not held.acquire(blocking=False):
-            raise Occupied
-        try:
-            self.owner = own
-            if self.following.shared:
-                raise Occupied
-            return call(*given)
-        finally:
-            self.owner = None
-            held.release()
+    def share(self, programs: Iterable[Any]) -> None:
+        """Several threads call from now on; of these programs those of one thread run no more.
 
-    def share(self) -> None:
-        """Several threads call from now on. Waits until the turn of another one is over."""
+        Waits until the turn of another one is over.
+        """
         self.following.shared = True
+        for call in programs:
+            call.thread = None if call.thread is None else NOBODY
         held = self.lock.held
-        if self.owner != get_ident() and held.acquire(timeout=PATIENCE):
+        if self.lock.inside != get_ident() and held.acquire(timeout=PATIENCE):
             held.release()
         self.following.stop()
+
+
+def undisturbed(act: Callable[[], Any]) -> Any:
+    """What ``act()`` gives. What it makes stays, and to look through all modules for garbage takes its time."""
+    with COLLECTOR.paused():
+        return act()
