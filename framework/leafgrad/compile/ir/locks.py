@@ -20,14 +20,6 @@ class Lock:
         self.held = type(self).make()
         LIVING.add(self)
 
-    def acquire(self, blocking: bool = True) -> bool:
-        """Take it; False if another thread has it and ``blocking`` is False."""
-        return self.held.acquire(blocking)
-
-    def release(self) -> None:
-        """Give it back."""
-        self.held.release()
-
 
 class Occupied(Exception):
     """Another thread has a lock, or this one further out; nothing was done."""
@@ -50,22 +42,18 @@ class TryLock(Lock):
     def run(self, act: Callable[..., Any], *given: Any) -> Any:
         """``act(*given)``, with the lock. Raises Occupied.
 
-        A signal's exception may come when it is taken and nobody knows that yet, or not given back yet. It is this
-        thread's then, which takes it anew; ``with`` alone has no such moments, but waits.
+        A signal's exception may come when it is taken and that is not known yet, or before it is given back. Then it
+        is this thread's, which may take it again.
         """
         held, own = self.held, get_ident()
-        if self.inside == own:
+        if self.inside == own or not held.acquire(blocking=False):
             raise Occupied
-        while held._is_owned():
-            held.release()
-        if not held.acquire(blocking=False):
-            raise Occupied
-        with held:
-            self.inside = own
-            try:
-                return act(*given)
-            finally:
-                self.inside = None
+        self.inside = own
+        try:
+            return act(*given)
+        finally:
+            self.inside = None
+            while held._is_owned():
                 held.release()
 
 
