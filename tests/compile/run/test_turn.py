@@ -10,6 +10,7 @@ import pytest
 import leafgrad
 from leafgrad.compile.ir.locks import TryLock
 from leafgrad.compile.run import turn
+from leafgrad.compile.run.closing import Attempt
 from leafgrad.compile.run.following import Following
 
 EXECUTORS = ["replay", "numpy", "native"]
@@ -145,5 +146,35 @@ def test_a_child_does_not_wait_for_a_thread_that_only_its_parent_has():
     own = turn.Turn(TryLock(), Following())
     own.lock.inside = -1  # whose turn it was at the fork, after which the lock is a new one
     begin = time.monotonic()
-    own.share([])
+    own.share()
     assert time.monotonic() - begin < turn.PATIENCE / 2
+
+
+def test_a_third_thread_waits_with_the_second(monkeypatch):
+    """It ran meanwhile, and what it counted was overwritten by the call that was recorded."""
+    held, close = {"count": 0}, Attempt.close
+
+    def step(x, between=nothing):
+        held["count"] += 1
+        between()
+        return x * 2
+
+    compiled, x = leafgrad.compile(step), leafgrad.ones(3)
+    for _ in range(6):
+        compiled(x)
+    others = [threading.Thread(target=compiled, args=(x,)) for _ in range(3)]
+
+    def start(thread):
+        thread.start()
+        thread.join(0.2)
+
+    def slow_close(*given):
+        if threading.current_thread() is threading.main_thread():
+            start(others[2])
+        return close(*given)
+
+    monkeypatch.setattr(Attempt, "close", slow_close)
+    compiled(x, lambda: [*map(start, others[:2])])
+    for thread in others:
+        thread.join()
+    assert held["count"] == 10

@@ -25,6 +25,7 @@ from leafgrad.compile.record.trace import Slot, Traced
 from leafgrad.compile.run.alike import adopts, same_alias, same_output
 from leafgrad.compile.run.backward import Backward, Refused, Saved
 from leafgrad.compile.run.followed import Followed
+from leafgrad.compile.run.following import Following
 from leafgrad.compile.run.numbers import NumberInputs, Strayed, SymbolicValues, same_numbers
 from leafgrad.compile.run.runner import Runner
 from leafgrad.errors import CompileError
@@ -205,15 +206,16 @@ class Call:
         paths = [path for path, _ in self.guards.symbolic.outcomes.values()]
         return Miss(0, ", ".join(dict.fromkeys(paths)), "on one side of a test", "on the other side")
 
-    def __call__(self, leaves: Leaves, checks: bool, drawn: States) -> Any:
+    def __call__(self, leaves: Leaves, checks: bool, drawn: States, following: Following | None = None) -> Any:
         """What the function would return, with everything done that it would do.
 
         Args:
             checks: whether the program is compared with one that is run op by op.
             drawn: generators and their states before the leaves were drawn; those of the program are added. What is
                 there after an error is to be restored, since nothing is done.
+            following: what the function follows, where its own thread alone may run this; else Occupied is raised.
         """
-        if self.thread is not None and self.thread != get_ident():
+        if following is not None and (following.shared or self.thread != get_ident()):
             raise Occupied
         self.hits += 1
         symbolic, known = self.symbolic, len(drawn)

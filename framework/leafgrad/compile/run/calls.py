@@ -99,7 +99,7 @@ class Calls:
                 try:
                     if call.thread is None:
                         return call(leaves, checks, drawn)
-                    return self.lock.run(call, leaves, checks, drawn)
+                    return self.lock.run(call, leaves, checks, drawn, following)
                 except Failed:
                     failed = True
                     break
@@ -131,7 +131,7 @@ class Calls:
 
     def share(self, args: Any, kwargs: Any, wish: str | None) -> Any:
         """A second thread calls: from now on nothing is followed."""
-        self.turn.share(self.programs)
+        self.turn.share()
         self.programs = [call for call in self.programs if call.symbolic is None and call.thread is None]
         return self.call(modes.get(), args, kwargs, wish)
 

@@ -8,7 +8,7 @@ changes what it changes, as in an uncompiled one. The first call of a second thr
 from __future__ import annotations
 
 from _thread import get_ident
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from leafgrad.compile.ir.locks import Occupied, TryLock
@@ -16,7 +16,6 @@ from leafgrad.compile.record.watch import COLLECTOR
 from leafgrad.compile.run.following import Following
 
 PATIENCE = 10.0  # seconds, since the other thread may wait for something that this one holds
-NOBODY = 0  # no thread is called so
 
 
 class Turn:
@@ -26,11 +25,13 @@ class Turn:
         lock: that it holds.
         following: what the function follows, which ends once several threads call.
         caller: the thread that has called the function; None before the first call that was no hit.
+        alone: whether no other one has, or each still waits.
     """
 
     def __init__(self, lock: TryLock, following: Following) -> None:
         self.lock, self.following = lock, following
         self.caller: int | None = None
+        self.alone = True
 
     def record(self, act: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """What ``act()`` gives in a turn of this thread; where it is another's, what the other one gives."""
@@ -40,23 +41,19 @@ class Turn:
             return otherwise()
 
     def is_new(self) -> bool:
-        """Whether this is the first call of a second thread."""
+        """Whether this is the first call of a second thread, or of more while that one waits."""
         if self.caller is None:
             self.caller = get_ident()
-        return not self.following.shared and self.caller != get_ident()
+        return self.alone and self.caller != get_ident()
 
-    def share(self, programs: Iterable[Any]) -> None:
-        """Several threads call from now on; of these programs those of one thread run no more.
-
-        Waits until the turn of another one is over.
-        """
+    def share(self) -> None:
+        """Several threads call from now on. Waits until the turn of another one is over."""
         self.following.shared = True
-        for call in programs:
-            call.thread = None if call.thread is None else NOBODY
         held = self.lock.held
         if self.lock.inside != get_ident() and held.acquire(timeout=PATIENCE):
             held.release()
         self.following.stop()
+        self.alone = False
 
 
 def undisturbed(act: Callable[[], Any]) -> Any:
