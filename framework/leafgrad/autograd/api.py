@@ -279,8 +279,10 @@ def run(
 def device_scope(gradient: Any) -> AbstractContextManager[Any] | None:
     """Rules on raw arrays compute on the current device, so it must be the gradient's; None if it is."""
     backend = backends.BACKENDS.get(type(gradient))
-    index = 0 if backend is None else backend.device_index(gradient)
-    return backend.device_scope(index) if backend is not None and index else None
+    if backend is None or backend.one_device:
+        return None
+    index = backend.device_index(gradient)
+    return backend.device_scope(index) if index else None
 
 
 def as_tuple(tensors: Any, name: str) -> tuple[Any, ...]:
@@ -374,7 +376,7 @@ def fits(g: Any, data: Any) -> bool:
     if type(g) is not kind or kind not in backends.BACKENDS or g.dtype is not data.dtype or g.shape != data.shape:
         return False
     backend = backends.BACKENDS[kind]
-    return backend.device_index(g) == backend.device_index(data)
+    return backend.one_device or backend.device_index(g) == backend.device_index(data)
 
 
 def _checked_seed(out: Tensor, g: Any, name: str, i: int) -> Tensor:

@@ -192,14 +192,13 @@ def watched(node: Any, g: Any, needed: set[GraphNode] | None, recorded: bool) ->
 
 def unbroadcast(node: GraphNode, edge: GraphNode, g: Any) -> Any:
     """A gradient of the shape that an argument was broadcast to, summed to the argument's own."""
-    if not hasattr(g, "shape"):
+    shape, wide = edge.shape, getattr(g, "shape", None)
+    if wide is None:
         raise messages.bad_gradient(node, edge, f"returned {type(g).__name__}", "an array")
-    shape, wide = tuple(edge.shape), tuple(g.shape)
     extra = len(wide) - len(shape)
     if wide[extra:] != shape and (extra < 0 or any(n not in (1, m) for n, m in zip(shape, wide[extra:], strict=True))):
-        raise messages.bad_gradient(node, edge, f"returned shape {wide}", str(shape))
-    with dispatch.on_device_of(g):
-        return sum_to.function(g, shape=shape)
+        raise messages.bad_gradient(node, edge, f"returned shape {tuple(wide)}", str(shape))
+    return sum_to.function(g, shape=shape)
 
 
 def sum_of_gradients(a: Any, b: Any) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import add, mul
 from leafgrad.ops.exponential import exp, sigmoid
-from leafgrad.ops.reduce import known
 from leafgrad.ops.select import clamp, gate, maximum, where
+from leafgrad.ops.small import known
 from leafgrad.ops.special import erf, erf_of
 from leafgrad.ops.trigonometric import tanh
 

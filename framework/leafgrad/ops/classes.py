@@ -12,9 +12,10 @@ from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import div, mul, neg, sub
 from leafgrad.ops.exponential import exp
 from leafgrad.ops.index import expect_in_range
-from leafgrad.ops.reduce import known, log_softmax, lowered, raised, softmax, sum, total
+from leafgrad.ops.reduce import log_softmax, lowered, raised, softmax, sum, total
 from leafgrad.ops.select import maximum
 from leafgrad.ops.shape import reshape
+from leafgrad.ops.small import SMALL, known, repeated, summing
 
 POSITIVE = (1 << 62) - 1
 FEW = 64  # numbers that Python looks at sooner than NumPy
@@ -149,11 +150,13 @@ def _cross_entropy(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> An
     if not _all_count(x.shape, target, dim, ignore):
         return cross_entropy.forward(xp, x, target, dim=dim, ignore=ignore)
     y, now = lowered(xp, x, dim)
+    if now == 1 and y.ndim == 2 and y.size <= SMALL and y.dtype.char in "fd" and y.flags.c_contiguous:
+        n, classes = y.shape
+        losses = xp.log(xp.exp(y).dot(repeated(xp, (classes,), 1, y.dtype)))
+        losses -= y.reshape(-1)[target + _starts(xp, n, classes)]
+        return repeated(xp, (1, n), 1 / n, y.dtype).dot(losses).reshape(())
     losses = xp.log(xp.add.reduce(xp.exp(y), axis=now) if y.dtype != "float16" else total(xp.exp(y), now, False))
-    if now == 1 and y.ndim == 2 and len(y) <= FEW and y.flags.c_contiguous:
-        losses -= y.reshape(-1)[target + _starts(xp, *y.shape)]
-    else:
-        losses -= y[_places(xp, y.shape, target, now)]
+    losses -= y[_places(xp, y.shape, target, now)]
     return xp.add.reduce(losses, None) / known(xp, target.size, x.dtype)
 
 
@@ -181,7 +184,7 @@ def _slope(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
         return cross_entropy_slope.forward(xp, x, target, dim=dim, ignore=ignore)
     y, now = lowered(xp, x, dim)
     xp.exp(y, out=y)
-    y /= total(y, now, True) if y.dtype == "float16" else xp.add.reduce(y, axis=now, keepdims=True)
+    y /= total(y, now, True) if y.dtype == "float16" else summing(xp, y.shape, y.dtype, now)(y)
     if now == 1 and y.ndim == 2 and y.shape[1] <= FEW:
         y -= _unit_rows(xp, y.shape[1], y.dtype)[target]
     else:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
-from operator import methodcaller
+import math
+from functools import lru_cache
 from typing import Any
 
 from leafgrad.ops.abstract import PRECISE
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import add, mul, rsqrt, sub
-from leafgrad.ops.reduce import SMALL, Dims, averaged, count, dot, known, mean, sum
+from leafgrad.ops.reduce import Dims, averaged, count, dot, mean, sum
+from leafgrad.ops.small import SMALL, known, summing
 
 
 def _parts(xp: Any, x: Any, dim: Dims, eps: float, centered: bool) -> tuple[Any, Any]:
@@ -49,58 +50,46 @@ def standardize_slope(xp: Any, h: Any, x: Any, *, dim: Dims, eps: float, centere
 @standardize.kernel("numpy")
 def _standardize(xp: Any, x: Any, *, dim: Dims, eps: float, centered: bool = True) -> Any:
     """As above; small arrays in fewer calls."""
-    if x.dtype.char not in "fd" or not (x.ndim and 0 < x.size <= SMALL):
+    known = _known(xp, x.shape, x.dtype, dim, eps)
+    if known is None:
         return standardize.forward(xp, x, dim=dim, eps=eps, centered=centered)
-    y, variance, _, _ = _small_parts(xp, x, dim, eps, centered)
-    y /= xp.sqrt(variance, variance)
+    n, eps, total, average = known
+    y = x - total(x) / n if centered else x.copy()
+    scale = average(y * y)
+    scale += eps
+    y /= xp.sqrt(scale, scale)
     return y
 
 
 @standardize_slope.kernel("numpy")
 def _standardize_slope(xp: Any, h: Any, x: Any, *, dim: Dims, eps: float, centered: bool = True) -> Any:
     """As above; small arrays in fewer calls."""
-    if x.dtype.char not in "fd" or not (x.ndim and 0 < x.size <= SMALL) or h.shape != x.shape:
+    known = _known(xp, x.shape, x.dtype, dim, eps)
+    if known is None or h.shape != x.shape:
         return standardize_slope.forward(xp, h, x, dim=dim, eps=eps, centered=centered)
-    out, variance, n, summed = _small_parts(xp, x, dim, eps, centered)
-    along = summed(h * out)
-    along /= variance
-    along /= n
-    out *= along
-    xp.subtract(h, out, out)
+    n, eps, total, average = known
+    y = x - total(x) / n if centered else x.copy()
+    scale = average(y * y)
+    scale += eps
+    along = average(h * y)
+    along /= scale
+    y *= along
+    xp.subtract(h, y, y)
     if centered:
-        mean = summed(h)
-        mean /= n
-        out -= mean
-    out /= xp.sqrt(variance, variance)
-    return out
+        y -= average(h)
+    y /= xp.sqrt(scale, scale)
+    return y
 
 
-def _small_parts(xp: Any, x: Any, dim: Dims, eps: float, centered: bool) -> tuple[Any, Any, Any, Any]:
-    """x, less its mean if ``centered``; variance + eps; how many elements are averaged, as an array; and what adds up.
-
-    Sums of few short rows have the shape of what they are of: NumPy takes four times as long where it must broadcast.
-    """
-    width = x.shape[-1]
-    if x.size * width <= SMALL and dim in ((x.ndim - 1,), x.ndim - 1):
-        n, summed = known(xp, width, x.dtype), _row_sums(xp, width, x.dtype)
-    else:
-        n, summed = known(xp, count(x.shape, dim), x.dtype), partial(xp.add.reduce, axis=dim, keepdims=True)
-    if centered:
-        mean = summed(x)
-        mean /= n
-        c = x - mean
-    else:
-        c = x.copy()
-    variance = summed(c * c)
-    variance /= n
-    variance += known(xp, eps, x.dtype)
-    return c, variance, n, summed
-
-
-@lru_cache(maxsize=64)
-def _row_sums(xp: Any, width: int, dtype: Any) -> Any:
-    """What gives each element of an array the sum of its row: a product with ones."""
-    return methodcaller("dot", xp.ones((width, width), dtype))
+@lru_cache(maxsize=256)
+def _known(xp: Any, shape: tuple[int, ...], dtype: Any, dim: Dims, eps: float) -> tuple[Any, Any, Any, Any] | None:
+    """Of small arrays how many elements are averaged and eps, both as arrays, and what adds up and averages; None of
+    others. The mean of equal elements is one of them if it comes from their sum, as that of the elements has to."""
+    if dtype.char not in "fd" or not (shape and 0 < math.prod(shape) <= SMALL):
+        return None
+    n = count(shape, dim)
+    total, average = summing(xp, shape, dtype, dim), summing(xp, shape, dtype, dim, 1 / n)
+    return known(xp, n, dtype), known(xp, eps, dtype), total, average
 
 
 def _slope_x(g: Any, h: Any, x: Any, *, dim: Dims, eps: float, centered: bool) -> Any:

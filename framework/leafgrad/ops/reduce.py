@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -15,9 +14,9 @@ from leafgrad.ops.exponential import exp, log
 from leafgrad.ops.geometry import inverse
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import expand, permute, reshape
+from leafgrad.ops.small import SMALL, known, summing
 from leafgrad.ops.traits import dims
 
-SMALL = 4096  # elements of an array for which memory costs less than a call
 _expand, _reshape = expand.function, reshape.function
 
 Shape = tuple[int, ...]
@@ -40,14 +39,6 @@ def count(x_shape: Shape, dim: Dims) -> int:
     if dim is None or (type(dim) is tuple and len(dim) == len(x_shape)):
         return math.prod(x_shape)
     return math.prod([x_shape[d] for d in dims(dim, len(x_shape))])
-
-
-@functools.lru_cache(maxsize=256)
-def known(xp: Any, value: float, dtype: Any) -> Any:
-    """A number as an array of NumPy's, which takes half the time of a number of Python's where the others are small."""
-    found = xp.array(value, dtype)
-    found.flags.writeable = False
-    return found
 
 
 def total(x: Any, dim: Dims, keepdim: bool) -> Any:
@@ -76,7 +67,7 @@ def sum(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
 @sum.kernel("numpy")
 def _sum(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
     """As above; the method of arrays would warn of inf - inf, in a module that is NumPy's own."""
-    return total(x, dim, keepdim) if x.dtype == "float16" else xp.add.reduce(x, axis=dim, keepdims=keepdim)
+    return total(x, dim, keepdim) if x.dtype.char == "e" else xp.add.reduce(x, axis=dim, keepdims=keepdim)
 
 
 sum.vjp(x=lambda g, x_shape, *, dim: broadcast_back(g, x_shape, dim))
@@ -96,7 +87,7 @@ def mean(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
 @mean.kernel("numpy")
 def _mean(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
     """As above, like ``sum``."""
-    if x.dtype == "float16":
+    if x.dtype.char == "e":
         return mean.forward(xp, x, dim=dim, keepdim=keepdim)
     out = xp.add.reduce(x, axis=dim, keepdims=keepdim)
     return out / (x.size // (out.size or 1))
@@ -189,7 +180,9 @@ def _var(xp: Any, x: Any, *, dim: Dims, correction: float = 1, keepdim: bool = F
     average /= known(xp, n, x.dtype)
     d = x - average
     d *= d
-    return xp.add.reduce(d, dim, None, None, keepdim) / known(xp, n - correction, x.dtype)
+    spread = xp.add.reduce(d, dim, None, None, True)
+    spread /= known(xp, n - correction, x.dtype)
+    return spread if keepdim else spread.squeeze(dim)
 
 
 def _var_x(g: Any, x: Any, x_shape: Shape, *, dim: Dims, correction: float) -> Any:
@@ -323,7 +316,8 @@ def _softmax(xp: Any, x: Any, *, dim: int) -> Any:
     """As above; short rows upright."""
     if x.ndim and 0 < x.size < 64 * x.shape[dim] and x.dtype.char != "e":
         y = x - xp.maximum.reduce(x, dim, None, None, True)
-        y /= xp.add.reduce(xp.exp(y, y), dim, None, None, True)
+        xp.exp(y, y)
+        y /= summing(xp, y.shape, y.dtype, dim)(y)
         return y
     if not x.ndim or not x.size:
         return softmax.forward(xp, x, dim=dim)

@@ -11,9 +11,9 @@ from leafgrad.ops.define import op
 from leafgrad.ops.geometry import window_span
 from leafgrad.ops.select import zero
 from leafgrad.ops.shifted import shifted
+from leafgrad.ops.small import SMALL
 
 Sizes = tuple[int, ...]
-SMALL = 4096  # elements of an array for which memory costs less than a call
 
 
 class Windows(NamedTuple):

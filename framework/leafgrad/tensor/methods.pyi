@@ -1129,7 +1129,8 @@ class Methods:
         output_size: builtins.int | None = None,
     ) -> Tensor:
         """Each slice along ``dim`` repeated ``repeats`` times (an int, or a tensor with one for each), in place."""
-    def reshape(self, *shape: Any) -> Any: ...
+    def reshape(self, *shape: Any) -> Tensor:
+        """The elements, in order, in another shape: sizes one by one or in a tuple, of which one may be -1."""
     def reshape_as(self, other: Tensor) -> Tensor:
         """``self.reshape(other.shape)``"""
     def resize_(self, *size: Any, memory_format: Any = None) -> Tensor:

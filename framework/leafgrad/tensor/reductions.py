@@ -160,7 +160,7 @@ def var(
     over, left = _spread_arguments(input, dim, unbiased, correction, "var")
     if input._data.dtype.kind == "c":
         return _spread(ops.var, input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
-    return _var(input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
+    return _var(input, dim=over, correction=left, keepdim=False if keepdim is False else flag(keepdim, "var"))
 
 
 @public(out="cast")

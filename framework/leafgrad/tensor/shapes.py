@@ -110,7 +110,13 @@ def reshape(input: Tensor, shape: Any) -> Tensor:
     return reshaped(input, resolved(input, arguments.shape((shape,), "reshape", "shape")))
 
 
-attach("reshape", lambda self, *shape: _reshape(self, shape=resolved(self, arguments.shape(shape, "reshape", "shape"))))
+def _reshape_to(self: Tensor, *shape: Any) -> Tensor:
+    """The elements, in order, in another shape: sizes one by one or in a tuple, of which one may be -1."""
+    plain = arguments.INTS.issuperset(map(type, shape))
+    return _reshape(self, shape=resolved(self, shape if plain else arguments.shape(shape, "reshape", "shape")))
+
+
+attach("reshape", _reshape_to)
 
 
 @public(only="Tensor")

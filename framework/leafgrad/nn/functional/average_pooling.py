@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from leafgrad.nn.functional.windows import Size, Wanted, adaptive, batched, nonempty, pooled, shares
+from leafgrad.nn.functional.windows import Size, Wanted, adaptive, expect_filled, pooled, shares
 from leafgrad.ops.activation import relu
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.ranges import Ranges, range_sum
@@ -94,10 +94,9 @@ def _averaged(
     divisor_override: Any,
 ) -> Tensor:
     function = f"avg_pool{n}d"
-    nonempty(batched(input, n, function)[0], function)
+    windows = pooled(input, n, function, kernel_size, stride, padding, 1, ceil_mode)
     if divisor_override is not None and not integer(divisor_override, "divisor_override", function):
         raise RuntimeError(f"{function}: divisor must be not zero")
-    windows = pooled(input, n, function, kernel_size, stride, padding, 1, ceil_mode)
     ranges, counts = [], []
     for m, k, s, p, size in zip(
         *(windows.length, windows.kernel, windows.stride, windows.padding, windows.size), strict=True
@@ -158,7 +157,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Wanted) -> Tensor:
 
 def _adaptive_mean(n: int, input: Any, output_size: Any) -> Tensor:
     function = f"adaptive_avg_pool{n}d"
-    nonempty(batched(input, n, function)[0], function)
+    expect_filled(input, n, function)
     expect_floating(input, function, NotImplementedError)
     return resized(input, *adaptive(input, n, output_size, function))
 
@@ -208,7 +207,6 @@ def lp_pool3d(
 def _norm(n: int, input: Any, norm_type: Any, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
     function = f"lp_pool{n}d"
     expect_floating(input, function, NotImplementedError)
-    nonempty(batched(input, n, function)[0], function)
     windows = pooled(input, n, function, kernel_size, stride, 0, 1, ceil_mode)
     if not norm_type:
         raise ValueError(f"{function}: norm_type: expected a number other than 0, got {norm_type}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.dtypes import of
-from leafgrad.nn.functional.windows import Size, Sizes, at_least, batched, nonempty, per_dim
+from leafgrad.nn.functional.windows import Size, Sizes, at_least, batched, expect_filled, per_dim
 from leafgrad.ops import convolution as ops, windows as window_ops
 from leafgrad.ops.geometry import window_count, window_span
 from leafgrad.ops.windows import Windows
@@ -293,8 +293,8 @@ def unfold(input: Tensor, kernel_size: Size, dilation: Size = 1, padding: Size =
     Raises:
         RuntimeError: sizes out of range, or no window that fits.
     """
+    expect_filled(input, 2, "unfold")
     x, had_batch = batched(input, 2, "unfold")
-    nonempty(x, "unfold")
     windows = _blocks(tuple(x.shape[2:]), kernel_size, dilation, padding, stride, "unfold")
     if min(windows.size) < 1:
         raise RuntimeError(
@@ -317,8 +317,8 @@ def fold(
     Raises:
         RuntimeError: sizes out of range, or not as many columns or rows as windows and their elements.
     """
-    x, had_batch = batched(input, 1, "fold", "channels * kernel size")
-    nonempty(x, "fold")
+    expect_filled(input, 1, "fold", "channels * kernel size")
+    x, had_batch = batched(input, 1, "fold")
     length = at_least(1, per_dim(output_size, 2, "output_size", "fold"), "output_size", "fold")
     windows = _blocks(length, kernel_size, dilation, padding, stride, "fold")
     elements, count = math.prod(windows.kernel), math.prod(windows.size)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad.dtypes import int64
-from leafgrad.nn.functional.windows import Size, at_least, batched, nonempty, per_dim
+from leafgrad.nn.functional.windows import Size, at_least, expect_filled, per_dim
 from leafgrad.ops.rounding import floor
 from leafgrad.tensor.arguments import expect_floating
 from leafgrad.tensor.creation import arange
@@ -62,7 +62,7 @@ def _fractional(
     n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any, indices: bool, samples: Any
 ) -> Found:
     function = f"fractional_max_pool{n}d"
-    batched(nonempty(expect_floating(input, function, NotImplementedError), function), n, function)
+    expect_filled(expect_floating(input, function, NotImplementedError), n, function)
     kernel = at_least(1, per_dim(kernel_size, n, "kernel_size", function), "kernel_size", function)
     length = tuple(input.shape[-n:])
     size = _sizes(length, output_size, output_ratio, function)

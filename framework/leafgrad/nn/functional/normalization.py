@@ -6,10 +6,12 @@ import math
 from collections.abc import Sequence
 
 from leafgrad import dtypes, modes
+from leafgrad.dtypes import FLOATING
 from leafgrad.ops.elementwise import add
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.normalize import affine, standardize
 from leafgrad.ops.reduce import mean, var
+from leafgrad.ops.traits import ALL
 from leafgrad.tensor.arguments import expect_differentiable, expect_floating, expect_real, expect_tensor
 from leafgrad.tensor.creation import zeros
 from leafgrad.tensor.formats import channels_last, follow, keeps_channels_last
@@ -60,7 +62,8 @@ def _check_last(
 ) -> tuple[int, ...]:
     """The last dimensions of ``input``; a RuntimeError unless they are ``normalized_shape``."""
     expected, shape = tuple(normalized_shape), input._data.shape
-    if not expected or shape[-len(expected) :] != expected:
+    first = len(shape) - len(expected)
+    if not expected or first < 0 or shape[first:] != expected:
         sizes = "".join(f", {n}" for n in expected)
         raise RuntimeError(
             f"Given normalized_shape={list(expected)}, expected input with shape [*{sizes}], but got input of size "
@@ -73,7 +76,7 @@ def _check_last(
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(value.shape)} "
                 f"and normalized_shape = {list(expected)}"
             )
-    return tuple(range(len(shape) - len(expected), len(shape)))
+    return ALL[len(shape)][first:]
 
 
 # ---- over the batch, and over each element of it -------------------------------------------------------------------
@@ -233,7 +236,8 @@ def layer_norm(
     Raises:
         RuntimeError: the last dimensions of ``input`` are not ``normalized_shape``.
     """
-    expect_floating(input, "layer_norm", NotImplementedError)
+    if not (isinstance(input, Tensor) and input._data.dtype in FLOATING):
+        expect_floating(input, "layer_norm", NotImplementedError)
     dims = _check_last(input, normalized_shape, weight, bias)
     return mark(
         _affine(standardize.function(input, dim=dims, eps=eps), weight, bias),

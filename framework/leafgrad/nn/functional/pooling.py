@@ -13,8 +13,7 @@ from leafgrad.nn.functional.windows import (
     Wanted,
     adaptive,
     at_least,
-    batched,
-    nonempty,
+    expect_filled,
     per_dim,
     pooled,
     shares,
@@ -106,9 +105,8 @@ def _largest(
     n: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: bool
 ) -> Found:
     function = f"max_pool{n}d"
-    x, _ = batched(input, n, function)
-    windows = pooled(nonempty(x, function), n, function, kernel_size, stride, padding, dilation, ceil_mode)
-    if x._data.dtype not in FLOATING and of(x._data).category == 0:
+    windows = pooled(input, n, function, kernel_size, stride, padding, dilation, ceil_mode)
+    if input._data.dtype not in FLOATING and of(input._data).category == 0:
         raise NotImplementedError(f"{function}: input: not implemented for bool; convert it with .to(dtype)")
     if not indices:
         largest: Tensor = ops.window_max.function(input, windows=windows)
@@ -145,8 +143,8 @@ def adaptive_max_pool3d(input: Tensor, output_size: Wanted, return_indices: bool
 
 def _adaptive_largest(n: int, input: Any, output_size: Any, indices: bool) -> Found:
     function = f"adaptive_max_pool{n}d"
-    x, _ = batched(input, n, function)
-    length, size = adaptive(nonempty(x, function), n, output_size, function)
+    expect_filled(input, n, function)
+    length, size = adaptive(input, n, output_size, function)
     if all(s and not m % s for m, s in zip(length, size, strict=True)):
         kernel = tuple(m // s for m, s in zip(length, size, strict=True))
         return _largest(n, input, kernel, None, 0, 1, False, indices)
@@ -232,7 +230,7 @@ def _unpooled(
     n: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> Tensor:
     function = f"max_unpool{n}d"
-    nonempty(batched(expect_real(expect_tensor(input, "input", function), function), n, function)[0], function)
+    expect_filled(expect_real(expect_tensor(input, "input", function), function), n, function)
     if expect_tensor(indices, "indices", function).dtype is not int64:
         raise RuntimeError(f"{function}: elements in indices should be type int64 but got: {indices.dtype}")
     if indices.shape != input.shape:

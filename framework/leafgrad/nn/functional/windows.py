@@ -45,27 +45,35 @@ def batched(input: Any, n: int, function: str, leading: str = "channels") -> tup
     """The input with a batch dimension, and whether it came with one.
 
     Raises:
-        RuntimeError: not n + 1 or n + 2 dimensions, or an empty one that is not the batch.
+        RuntimeError: not n + 1 or n + 2 dimensions.
     """
     if not isinstance(input, Tensor):
         expect_tensor(input, "input", function)
-    ndim = len(input._data.shape)
-    if ndim not in (n + 1, n + 2):
+    shape = input._data.shape
+    _expect_dims(shape, n, function, leading)
+    return (input, True) if len(shape) == n + 2 else (input.unsqueeze(0), False)
+
+
+def _expect_dims(shape: Sizes, n: int, function: str, leading: str = "channels") -> None:
+    if len(shape) not in (n + 1, n + 2):
         raise RuntimeError(
             f"{function}: input: Expected {n + 1}D (unbatched) or {n + 2}D (batched) input, (batch, {leading}"
-            f"{', size' * n}), but got input of size: {list(input.shape)}"
+            f"{', size' * n}), but got input of size: {list(shape)}"
         )
-    return (input, True) if ndim == n + 2 else (input.unsqueeze(0), False)
 
 
-def nonempty(input: Tensor, function: str) -> Tensor:
-    """``input`` if no dimension but the first is empty, else a RuntimeError."""
-    if 0 in input._data.shape[1:]:
+def expect_filled(input: Any, n: int, function: str, leading: str = "channels") -> None:
+    """A RuntimeError unless ``input`` has n + 1 or n + 2 dimensions, of which none but the batch is empty."""
+    _expect_filled(expect_tensor(input, "input", function)._data.shape, n, function, leading)
+
+
+def _expect_filled(shape: Sizes, n: int, function: str, leading: str = "channels") -> None:
+    _expect_dims(shape, n, function, leading)
+    if 0 in shape[-n - 1 :]:
         raise RuntimeError(
             f"{function}: input: Expected input to have non-zero size for non-batch dimensions, but input has sizes "
-            f"{list(input.shape)}"
+            f"{list(shape)}"
         )
-    return input
 
 
 def pooled(
@@ -81,9 +89,11 @@ def pooled(
     """The windows of a pooling function over the last n dimensions of ``input``.
 
     Raises:
-        RuntimeError: sizes out of range, a padding of more than half a kernel, no window that fits, or one in which
-            there is nothing but padding.
+        RuntimeError: not n + 1 or n + 2 dimensions, one that is empty and not the batch, sizes out of range, a padding
+            of more than half a kernel, no window that fits, or one in which there is nothing but padding.
     """
+    if not isinstance(input, Tensor):
+        expect_tensor(input, "input", function)
     given = kernel_size, kernel_size if stride is None else stride, padding, dilation
     make = _pooled_by_ints if set(map(type, given)) == {int} else _pooled  # other numbers are equal to ints
     return make(input._data.shape, n, function, kernel_size, stride, padding, dilation, bool(ceil_mode))
@@ -92,6 +102,7 @@ def pooled(
 def _pooled(
     shape: Sizes, n: int, function: str, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> Windows:
+    _expect_filled(shape, n, function)
     kernel = at_least(1, per_dim(kernel_size, n, "kernel_size", function), "kernel_size", function)
     given = kernel if stride is None or (isinstance(stride, (tuple, list)) and not stride) else stride
     step = at_least(1, per_dim(given, n, "stride", function), "stride", function)
