@@ -244,6 +244,35 @@ def test_what_sees_the_variables_of_a_frame_stays_whole():
     assert Outline(step, {(0, 0, 1000, 0)}, lambda run: run).outlined is None
 
 
+def test_a_run_gives_what_is_read_after_it():
+    def step(a):
+        c = 0
+        if a:
+            b = note(a)
+            c = note(b + 1)
+        note("stays")
+        for i in range(3):
+            if not i:
+                d = note(c)
+            note("stays")
+            c = note(c + d)
+        return c
+
+    given = []
+
+    def noting(run):
+        @functools.wraps(run)
+        def noted(*args):
+            given.append(run(*args))
+            return given[-1]
+
+        return noted
+
+    stay = [position(step, 2), span(tree_of(step).body[3].body[1])]
+    assert Outline(step, set(stay), noting).outlined(4) == step(4) == 20
+    assert given == [5, 5, 10, 5, 15, 5, 20]
+
+
 def test_a_function_that_is_replaced_is_not_the_one_outlined():
     def step(a):
         note(a)

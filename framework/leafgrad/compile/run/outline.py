@@ -119,6 +119,7 @@ class Body:
         handlers = {node.name for node in nodes if isinstance(node, ast.ExceptHandler) and node.name}
         deleted = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)}
         self.deleted = handlers | deleted
+        self.loop: ast.stmt | None = None  # the outermost one around what is looked at
 
     def divide(self) -> None:
         """Take runs out of it."""
@@ -187,26 +188,27 @@ class Body:
         if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
             return statement
         caught, self.caught = self.caught, self.caught or isinstance(statement, (ast.Try, ast.With))
+        loop, self.loop = self.loop, self.loop or (statement if isinstance(statement, LOOPS) else None)
         for block in blocks(statement):
             block[:] = self.block(block, bound)
-        self.caught = caught
+        self.caught, self.loop = caught, loop
         return statement
 
     def taken_out(self, run: list[ast.stmt], bound: frozenset[str]) -> list[ast.stmt]:
         """What stands in the place of a run."""
         if not any(isinstance(node, ast.Call) for s in run for node in ast.walk(s)):
             return run
-        read, stored, sure = set[str](), set[str](), set[str]()
+        read, stored, sure, before = set[str](), set[str](), set[str](), set[str]()
         for statement in run:
             names = names_in([statement])
             certain = surely_stored(statement)
-            read |= (names.read | (names.stored - certain)) - sure
+            read |= names.read - sure
+            before |= names.stored - certain - sure
             stored |= names.stored
             sure |= certain - self.deleted
-        ids = {id(node) for s in run for node in ast.walk(s)}
-        others = {n.id for s in self.all for n in ast.walk(s) if isinstance(n, ast.Name) and id(n) not in ids}
-        set_by = sorted(stored & self.local & (others | read | {RESULT}))
-        given = sorted(read & self.local | (set(set_by) if self.caught else set()))
+        later = self.after(run) | (read | before if self.loop else set())
+        set_by = sorted(stored & self.local & (later | {RESULT}))
+        given = sorted((read | before.intersection(set_by)) & self.local | (set(set_by) if self.caught else set()))
         outline = self.outline
         part, left = (f".{name}{len(outline.parts)}" for name in ("part", "left"))
         function = self.function_of(run, given, set_by, bound, sure)
@@ -219,6 +221,14 @@ class Body:
         fresh = [name for name in given if name not in bound]
         found = [*map(bind, fresh), *([ast.Try(done, [], [], [*map(unbind, fresh)])] if fresh else done)]
         return [ast.fix_missing_locations(ast.copy_location(s, run[0])) for s in found]
+
+    def after(self, run: list[ast.stmt]) -> set[str]:
+        """The variables of what may be done after a run: what follows, and all of a loop around it."""
+        inside = {id(name) for statement in run for name in names_of(statement)}
+        names = [name for statement in self.all for name in names_of(statement)]
+        last = max((i for i, name in enumerate(names) if id(name) in inside), default=-1)
+        names = names[last + 1 :] + ([] if self.loop is None else names_of(self.loop))
+        return {name.id for name in names if id(name) not in inside}
 
     def function_of(
         self, run: list[ast.stmt], given: list[str], set_by: list[str], bound: frozenset[str], sure: set[str]
@@ -237,6 +247,13 @@ class Body:
         if self.caught:
             CAUGHT.add(found.__code__)
         return found
+
+
+def names_of(node: ast.AST) -> list[ast.Name]:
+    """All in a node that name variables, in the order of the source."""
+    if isinstance(node, ast.Name):
+        return [node]
+    return [name for child in ast.iter_child_nodes(node) for name in names_of(child)]
 
 
 def facts_of(function: types.FunctionType) -> tuple[Any, ...]:
