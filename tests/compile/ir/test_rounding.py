@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import leafgrad
-from leafgrad.compile.ir.rounding import Moved, close, nudged
+from leafgrad.compile.ir.rounding import Moved, bits_of, close, nudged, within
 
 INF, NAN = np.inf, np.nan
 
@@ -44,6 +44,28 @@ def test_equal_numbers_move_alike_and_those_that_were_given_stay(dtype):
     assert (nudged(moved[:1], 3, [moved.ravel().view(moved.real.dtype)]) == moved[:1]).all()
     assert nudged(np.array(0.7, dtype), 3) == moved[0, 1]
     assert (nudged(a, 4) != moved).any()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_numbers_move_both_ways_and_those_of_about_one_size_together(dtype):
+    a = np.random.default_rng(0).uniform(1, 2, 4000).astype(dtype)
+    eps = np.finfo(dtype).eps
+    for seed in range(8):
+        moved = (nudged(a, seed) / a.astype("float64") - 1) / eps
+        assert np.abs(moved).max() < 9
+        assert moved.std() > 1
+    together = [np.mean(nudged(a, seed) / a.astype("float64") - 1) / eps for seed in range(20)]
+    assert np.std(together) > 1
+    assert min(together) < 0 < max(together)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_of_other_numbers_few_seem_to_be_within(dtype):
+    rng = np.random.default_rng(0)
+    a, b = (bits_of(rng.uniform(low, low + 1, 300).astype(dtype)) for low in (1, 3))
+    assert within(a, np.concatenate([b, a[::-1]])).all()
+    assert within(a, b).mean() < 0.2
+    assert not within(a, a[:0]).any()
 
 
 def test_a_gradient_that_cancels_behind_a_maximum_is_explained():

@@ -116,23 +116,52 @@ def nudged(array: Any, seed: int, given: Sequence[Any] = (), in_place: bool = Fa
         return array
     xp, (device, index) = backends.by_device_type("cpu").xp, place(array)
     eps = 2.0**-7 if kind.name == "bfloat16" else float(xp.finfo(host.dtype).eps)
-    bits = xp.ascontiguousarray(host).ravel().view(f"u{host.dtype.itemsize}").astype("uint64")
-    noise = DIGITS * (scattered(bits, 2 * seed) + scattered(bits >> MANTISSA[host.dtype.name], 2 * seed + 1))
+    bits = bits_of(host)
+    sizes = xp.arange(1 << bits.itemsize * 8 - MANTISSA[host.dtype.name], dtype="uint32")
+    noise = scattered(bits, 2 * seed)
+    noise += scattered(sizes, 2 * seed + 1)[bits >> MANTISSA[host.dtype.name]]
+    noise *= DIGITS * eps
     noise = noise.reshape(host.shape)
     for other in given:
-        noise[host == other if in_place else xp.isin(host, other)] = 0
+        noise[host == other if in_place else within(bits, bits_of(other)).reshape(host.shape)] = 0
+    noise += 1
     with xp.errstate(all="ignore"):
-        moved = host * (1 + noise * eps)
+        moved = host * noise
     moved = xp.asarray(moved, host.dtype).view(kind)[..., 0] if kind.kind == "c" else xp.asarray(moved, kind)
     return backends.by_device_type(device).from_host(moved, index)
 
 
+def bits_of(host: Any) -> Any:
+    """The elements of an array as unsigned integers of their size, in one dimension."""
+    xp = backends.by_device_type("cpu").xp
+    return xp.ascontiguousarray(host).ravel().view(f"u{host.dtype.itemsize}")
+
+
+def hashed(bits: Any, seed: int) -> Any:
+    """For each unsigned integer one of 32 bits that nothing but it and the seed decides (the end of MurmurHash3)."""
+    z = (bits ^ bits >> 29 if bits.itemsize == 8 else bits).astype("uint32")
+    z += (seed + 1) * 0x9E3779B9 % 2**32
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        z ^= z >> shift
+        z *= factor
+    z ^= z >> 16
+    return z
+
+
 def scattered(bits: Any, seed: int) -> Any:
-    """For each number one between -1 and 1 that nothing but it and the seed decides (splitmix64)."""
-    z = bits + (seed + 1) * 0x9E3779B97F4A7C15 % 2**64
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9
-    z = (z ^ z >> 27) * 0x94D049BB133111EB
-    return (z ^ z >> 31) * 2.0**-63 - 1
+    """The same as numbers between -1 and 1."""
+    found = hashed(bits, seed) * 2.0**-31
+    found -= 1
+    return found
+
+
+def within(bits: Any, others: Any) -> Any:
+    """Which integers are among ``others``, or seldom seem to be: of one, it is of no importance whether it moves."""
+    xp = backends.by_device_type("cpu").xp
+    last = (1 << (8 * max(others.size, 1)).bit_length()) - 1
+    there = xp.zeros(last + 1, bool)
+    there[hashed(others, 0) & last] = True
+    return there[hashed(bits, 0) & last]
 
 
 def compared(array: Any) -> Any:
