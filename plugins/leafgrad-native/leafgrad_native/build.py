@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -15,8 +16,13 @@ _PHASE = re.compile(r"^int (phase\d+)\(", re.MULTILINE)
 RUNTIME = Path(__file__).parent / "runtime"
 
 
-def library(text: str, blas_long: bool) -> Library:
-    """The shared library of a program's text.
+def library(text: str, name: str = "step", symbols: Sequence[str] | None = None, blas_long: bool = False) -> Library:
+    """The shared library of a text.
+
+    Args:
+        name: begins its file names.
+        symbols: the functions that it must have; by default those of a program's phases.
+        blas_long: whether integers of BLAS have 64 bits.
 
     Raises:
         NoCompiler, CompilationFailed: from `leafgrad_native.compiler`.
@@ -25,7 +31,7 @@ def library(text: str, blas_long: bool) -> Library:
     given += ["#define LG_BLAS_LONG"] if blas_long else []
     sides = threads.processors() if len(text) > SHORT else 1
     source = "\n".join([*given, ""]) + header("kernels.h") + header("maths.h") + text
-    return compiled(source, "step", _PHASE.findall(text), sides)
+    return compiled(source, name, _PHASE.findall(text) if symbols is None else symbols, sides)
 
 
 @cache

@@ -19,7 +19,8 @@ from leafgrad.compile.ir.replay import run_equation
 from leafgrad.compile.run.executor import Program
 from leafgrad.lowering.forms import Form, Root
 from leafgrad.lowering.stages import CPhase, OpPhase
-from leafgrad_native import arrays, blas, build, pool
+from leafgrad_native import arrays, blas, build, packed, pool
+from leafgrad_native.blocks import short
 from leafgrad_native.check import Checked, with_numpy
 from leafgrad_native.compiler import CompilationFailed
 from leafgrad_native.lengths import is_size
@@ -44,6 +45,8 @@ class Call(ctypes.Structure):
         ("reals", ctypes.c_void_p),
         ("sgemm", ctypes.c_void_p),
         ("dgemm", ctypes.c_void_p),
+        ("product_f32", ctypes.c_void_p),
+        ("product_f64", ctypes.c_void_p),
         ("pool", ctypes.c_void_p),
         ("look", ctypes.c_void_p),
         ("threads", ctypes.c_long),
@@ -73,7 +76,8 @@ class NativeProgram:
         self.checked = checked
         self.plan = plan = NativePlan(graph, blas=blas.found is not None, cache=core_cache() * 3 // 4)
         text, numbers = plan.code()
-        self.library = build.library(text, blas.long)
+        with packed.meanwhile(plan.products.packed):
+            self.library = build.library(text, blas_long=blas.long)
         self.calls = 0
         self.arena = arrays.aligned(plan.arena)
         self.sums = arrays.aligned(plan.sums)
@@ -94,6 +98,7 @@ class NativeProgram:
             reals=ctypes.addressof(self.reals),
             sgemm=blas.address("sgemm"),
             dgemm=blas.address("dgemm"),
+            **{f"product_{short(kind)}": packed.address(kind) for kind in plan.products.packed},
             pool=pool.address("lg_run"),
             look=pool.address("lg_look"),
         )

@@ -18,7 +18,6 @@ from threading import Lock
 from leafgrad import forks
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.sources import Argument
-from leafgrad.compile.schedule.schedule import batches
 
 KEPT = 64  # kinds of steps that are remembered
 MANY = 8  # steps of one kind
@@ -92,10 +91,10 @@ def mark_of(parts: Sequence[object]) -> bytes:
 
 
 def facts(graph: Graph) -> list[object]:
-    """What makes two texts those of one step: lines of source, and shapes, but for the lengths of batches."""
-    varying = {v for v in batches(graph) if isinstance(graph.inputs[v], Argument)}
+    """What makes two texts those of one step: lines of source, and what is read, but for the shapes of arguments."""
     lines = [(e.line.file, e.line.number) for e in graph.equations]
-    return [lines, *((v in varying, v.shape[v in varying :], v.dtype) for v in graph.inputs)]
+    given = [(v, isinstance(source, Argument)) for v, source in graph.inputs.items()]
+    return [lines, *((v.ndim if argument else v.shape, v.dtype) for v, argument in given)]
 
 
 def is_size(number: str) -> bool:

@@ -1,13 +1,26 @@
-"""Products of whole matrices: panels of the right one in order, blocks of the result in registers."""
+"""Products of whole matrices: panels of the right one in order, blocks of the result in registers.
+
+Their functions are a library of their own, which all programs call: it is compiled once on a machine, and the C of a
+program is the same for matrices of any size.
+"""
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
 from string import Template
+from threading import Thread
 
 from leafgrad.lowering.expressions import C_TYPES
 from leafgrad.lowering.kernels import LOOK
-from leafgrad_native.blocks import blocks, lanes, loose, short, vector
+from leafgrad_native import build
+from leafgrad_native.blocks import blocks, lanes, loose, short, turned, vector
+from leafgrad_native.compiler import CompilationFailed
+from leafgrad_native.parts import END, in_parts
 from leafgrad_native.target import core_cache, registers, vector_bytes
+from leafgrad_native.tiles import edge, tile
 
 PACKED = 1 << 16  # bytes of a block of the right matrix that is brought into order, where the left one's rows are not
 LARGEST = 1 << 18  # the most that a block has where they are: then a left row is read seldom, and at full speed
@@ -17,9 +30,8 @@ MANY = 24  # vectors of columns, of which those that are computed in vain do not
 # o = a @ b for any strides: blocks of b become panels of `step` columns in whole vectors, zero beyond its last one, and
 # blocks of the result are computed in registers. Of the blocks of rows, those from first to last: see `units`.
 _MULTIPLY = Template("""\
-LG_FUNCTION int lg_multiply_$s
-(lg_call *call, const $t *restrict a, const $t *restrict b, $t *restrict o, const lg_sizes *z, lg_tile_$s *tall,
- lg_tile_$s *low, long first, long last) {
+int lg_multiply_$s(LG_PRODUCT($t)) {
+    lg_tile_$s *const tall = lg_tiles_$s[z->vectors][z->height], *const low = lg_tiles_$s[z->vectors][z->height - 1];
     $t pack[z->deep * z->wide] __attribute__((aligned(64)));
     const long step = z->step, bk = z->bk, bj = z->bj;
     long work = 0, code;
@@ -61,31 +73,67 @@ LG_FUNCTION int lg_multiply_$s
 }""")
 
 
-def multiply(kind: str) -> list[str]:
-    """The function for products of this dtype."""
+@cache
+def address(kind: str) -> int:
+    """That of the function for products of this dtype.
+
+    Raises:
+        NoCompiler, CompilationFailed: from `leafgrad_native.compiler`.
+    """
+    name = f"lg_multiply_{short(kind)}"
+    found = build.library(text(kind), "products", [name])
+    found.stay()  # programs have the address
+    known.add(kind)
+    return ctypes.cast(found[name], ctypes.c_void_p).value or 0
+
+
+known: set[str] = set()  # of which dtypes there is one
+
+
+@contextmanager
+def meanwhile(kinds: set[str]) -> Iterator[None]:
+    """What is done within it, and the libraries of these dtypes, take the longer of their times."""
+
+    def prepare(kind: str) -> None:
+        with suppress(CompilationFailed):  # which `address` raises again
+            address(kind)
+
+    waiting = [Thread(target=prepare, args=(kind,)) for kind in kinds - known]
+    for thread in waiting:
+        thread.start()
+    try:
+        yield
+    finally:
+        for thread in waiting:
+            thread.join()
+
+
+def text(kind: str) -> str:
+    """The C of the library, without the headers that it includes."""
     words = {"t": C_TYPES[kind], "s": short(kind), "v": vector(kind), "u": loose(kind)}
-    return _MULTIPLY.substitute(words, size=lanes(kind), look=LOOK).splitlines()
+    shapes = [(wide, height) for wide, most in shapes_of_blocks() for height in range(1, most + 1)]
+    tiles = [tile(f"tile{wide}_{height}", kind, wide, height) for wide, height in shapes]
+    table = [
+        f"static lg_tile_{short(kind)} *const lg_tiles_{short(kind)}[][{1 + max(h for _, h in shapes)}] = {{",
+        *(f"    [{wide}][{height}] = tile{wide}_{height}," for wide, height in shapes),
+        "};",
+    ]
+    last = [*table, *_MULTIPLY.substitute(words, size=lanes(kind), look=LOOK).splitlines()]
+    return in_parts(END.join("\n".join(lines) for lines in [turned(kind), edge(kind), *tiles, last]))
 
 
 def sizes(
     kind: str, m: int, k: int, n: int, a: tuple[int, int], b: tuple[int, int], o: tuple[int, int]
-) -> tuple[str, int, list[int]]:
-    """``lg_sizes`` of a product with these strides; then how many vectors, and how many rows, its two blocks have."""
+) -> tuple[int, ...]:
+    """``lg_sizes`` of a product with these strides."""
     wide, most = block(-(-n // lanes(kind)))
     step = wide * lanes(kind)
     room = min(LARGEST, max(PACKED, core_cache() // 4)) if a[1] == 1 else PACKED
     elements = room // (vector_bytes() // lanes(kind))
     columns = min(-(-n // step), max(1, elements // min(k, DEEP) // step)) * step
     depth = min(k, elements // columns)
-    (height, tall), *_ = rows = rows_of(m, most)
-    numbers = (k, n, *a, *b, *o, depth, columns, step, height, tall)
-    return f"&(lg_sizes){{{', '.join(map(str, numbers))}}}", wide, [height, rows[-1][0]]
-
-
-def rows_of(m: int, most: int) -> list[tuple[int, int]]:
-    """`blocks` of rows: of many always two sizes, so that another number of rows calls the same functions."""
-    found = blocks(m, most)
-    return [*found, (most - 1, 0)] if len(found) == 1 and m >= most * most else found
+    height, tall = blocks(m, most)[0]
+    return (k, n, *a, *b, *o, depth, columns, step, wide, height, tall)
 
 
 def units(m: int, n: int, kind: str) -> int:
@@ -95,8 +143,12 @@ def units(m: int, n: int, kind: str) -> int:
 
 def block(vectors: int) -> tuple[int, int]:
     """How many vectors of columns, and how many rows at most, of a product are computed in registers at once."""
-    if registers() <= 16:
-        return (1, 10) if vectors == 1 else (2, 6)
-    if vectors >= MANY:
-        return 4, 6
-    return min(((4, 6), (3, 8), (2, 8), (1, 8)), key=lambda shape: -(-vectors // shape[0]) * shape[0])
+    shapes = shapes_of_blocks()
+    if vectors >= MANY or (registers() <= 16 and vectors > 1):
+        return shapes[0]
+    return min(shapes, key=lambda shape: -(-vectors // shape[0]) * shape[0])
+
+
+def shapes_of_blocks() -> list[tuple[int, int]]:
+    """Those that there are."""
+    return [(2, 6), (1, 10)] if registers() <= 16 else [(4, 6), (3, 8), (2, 8), (1, 8)]

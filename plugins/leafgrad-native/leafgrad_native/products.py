@@ -27,7 +27,7 @@ from leafgrad_native.blocks import (
     vectors,
 )
 from leafgrad_native.contractions import contraction, emptied, whole_vectors
-from leafgrad_native.packed import multiply, sizes, units
+from leafgrad_native.packed import sizes, units
 from leafgrad_native.target import vector_bytes
 from leafgrad_native.tiles import edge, tile
 
@@ -41,10 +41,12 @@ class Products:
     Attributes:
         functions: name -> definition.
         blas: whether large whole products may call BLAS.
+        packed: the dtypes of which products call the library of ``packed.py``.
     """
 
     def __init__(self, blas: bool) -> None:
         self.blas = blas
+        self.packed: set[str] = set()
         self.functions: dict[str, list[str]] = {}
         self.named: dict[tuple[Any, ...], str] = {}
 
@@ -177,12 +179,10 @@ class Products:
         if n < vector_bytes() // 8 and m > n:  # the longer side along the vector
             m, n, pa, pb = n, m, pb, pa
             (am, ak), (bk, bn), (om, on) = (bn, bk), (ak, am), (on, om)
-        numbers, wide, heights = sizes(kind, m, k, n, (am, ak), (bk, bn), (om, on))
-        tall, low = (self.tile(kind, wide, height) for height in heights)
-        self.turn(kind)
-        self.functions.setdefault(f"multiply_{short(kind)}", multiply(kind))
+        numbers = ", ".join(map(str, sizes(kind, m, k, n, (am, ak), (bk, bn), (om, on))))
+        self.packed.add(kind)
         first, last = ends(units(m, n, kind))
-        call = f"lg_multiply_{short(kind)}(call, {pa}, {pb}, {po}, {numbers}, {tall}, {low}, {first}, {last})"
+        call = f"call->product_{short(kind)}(call, {pa}, {pb}, {po}, &(lg_sizes){{{numbers}}}, {first}, {last})"
         return f"if ((code = {call})) return code;  // {m} x {k} and {k} x {n}"
 
 

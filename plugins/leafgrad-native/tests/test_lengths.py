@@ -103,6 +103,19 @@ def test_numbers_that_are_equal_at_each_length_are_one():
     assert known.slots == {0: 0, 1: 1}
 
 
+def test_sequences_of_many_lengths_are_one_text():
+    layer = nn.LSTM(3, 16, batch_first=True)
+    step = leafgrad.compile(lambda x: layer(x)[0].square().mean(), executor="native", closed=True)
+    for n in (5, 8, 11, 14):
+        x = leafgrad.randn(4, n, 3)
+        for _ in range(5):
+            found = step(x)
+        assert found.item() == pytest.approx(layer(x)[0].square().mean().item(), rel=1e-5)
+    programs = [call.runner.program for call in step._calls.programs]
+    assert sum(program.any_length for program in programs) == len(programs) - 1 == 3
+    assert len(libraries(step)) == 2
+
+
 def test_products_of_many_rows_are_one_text():
     step = leafgrad.compile(lambda x, w: (x.cumsum(0) @ w).cumsum(0) @ w, executor="native", closed=True)
     w = leafgrad.randn(16, 16, dtype=leafgrad.float64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import itertools
 import re
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 import leafgrad
 from leafgrad_native import packed
 from leafgrad_native.compiler import NoCompiler, compiler
+from leafgrad_native.executor import Call
 
 TESTS = "lowering.product_patterns"
 
@@ -90,8 +93,26 @@ def test_products_of_all_shapes_share_their_functions():
     shapes = [(40, 70, 50), (70, 40, 50), (40, 50, 60), (36, 3, 64)]
     arrays = [normal(*shape, dtype=leafgrad.float32) for m, k, n in shapes for shape in ((m, k), (k, n))]
     source = check(lambda *x: [a @ b for a, b in zip(x[::2], x[1::2], strict=True)], arrays)
-    assert source.count("= lg_multiply_f32(call") == len(shapes)
-    assert len(re.findall(r"^LG_FUNCTION void tile\d+\(.* {$", source, re.MULTILINE)) == 2
+    assert source.count("= call->product_f32(call") == len(shapes)
+    assert "tile" not in source
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_every_block_there_is(dtype):
+    """Of all numbers of rows and columns, in two stretches of rows."""
+    look = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 0)
+    call = Call(look=ctypes.cast(look, ctypes.c_void_p))
+    arguments = ctypes.c_int, *[ctypes.c_void_p] * 5, ctypes.c_long, ctypes.c_long
+    multiply = ctypes.CFUNCTYPE(*arguments)(packed.address(dtype))
+    rng = np.random.default_rng(0)
+    for m, k, n in itertools.product([*range(1, 20), 65], (1, 9), [*range(1, 70, 3), 8, 16, 32, 48, 64, 400]):
+        a, b = rng.normal(size=(m, k)).astype(dtype), rng.normal(size=(k, n)).astype(dtype)
+        o, numbers = np.full((m, n), np.nan, dtype), packed.sizes(dtype, m, k, n, (k, 1), (n, 1), (n, 1))
+        sizes, last = (ctypes.c_long * len(numbers))(*numbers), packed.units(m, n, dtype)
+        data = [array.ctypes.data for array in (a, b, o)]
+        for first, end in ((0, last // 2), (last // 2, last)):
+            assert multiply(ctypes.addressof(call), *data, ctypes.addressof(sizes), first, end) == 0
+        np.testing.assert_allclose(o, a @ b, rtol=1e-4 if dtype == "float32" else 1e-12, atol=1e-5)
 
 
 def test_nan_and_infinity_stay_in_their_rows():

@@ -35,8 +35,15 @@ typedef void lg_tile_f32(LG_TILE(float));
 typedef void lg_tile_f64(LG_TILE(double));
 
 /* Of a product of matrices: inner and outer length, strides, blocks of the right matrix in panels of `step` columns,
-   and of the blocks of rows how many have `height` rows; the others have one less. */
-typedef struct { long depth, columns, ai, ak, bk, bj, oi, oj, deep, wide, step, height, tall; } lg_sizes;
+   which are so many vectors, and of the blocks of rows how many have `height` rows; the others have one less. */
+typedef struct { long depth, columns, ai, ak, bk, bj, oi, oj, deep, wide, step, vectors, height, tall; } lg_sizes;
+
+/* o = a @ b by blocks of rows, from `first` to `last` of them: see packed.py. */
+typedef struct lg_call lg_call;
+#define LG_PRODUCT(type) lg_call *call, const type *restrict a, const type *restrict b, type *restrict o, \
+    const lg_sizes *z, long first, long last
+typedef int lg_product_f32(LG_PRODUCT(float));
+typedef int lg_product_f64(LG_PRODUCT(double));
 
 /* The loop over lg_first to lg_end that follows is cut into stretches, with a look for signals before each. */
 #define LG_STRETCHES(first, end, size)                                                          \
@@ -123,7 +130,7 @@ typedef int lg_pool(void (*task)(void *context, int part), void *context, int pa
 typedef int lg_look(void);
 
 /* One call: arrays from outside, memory for what lies between, a thread's scratch, accumulators of each part. */
-typedef struct {
+struct lg_call {
     void **arrays;
     char *arena;
     char *scratch;
@@ -133,13 +140,15 @@ typedef struct {
     const double *reals; /* and its other numbers */
     lg_sgemm *sgemm;
     lg_dgemm *dgemm;
+    lg_product_f32 *product_f32;
+    lg_product_f64 *product_f64;
     lg_pool *pool;
     lg_look *look; /* for signals: not 0 if the call shall end */
     long threads;
     int next;   /* the part that a free thread takes */
     int parts;  /* of a kernel on whole arrays, one for each thread */
     int failed; /* why a part stopped: 1 an index out of range, 2 an angle that is too large, -1 a signal */
-} lg_call;
+};
 
 /* Which rounds of a loop are a part's, in whole stretches of `grain` but for the last. */
 #define LG_ROUNDS(count, grain)                                                                     \
