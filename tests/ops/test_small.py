@@ -47,6 +47,13 @@ def test_a_row_is_not_touched_by_what_another_has(function, wrong):
     assert np.isnan(found[2]).all() or wrong == -np.inf
 
 
+@pytest.mark.parametrize("shape", [(2, 4), (100, 64)])
+@pytest.mark.parametrize("eps", [None, "1e-5", b"1"])
+def test_eps_must_be_a_number_for_arrays_of_any_size(shape, eps):
+    with pytest.raises(TypeError, match="'eps'"):
+        F.layer_norm(lg.ones(shape), shape[1:], eps=eps)
+
+
 @pytest.mark.parametrize("value", [0.1, 1000.0, -33.0])
 def test_equal_elements_are_normalized_to_zeros(value):
     for width in (1, 2, 3, 7, 10, 33, 64):

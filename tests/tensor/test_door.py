@@ -7,6 +7,7 @@ import inspect
 import pytest
 
 import leafgrad
+from leafgrad import nn
 from leafgrad.tensor.door import explained
 
 X = leafgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -82,6 +83,34 @@ def test_a_failure_blames_the_first_argument_that_is_wrong():
         failing("a")
     with pytest.raises(TypeError, match=r"failing\(\): argument 'by' \(position 2\) must be int, not str"):
         failing(X, by="a")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: x.sum(0, 1), r"^sum\(\): argument 'keepdim' \(position 2\) must be bool, not int$"),
+        (lambda x: leafgrad.sort(x, descending="yes"), r"^sort\(\): argument 'descending' .* must be bool, not str$"),
+        (lambda x: x.topk(1, 0, None), r"^topk\(\): argument 'largest' .* must be bool, not NoneType$"),
+        (lambda x: leafgrad.var(x, unbiased=[]), r"^var\(\): argument 'unbiased' .* must be bool or None, not list$"),
+        (lambda x: nn.functional.dropout(x, 0.5, 1), r"^dropout\(\): argument 'training' .* must be bool, not int$"),
+    ],
+)
+def test_what_is_neither_true_nor_false_is_refused(call, message):
+    with pytest.raises(TypeError, match=message):
+        call(leafgrad.ones(3))
+
+
+def test_classes_take_any_truth_and_others_decide_for_themselves():
+    net = nn.Linear(2, 2, bias=1)
+    net.zero_grad(set_to_none=0)
+    assert net.bias is not None
+
+    class Other:
+        @classmethod
+        def __torch_function__(cls, function, kinds, args=(), kwargs=None):
+            return kwargs
+
+    assert leafgrad.sort(Other(), descending="yes") == {"descending": "yes"}
 
 
 def test_what_is_raised_on_purpose_passes():

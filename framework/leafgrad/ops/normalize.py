@@ -89,7 +89,7 @@ def _known(xp: Any, shape: tuple[int, ...], dtype: Any, dim: Dims, eps: float) -
         return None
     n = count(shape, dim)
     total, average = summing(xp, shape, dtype, dim), summing(xp, shape, dtype, dim, 1 / n)
-    return known(xp, n, dtype), known(xp, eps, dtype), total, average
+    return known(xp, n, dtype), known(xp, 0.0 + eps, dtype), total, average
 
 
 def _slope_x(g: Any, h: Any, x: Any, *, dim: Dims, eps: float, centered: bool) -> Any:

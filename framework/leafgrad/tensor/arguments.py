@@ -58,13 +58,6 @@ def number(value: Any, name: str, function: str, may_be_complex: bool = False) -
     raise TypeError(f"{function}(): argument {name!r} must be Number, not {type(value).__name__}")
 
 
-def flag(value: Any, function: str, name: str = "keepdim") -> bool:
-    """``value`` if it is True or False, else a TypeError."""
-    if value is True or value is False:
-        return bool(value)
-    raise TypeError(f"{function}(): argument {name!r} must be bool, not {type(value).__name__}")
-
-
 def one_dim(input: Any, dim: Any, function: str = "", *, name: str = "dim", extra: int = 0) -> int:
     """``dim`` of ``input`` as a non-negative int. A 0-d tensor has one dimension for this purpose.
 

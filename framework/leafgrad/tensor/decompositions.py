@@ -14,7 +14,7 @@ from leafgrad.ops.matmul import matmul
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.refuse import refuse
 from leafgrad.ops.shape import cat, diagonal, tril, triu
-from leafgrad.tensor.arguments import cast, expect_tensor, flag, one_dim
+from leafgrad.tensor.arguments import cast, expect_tensor, one_dim
 from leafgrad.tensor.creation import eye
 from leafgrad.tensor.joining import narrow
 from leafgrad.tensor.pointwise import where
@@ -376,7 +376,7 @@ def ldl_factor_ex(
         LinAlgError: asked to, where an element of D is 0.
     """
     check_square(A, "linalg.ldl_factor_ex")
-    LD, pivots, info = elimination.ldl(A, hermitian=flag(hermitian, "linalg.ldl_factor_ex", "hermitian"))
+    LD, pivots, info = elimination.ldl(A, hermitian=hermitian)
     if check_errors:
         expect_whole("linalg.ldl_factor", info, "D[{0},{0}] is zero, so that ldl_solve would divide by zero")
     return return_types.linalg_ldl_factor_ex(LD, pivots, info)
@@ -411,5 +411,5 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
             f"linalg.ldl_solve: B: expected (..., {LD.shape[-1]}, k) of {LD.dtype} as LD, got {list(B.shape)} of "
             f"{B.dtype}"
         )
-    found: Tensor = elimination.ldl_solve(LD, pivots, B, hermitian=flag(hermitian, "linalg.ldl_solve", "hermitian"))
+    found: Tensor = elimination.ldl_solve(LD, pivots, B, hermitian=hermitian)
     return found

@@ -68,6 +68,7 @@ class Door:
     def __init__(self, function: Callable[..., Any], bound: bool, name: str, into: Callable[..., Any] | None) -> None:
         self.function, self.bound, self.name, self.into = function, bound, name, into
         self.plain = known(function)
+        self.flags = flags_of(self.plain)
         self.front: Callable[..., Any] = function
         self.asks = False
 
@@ -114,6 +115,13 @@ class Door:
         if deliberate(error) and not _of_another(error, name or self.function.__name__):
             return None
         return _wrong_argument(self.function, args, kwargs, self.bound, name) or self.misfit(error, name)
+
+    def expect_flags(self, args: Arguments, kwargs: dict[str, Any]) -> None:
+        """The error about an argument that is neither True nor False, unless a class of another decides."""
+        if not overrides.overriding((*args, *kwargs.values())):
+            wrong = _wrong_argument(self.function, *self.given(args, kwargs, {}), self.bound, self.name)
+            if wrong is not None:
+                raise wrong
 
     def misfit(self, error: Exception, name: str) -> TypeError | None:
         """Python's error about a call that does not fit, by the name of the caller's class, with the names it takes."""
@@ -190,11 +198,16 @@ class Door:
         call = ", ".join([*named[:count], *stars, *[f"{name}={name}" for name in named[count:last]]])
         amiss = " or ".join(["_kwargs", *([] if stars else ["_args"]), *[f"{name} is MISSING" for name in needed]])
         out = OUT.format(args, kwargs) if self.into else ""
-        return DOOR.format(head=", ".join(head), args=args, kwargs=kwargs, call=call, out=out, amiss=amiss)
+        unlike = " or ".join(
+            [f"not ({' or '.join([f'{n} is {v}' for v in values])})" for n, values in self.flags.items()]
+        )
+        flags = FLAGS.format(unlike, args, kwargs) if self.flags else ""
+        return DOOR.format(head=", ".join(head), args=args, kwargs=kwargs, call=call, out=out, amiss=amiss, flags=flags)
 
 
 MISSING = object()  # no argument's default
 OUT = "if out is not None: return _door.written(out, *_door.given({}, {}, _kwargs))"
+FLAGS = "if {}: _door.expect_flags({}, {})"
 DOOR = """
 def call({head}):
     {out}
@@ -202,6 +215,7 @@ def call({head}):
         args, kwargs = _door.given({args}, {kwargs}, _kwargs)
         return _door.checked(*args, **kwargs)
     try:
+        {flags}
         return _function({call})
     except Exception as _error:
         _args, _kwargs = _door.given({args}, {kwargs}, _kwargs)
@@ -218,6 +232,15 @@ STUB, STUB_OUT = [
     eval(compile(f"lambda *args, {out}**kwargs: _begin(*args, {given}**kwargs)", WRITTEN, "eval")).__code__
     for out, given in (("", ""), ("out=None, ", "out=out, "))
 ]
+
+
+def flags_of(function: Any) -> dict[str, tuple[bool | None, ...]]:
+    """The parameters of a function that are True or False, each with what it may be. Classes take any truth."""
+    code = function.__code__
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    hints = {} if "." in function.__qualname__ else function.__annotations__
+    kinds = {"bool": (False, True), "bool | None": (None, False, True)}
+    return {name: kinds[kind] for name, kind in hints.items() if kind in kinds and name in known}
 
 
 def door(

@@ -10,7 +10,7 @@ from leafgrad.ops.matmul import matmul, swap
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import diagonal, tril
 from leafgrad.tensor import decompositions, linalg
-from leafgrad.tensor.arguments import expect_tensor, flag, integer, widened
+from leafgrad.tensor.arguments import expect_tensor, integer, widened
 from leafgrad.tensor.creation import eye, zeros_like
 from leafgrad.tensor.decompositions import (
     check_matrices,
@@ -299,7 +299,6 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
     Raises:
         RuntimeError: shapes or dtypes do not fit.
     """
-    left, transpose = flag(left, "ormqr", "left"), flag(transpose, "ormqr", "transpose")
     found = reflections(input, conj(tau) if transpose else tau, "ormqr", ("input", "tau"))
     size = expect_tensor(other, "other", "ormqr").shape[-2 if left else -1] if other.ndim > 1 else None
     if size != input.shape[-2] or other.dtype is not input.dtype:

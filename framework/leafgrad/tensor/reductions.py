@@ -16,17 +16,7 @@ from leafgrad.ops.complex import imag, real
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.op import Op
 from leafgrad.ops.select import where
-from leafgrad.tensor.arguments import (
-    Dim,
-    cast,
-    dims,
-    discarding,
-    expect_floating,
-    expect_tensor,
-    flag,
-    one_dim,
-    widened,
-)
+from leafgrad.tensor.arguments import Dim, cast, dims, discarding, expect_floating, expect_tensor, one_dim, widened
 from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
 
@@ -51,7 +41,7 @@ def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = N
         expect_tensor(input, "input", "sum")
     x = input if dtype is None and input._data.dtype in DIFFERENTIABLE else widened(input, dtype)
     over = dims(x, dim, "sum")
-    result = _sum(x, dim=over, keepdim=False if keepdim is False else flag(keepdim, "sum"))
+    result = _sum(x, dim=over, keepdim=keepdim)
     return result if dtype is None else cast(result, dtype)
 
 
@@ -62,7 +52,7 @@ def nansum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any 
     if dtype is not None and x.dtype.is_differentiable:  # before it becomes a number that nobody knows
         x = where(compare.isnan(x), 0, x)
     x = widened(x, dtype)
-    result = ops.nansum(x, dim=dims(x, dim, "nansum"), keepdim=flag(keepdim, "nansum"))
+    result = ops.nansum(x, dim=dims(x, dim, "nansum"), keepdim=keepdim)
     return cast(result, dtype)
 
 
@@ -78,7 +68,7 @@ def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = 
             f"Got: {x.dtype}; convert it with .float(), or pass dtype"
         )
     over = dims(x, dim, "mean")
-    return _mean(x, dim=over, keepdim=False if keepdim is False else flag(keepdim, "mean"))
+    return _mean(x, dim=over, keepdim=keepdim)
 
 
 @public(out="cast")
@@ -86,7 +76,7 @@ def nanmean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any
     """Mean over ``dim`` of what is not nan. RuntimeError for integers."""
     x = cast(expect_tensor(input, "input", "nanmean"), dtype)
     expect_floating(x, "nanmean")
-    over, keepdim = dims(x, dim, "nanmean"), flag(keepdim, "nanmean")
+    over = dims(x, dim, "nanmean")
     number = ops.sum(cast(compare.logical_not(compare.isnan(x)), x.dtype), dim=over, keepdim=keepdim)
     return ops.nansum(x, dim=over, keepdim=keepdim) / number
 
@@ -96,7 +86,7 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
     """Product over ``dim``, one dimension or all; integers and bools are multiplied in int64."""
     x = widened(expect_tensor(input, "input", "prod"), dtype)
     over = dims(x, None if dim is None else one_dim(x, dim, "prod"), "prod")
-    result = ops.prod(x, dim=over, keepdim=flag(keepdim, "prod"))
+    result = ops.prod(x, dim=over, keepdim=keepdim)
     return cast(result, dtype)
 
 
@@ -159,8 +149,8 @@ def var(
     """
     over, left = _spread_arguments(input, dim, unbiased, correction, "var")
     if input._data.dtype.kind == "c":
-        return _spread(ops.var, input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
-    return _var(input, dim=over, correction=left, keepdim=False if keepdim is False else flag(keepdim, "var"))
+        return _spread(ops.var, input, dim=over, correction=left, keepdim=keepdim)
+    return _var(input, dim=over, correction=left, keepdim=keepdim)
 
 
 @public(out="cast")
@@ -179,7 +169,7 @@ def std(
         correction: what is subtracted from the number of elements.
     """
     over, left = _spread_arguments(input, dim, unbiased, correction, "std")
-    return _spread(ops.std, input, dim=over, correction=left, keepdim=flag(keepdim, "std"))
+    return _spread(ops.std, input, dim=over, correction=left, keepdim=keepdim)
 
 
 @public(only="leafgrad")
@@ -198,7 +188,6 @@ def var_mean(
         correction: what is subtracted from the number of elements.
     """
     over, left = _spread_arguments(input, dim, unbiased, correction, "var_mean")
-    keepdim = flag(keepdim, "var_mean")
     spread = _spread(ops.var, input, dim=over, correction=left, keepdim=keepdim)
     return spread, ops.mean(input, dim=over, keepdim=keepdim)
 
@@ -219,7 +208,6 @@ def std_mean(
         correction: what is subtracted from the number of elements.
     """
     over, left = _spread_arguments(input, dim, unbiased, correction, "std_mean")
-    keepdim = flag(keepdim, "std_mean")
     spread = _spread(ops.std, input, dim=over, correction=left, keepdim=keepdim)
     return spread, ops.mean(input, dim=over, keepdim=keepdim)
 
@@ -244,7 +232,7 @@ def norm(
         return norms.matrix_norm(x, "nuc", dims(x, dim, "norm"), keepdim)
     if not x.dtype.is_complex:
         expect_floating(x, "norm")
-    over, keepdim = dims(x, dim, "norm"), flag(keepdim, "norm")
+    over = dims(x, dim, "norm")
     if p in ("fro", None):
         p = 2.0
     if isinstance(p, str):
@@ -271,7 +259,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
     """log of the sum of exp over ``dim``, without overflow."""
     over = dims(expect_tensor(input, "input", "logsumexp"), dim, "logsumexp")
-    return ops.logsumexp(input, dim=over, keepdim=flag(keepdim, "logsumexp"))
+    return ops.logsumexp(input, dim=over, keepdim=keepdim)
 
 
 @public(out="exact")
@@ -312,7 +300,7 @@ def all(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
 def _logic(op: Op, input: Tensor, dim: Dim, keepdim: bool) -> Tensor:
     expect_tensor(input, "input", op.name)
     over = () if isinstance(dim, tuple) and not dim else dims(input, dim, op.name)
-    result = op(input, dim=over, keepdim=flag(keepdim, op.name))
+    result = op(input, dim=over, keepdim=keepdim)
     return cast(result, dtypes.uint8) if input.dtype is dtypes.uint8 else result
 
 

@@ -14,7 +14,7 @@ from leafgrad.ops.refuse import refuse
 from leafgrad.ops.shape import expand, permute, reshape
 from leafgrad.ops.sort import argsort
 from leafgrad.return_types import Found
-from leafgrad.tensor.arguments import Dim, cast, dims, expect_tensor, flag, integer, number, one_dim
+from leafgrad.tensor.arguments import Dim, cast, dims, expect_tensor, integer, number, one_dim
 from leafgrad.tensor.complex_numbers import complex, conj
 from leafgrad.tensor.pointwise import clamp
 from leafgrad.tensor.public import public
@@ -38,7 +38,7 @@ def amax(input: Tensor, dim: Dim = (), keepdim: bool = False) -> Tensor:
     """The largest value over ``dim``. Equal ones share the gradient. IndexError if there is none."""
     over = dims(expect_tensor(input, "input", "amax"), dim, "amax")
     _nonempty(input, over, "amax")
-    return ops.amax(input, dim=over, keepdim=flag(keepdim, "amax"))
+    return ops.amax(input, dim=over, keepdim=keepdim)
 
 
 @public(out="exact")
@@ -46,7 +46,7 @@ def amin(input: Tensor, dim: Dim = (), keepdim: bool = False) -> Tensor:
     """The smallest value over ``dim``. Equal ones share the gradient. IndexError if there is none."""
     over = dims(expect_tensor(input, "input", "amin"), dim, "amin")
     _nonempty(input, over, "amin")
-    return ops.amin(input, dim=over, keepdim=flag(keepdim, "amin"))
+    return ops.amin(input, dim=over, keepdim=keepdim)
 
 
 @public(out="cast")
@@ -54,7 +54,6 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
     """``amin`` and ``amax`` over one dimension or all, named ``min`` and ``max``."""
     over = dims(expect_tensor(input, "input", "aminmax"), dim, "aminmax")
     _nonempty(input, over, "aminmax")
-    keepdim = flag(keepdim, "aminmax")
     return return_types.aminmax(ops.amin(input, dim=over, keepdim=keepdim), ops.amax(input, dim=over, keepdim=keepdim))
 
 
@@ -77,7 +76,7 @@ def _arg(op: Op, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
         _nonempty(input, (dim,) if input.ndim else (), op.name)
     elif not input._data.size:
         raise IndexError(f"{op.name}(): Expected reduction dim to be specified for input.numel() == 0.")
-    return op(input, dim=dim, keepdim=flag(keepdim, op.name))
+    return op(input, dim=dim, keepdim=keepdim)
 
 
 def found_at(kind: type[R], indices: Tensor, input: Tensor, dim: int, keepdim: bool) -> R:
@@ -95,7 +94,6 @@ def _extreme(kind: type[Found], whole: Any, pairwise: Any, indices: Any, input: 
         expect_tensor(input, "input", name)
     if isinstance(dim, Tensor):
         return pairwise(input, dim)
-    keepdim = keepdim if keepdim is False else flag(keepdim, name)
     if dim is None:
         if not input._data.size:
             raise RuntimeError(
@@ -180,7 +178,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         d = one_dim(input, dim, "median")
         _nonempty(input, (d,) if input.ndim else (), "median")
         at = extremes.argmedian(input, dim=d)
-        found = found_at(return_types.median, at, input, d, flag(keepdim, "median"))
+        found = found_at(return_types.median, at, input, d, keepdim)
         return mark(found, "MedianBackward1", input)
     return extremes.median(input)
 
@@ -202,7 +200,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     d = one_dim(input, dim, "nanmedian")
     _nonempty(input, (d,) if input.ndim else (), "nanmedian")
     at = extremes.argmedian(input, dim=d, skips_nan=True)
-    return found_at(return_types.nanmedian, at, input, d, flag(keepdim, "nanmedian"))
+    return found_at(return_types.nanmedian, at, input, d, keepdim)
 
 
 @public(out="cast")
@@ -211,7 +209,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mo
     """(values, indices) of the commonest value along ``dim``: the smallest of equally common, its last index."""
     d = one_dim(expect_tensor(input, "input", "mode"), dim, "mode")
     _nonempty(input, (d,) if input.ndim else (), "mode")
-    return found_at(return_types.mode, extremes.argmode(input, dim=d), input, d, flag(keepdim, "mode"))
+    return found_at(return_types.mode, extremes.argmode(input, dim=d), input, d, keepdim)
 
 
 @public
