@@ -246,6 +246,22 @@ def test_errors(call, exception, pattern, x):
         call(x)
 
 
+@pytest.mark.parametrize("rows", [50, 3000])
+@pytest.mark.parametrize("offset", [0.0, 1e4, 1e6])
+def test_a_variance_is_that_of_what_is_far_from_zero(rows, offset, device):
+    values = (np.random.default_rng(0).normal(size=(rows, 7)) + offset).astype("float32")
+    x, expected = leafgrad.tensor(values, device=device), values.astype("float64").var(0, ddof=1)
+    compiled = leafgrad.compile(lambda x: (x.var(0), x.std(0)))
+    for _ in range(4):
+        found = compiled(x)
+    for variance, deviation in ((x.var(0), x.std(0)), found):
+        np.testing.assert_allclose(variance.cpu().numpy(), expected, rtol=1e-5)
+        np.testing.assert_allclose(deviation.cpu().numpy(), np.sqrt(expected), rtol=1e-5)
+    same = leafgrad.full((rows, 7), 123456.7, device=device)
+    assert same.var(0).abs().max() < 1e-9
+    assert same.std(0).abs().max() < 1e-4
+
+
 def test_too_few_elements_for_a_variance_warn():
     for f in (leafgrad.var, leafgrad.std):
         with pytest.warns(UserWarning, match="degrees of freedom"):

@@ -14,7 +14,7 @@ from leafgrad.ops.exponential import exp, log
 from leafgrad.ops.geometry import inverse
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import expand, permute, reshape
-from leafgrad.ops.small import SMALL, known, summing
+from leafgrad.ops.small import SMALL, summing
 from leafgrad.ops.traits import dims
 
 _expand, _reshape = expand.function, reshape.function
@@ -152,6 +152,7 @@ def _moment(xp: Any, x: Any, dim: Dims, correction: float, keepdim: bool) -> Any
         return _moment(xp, x.astype("float32"), dim, correction, keepdim)
     n = count(x.shape, dim)
     d = x - x.sum(axis=dim, keepdims=True) / n
+    d -= d.sum(axis=dim, keepdims=True) / n  # of numbers far from 0, their mean is rounded to about their own digits
     left = max(n - correction, 0)
     squares = dot(xp, d, d, dim, keepdim)
     return squares / left if left else xp.where(squares > 0, squares + math.inf, math.nan)
@@ -171,18 +172,19 @@ def var(xp: Any, x: Any, *, dim: Dims, correction: float = 1, keepdim: bool = Fa
 
 @var.kernel("numpy")
 def _var(xp: Any, x: Any, *, dim: Dims, correction: float = 1, keepdim: bool = False) -> Any:
-    """As above; small arrays in fewer calls."""
-    plain = x.dtype.char in "fd" and 0 < x.size <= SMALL
-    average = xp.add.reduce(x, dim, None, None, True) if plain else x
+    """As above; small arrays in fewer calls, in float64."""
+    small = x.dtype.char in "fd" and 0 < x.size <= SMALL
+    wide = x.astype("float64", copy=False) if small else x
+    average = xp.add.reduce(wide, dim, None, None, True) if small else x
     n = x.size // (average.size or 1)
-    if not plain or n <= correction:
+    if not small or n <= correction:
         return var.forward(xp, x, dim=dim, correction=correction, keepdim=keepdim)
-    average /= known(xp, n, x.dtype)
-    d = x - average
+    average /= n
+    d = wide - average
     d *= d
     spread = xp.add.reduce(d, dim, None, None, True)
-    spread /= known(xp, n - correction, x.dtype)
-    return spread if keepdim else spread.squeeze(dim)
+    spread /= n - correction
+    return (spread if keepdim else spread.squeeze(dim)).astype(x.dtype, copy=False)
 
 
 def _var_x(g: Any, x: Any, x_shape: Shape, *, dim: Dims, correction: float) -> Any:
@@ -200,6 +202,7 @@ def _var_in_steps(graph: Any, equation: Any) -> Any:
     if x.dtype not in PRECISE or left <= 0 or 0 in x.shape:
         return None
     c = graph.emit(sub, x, averaged(graph, x, params["dim"]))
+    c = graph.emit(sub, c, averaged(graph, c, params["dim"]))
     total = graph.emit(sum, graph.emit(mul, c, c), dim=params["dim"], keepdim=params["keepdim"])
     return graph.emit(div, total, float(left))
 
