@@ -369,7 +369,8 @@ def _got(hint: Any, value: Any) -> str:
     if isinstance(value, (tuple, list)) and _is_sequence(hint):
         wrong = [type(item).__name__ for item in value if not _allows_item(hint, item)]
         return f"{type(value).__name__} with {wrong[0]}" if wrong else type(value).__name__
-    return type(value).__name__
+    name = type(value).__name__
+    return f"{type(value).__module__}.{name}" if name == spelled(hint) else name  # as NumPy calls its bool
 
 
 def _is_sequence(hint: Any) -> bool:
