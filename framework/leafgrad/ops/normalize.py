@@ -50,10 +50,10 @@ def standardize_slope(xp: Any, h: Any, x: Any, *, dim: Dims, eps: float, centere
 @standardize.kernel("numpy")
 def _standardize(xp: Any, x: Any, *, dim: Dims, eps: float, centered: bool = True) -> Any:
     """As above; small arrays in fewer calls."""
-    known = _known(xp, x.shape, x.dtype, dim, eps)
-    if known is None:
+    small = _small(xp, x.shape, x.dtype, dim, eps)
+    if small is None:
         return standardize.forward(xp, x, dim=dim, eps=eps, centered=centered)
-    n, eps, total, average = known
+    n, eps, total, average = small
     y = x - total(x) / n if centered else x.copy()
     scale = average(y * y)
     scale += eps
@@ -64,10 +64,10 @@ def _standardize(xp: Any, x: Any, *, dim: Dims, eps: float, centered: bool = Tru
 @standardize_slope.kernel("numpy")
 def _standardize_slope(xp: Any, h: Any, x: Any, *, dim: Dims, eps: float, centered: bool = True) -> Any:
     """As above; small arrays in fewer calls."""
-    known = _known(xp, x.shape, x.dtype, dim, eps)
-    if known is None or h.shape != x.shape:
+    small = _small(xp, x.shape, x.dtype, dim, eps)
+    if small is None or h.shape != x.shape:
         return standardize_slope.forward(xp, h, x, dim=dim, eps=eps, centered=centered)
-    n, eps, total, average = known
+    n, eps, total, average = small
     y = x - total(x) / n if centered else x.copy()
     scale = average(y * y)
     scale += eps
@@ -82,9 +82,11 @@ def _standardize_slope(xp: Any, h: Any, x: Any, *, dim: Dims, eps: float, center
 
 
 @lru_cache(maxsize=256)
-def _known(xp: Any, shape: tuple[int, ...], dtype: Any, dim: Dims, eps: float) -> tuple[Any, Any, Any, Any] | None:
-    """Of small arrays how many elements are averaged and eps, both as arrays, and what adds up and averages; None of
-    others. The mean of equal elements is one of them if it comes from their sum, as that of the elements has to."""
+def _small(xp: Any, shape: tuple[int, ...], dtype: Any, dim: Dims, eps: float) -> tuple[Any, Any, Any, Any] | None:
+    """Of small arrays how many elements are averaged, and eps, as arrays; what adds up, and what averages. Else None.
+
+    The mean itself is a sum over the count, since that of equal elements is one of them then.
+    """
     if dtype.char not in "fd" or not (shape and 0 < math.prod(shape) <= SMALL):
         return None
     n = count(shape, dim)

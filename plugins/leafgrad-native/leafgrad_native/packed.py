@@ -17,7 +17,6 @@ from leafgrad.lowering.expressions import C_TYPES
 from leafgrad.lowering.kernels import LOOK
 from leafgrad_native import build
 from leafgrad_native.blocks import blocks, lanes, loose, short, turned, vector
-from leafgrad_native.compiler import CompilationFailed
 from leafgrad_native.parts import END, in_parts
 from leafgrad_native.target import core_cache, registers, vector_bytes
 from leafgrad_native.tiles import edge, tile
@@ -95,7 +94,7 @@ def meanwhile(kinds: set[str]) -> Iterator[None]:
     """What is done within it, and the libraries of these dtypes, take the longer of their times."""
 
     def prepare(kind: str) -> None:
-        with suppress(CompilationFailed):  # which `address` raises again
+        with suppress(Exception):  # which `address` raises again
             address(kind)
 
     waiting = [Thread(target=prepare, args=(kind,)) for kind in kinds - known]

@@ -158,7 +158,7 @@ def scattered(bits: Any, seed: int) -> Any:
 def within(bits: Any, others: Any) -> Any:
     """Which integers are among ``others``, or seldom seem to be: of one, it is of no importance whether it moves."""
     xp = backends.by_device_type("cpu").xp
-    last = (1 << (8 * max(others.size, 1)).bit_length()) - 1
+    last = (1 << min((8 * max(others.size, 1)).bit_length(), 32)) - 1
     there = xp.zeros(last + 1, bool)
     there[hashed(others, 0) & last] = True
     return there[hashed(bits, 0) & last]
