@@ -238,7 +238,6 @@ for forward in (lambda net, x: net(x), lowered, lambda net, x: torch.utils.check
 """
 
 
-@pytest.mark.slow
 def test_ordinary_steps_close_in_a_fresh_process(tmp_path):
     (tmp_path / "train.py").write_text(STEPS)
     command = [sys.executable, "-m", "leafgrad", "run", "--as-torch", "train.py"]

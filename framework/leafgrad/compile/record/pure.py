@@ -52,8 +52,8 @@ TYPES = frozenset("abc array builtins collections datetime functools itertools t
 UNSAFE = ("utils", "cli", "compat", "testing", "threads.py")  # of this package: files, processes, settings
 
 SAFE = tuple(
-    "utils/checkpoint.py compat/torch/amp.py compat/torch/cuda/amp.py compat/copies.py compat/functions.py "
-    "compat/torch/nn compat/torch/signal compat/torch/special.py".split()
+    "utils/checkpoint.py compat/torch/amp.py compat/torch/cuda/amp.py compat/torch/grad_scaler.py compat/copies.py "
+    "compat/functions.py compat/torch/nn compat/torch/signal compat/torch/special.py".split()
 )
 """What in there computes of its arguments alone."""
 
