@@ -79,6 +79,17 @@ def test_a_command_of_a_plugin(command, monkeypatch):
     assert CALLS == [["--x", "y"], []]
 
 
+def test_a_command_whose_package_is_missing(capsys, monkeypatch):
+    def unknown(name):
+        raise plugins.UnknownNameError(f"unknown command {name!r}")
+
+    monkeypatch.setattr(plugins, "command", unknown)
+    assert cli.main(["pinn", "run"]) == 2
+    assert "'pinn'; the package leafgrad-pinn brings it: pip install leafgrad-pinn" in capsys.readouterr().err
+    assert cli.main(["train"]) == 2
+    assert "package" not in capsys.readouterr().err
+
+
 def test_an_unknown_command(capsys):
     assert cli.main(["train"]) == 2
     err = capsys.readouterr().err

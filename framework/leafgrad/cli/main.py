@@ -11,6 +11,7 @@ from leafgrad import plugins
 from leafgrad.errors import PluginError
 
 USAGE = "usage: leafgrad COMMAND ARGS...\n       leafgrad COMMAND --help"
+BRINGS = {name: f"leafgrad-{name}" for name in ("cuda", "onnx", "pinn")}  # commands of packages of this repository
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,7 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         command = plugins.command(arguments[0])
     except (plugins.UnknownNameError, PluginError) as error:
-        print(f"leafgrad: {error}\n{USAGE}", file=sys.stderr)
+        package = None if "left out" in str(error) else BRINGS.get(arguments[0])
+        remedy = f"; the package {package} brings it: pip install {package}, or in a checkout ./plugins/{package}"
+        print(f"leafgrad: {error}{remedy if package else ''}\n{USAGE}", file=sys.stderr)
         return 2
     try:
         run = plugins.resolve(command.target)
