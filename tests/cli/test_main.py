@@ -85,7 +85,7 @@ def test_a_command_whose_package_is_missing(capsys, monkeypatch):
 
     monkeypatch.setattr(plugins, "command", unknown)
     assert cli.main(["pinn", "run"]) == 2
-    assert "'pinn'; the package leafgrad-pinn brings it: pip install leafgrad-pinn" in capsys.readouterr().err
+    assert "'pinn'; the package leafgrad-pinn brings it; pip install leafgrad-pinn" in capsys.readouterr().err
     assert cli.main(["train"]) == 2
     assert "package" not in capsys.readouterr().err
 

@@ -127,7 +127,8 @@ def test_what_a_package_of_this_repository_would_bring(installed):
         LEAFGRAD_PLUGINS="none",
     )
     fft, sparse, onnx = (
-        f"the package leafgrad-{name} brings it; pip install leafgrad-{name}" for name in ("fft", "sparse", "onnx")
+        f"the package {name} brings it; pip install {name}, or in a checkout ./plugins/{name}"
+        for name in ("leafgrad-fft", "leafgrad-sparse", "leafgrad-onnx")
     )
     assert said.splitlines() == [
         f"leafgrad.fft: {fft}", f"module 'leafgrad' has no attribute 'sparse': {sparse}", f"torch.fft: {fft}",

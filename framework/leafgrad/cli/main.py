@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import leafgrad
 from leafgrad import plugins
 from leafgrad.errors import PluginError
+from leafgrad.plugins import added
 
 USAGE = "usage: leafgrad COMMAND ARGS...\n       leafgrad COMMAND --help"
 BRINGS = {name: f"leafgrad-{name}" for name in ("cuda", "onnx", "pinn")}  # commands of packages of this repository
@@ -27,8 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = plugins.command(arguments[0])
     except (plugins.UnknownNameError, PluginError) as error:
         package = None if "left out" in str(error) else BRINGS.get(arguments[0])
-        remedy = f"; the package {package} brings it: pip install {package}, or in a checkout ./plugins/{package}"
-        print(f"leafgrad: {error}{remedy if package else ''}\n{USAGE}", file=sys.stderr)
+        remedy = f"; {added.brought_by(package)}" if package else ""
+        print(f"leafgrad: {error}{remedy}\n{USAGE}", file=sys.stderr)
         return 2
     try:
         run = plugins.resolve(command.target)

@@ -62,7 +62,12 @@ class Finder:
 
 def lacking(name: str) -> str:
     """What to say of what a package of this repository would bring."""
-    return f"the package {PUBLISHED[name]} brings it; pip install {PUBLISHED[name]}"
+    return brought_by(PUBLISHED[name])
+
+
+def brought_by(package: str) -> str:
+    """The same of a package."""
+    return f"the package {package} brings it; pip install {package}, or in a checkout ./plugins/{package}"
 
 
 def missed(name: str, own: Sequence[str], declared: dict[str, Any]) -> Any:
