@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib
 import sys
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 import leafgrad
 from leafgrad import backends
+from leafgrad.compile.record import pure
 from leafgrad.compile.record.watch import is_library
 
 ARRAYS = "import numpy as np\nclass Mine(np.ndarray): pass\n"
@@ -35,3 +38,9 @@ def test_a_package_with_a_subclass_of_arrays_is_the_users(tmp_path, monkeypatch)
         is_library.cache_clear()
         for name in [n for n in sys.modules if n.partition(".")[0] == "somebodys"]:
             del sys.modules[name]
+
+
+@pytest.mark.parametrize("name", [*pure.SAFE, *pure.UNSAFE])
+def test_what_is_listed_of_this_package_is_there(name):
+    """A file that moves would be known no more, and steps that call it open."""
+    assert Path(leafgrad.__file__).parent.joinpath(name).exists()
