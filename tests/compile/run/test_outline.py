@@ -273,6 +273,26 @@ def test_a_run_gives_what_is_read_after_it():
     assert given == [5, 5, 10, 5, 15, 5, 20]
 
 
+def test_a_variable_that_a_run_alone_sets_hides_the_global_of_its_name():
+    def step(a):
+        if a > 3:
+            note("stays")
+            return TOTAL + 1  # noqa: F823
+        else:
+            b = note(a)
+            TOTAL = note(b)  # noqa: F841
+        note("stays")
+        return b
+
+    body = tree_of(step).body
+    found = Outline(step, {span(body[0].body[0]), span(body[1])}, lambda run: run)
+    assert found.parts
+    assert found.outlined(1) == step(1) == 1
+    for function in (step, found.outlined):
+        with pytest.raises(UnboundLocalError, match="TOTAL"):
+            function(4)
+
+
 def test_a_function_that_is_replaced_is_not_the_one_outlined():
     def step(a):
         note(a)

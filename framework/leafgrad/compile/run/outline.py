@@ -133,7 +133,8 @@ class Body:
         self.once = passed - stored
         self.held = whole.later & stored  # by functions made here, which see each new value
         self.all = body
-        self.tree.body = self.block(body, (passed - self.deleted) | self.around)
+        found = self.block(body, (passed - self.deleted) | self.around)
+        self.tree.body = [*map(declared, sorted(stored - passed)), *found]
 
     def split(self, statements: list[ast.stmt], set_: frozenset[str]) -> list[ast.stmt]:
         """The same block, with expressions that stay in statements of their own."""
@@ -247,6 +248,12 @@ class Body:
         if self.caught:
             CAUGHT.add(found.__code__)
         return found
+
+
+def declared(name: str) -> ast.stmt:
+    """``name: None``, which does nothing, but that no global is read where a run alone sets the variable."""
+    found = ast.AnnAssign(ast.Name(name, ast.Store()), ast.Constant(None), None, 1)
+    return ast.fix_missing_locations(found)
 
 
 def names_of(node: ast.AST) -> list[ast.Name]:
