@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 
+import pytest
 from threadpoolctl import threadpool_limits
 
 from leafgrad import blas
@@ -24,7 +26,7 @@ def test_one_thread_whichever_thread_asks():
     seen = []
 
     def ask():
-        with blas.ONE_THREAD:
+        with blas.one_thread():
             seen.append(counts())
 
     with threadpool_limits(2, user_api="blas"):
@@ -36,11 +38,38 @@ def test_one_thread_whichever_thread_asks():
 
 
 def test_the_last_of_several_gives_the_threads_back():
+    other = blas.one_thread()
     with threadpool_limits(2, user_api="blas"):
-        with blas.ONE_THREAD:
-            elsewhere(lambda: blas.ONE_THREAD.__enter__())
+        with blas.one_thread():
+            elsewhere(other.__enter__)
         assert counts() == {1}
-        elsewhere(lambda: blas.ONE_THREAD.__exit__())
+        elsewhere(other.__exit__)
+        assert counts() == {2}
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_an_exception_of_a_signal_leaves_nobody_behind(monkeypatch, at):
+    """It comes when the number of threads is set, or set back."""
+    usual = blas.allow
+
+    def interrupted(library, count):
+        if count != at:
+            usual(library, count)
+            return
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    def product():
+        with blas.one_thread():
+            return counts()
+
+    with threadpool_limits(2, user_api="blas"):
+        monkeypatch.setattr(blas, "allow", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            product()
+        gc.collect()
+        assert counts() == {2}
+        assert product() == {1}
         assert counts() == {2}
 
 

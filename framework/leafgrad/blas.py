@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any
@@ -20,32 +21,35 @@ QUIET = 0.005  # seconds in which no thread runs that may be in a product
 
 
 class OneThread:
-    """Within it products of matrices take one thread.
+    """Whoever holds this process to products of one thread: the first sets that, and the last one takes it back.
 
-    The first of several at once sets that, and the last one takes it back.
+    Holders are known by weak references, so that one that a signal's exception ended in the middle of beginning, or of
+    ending, is none any more once it is gone.
     """
 
     def __init__(self) -> None:
         self.libraries: Sequence[Any] | None = None
-        self.before: list[tuple[Any, int]] = []
-        self.inside = 0
+        self.before: list[tuple[Any, int]] = []  # how many threads libraries had
+        self.holders: list[weakref.ref[one_thread]] = []
         self.lock = forks.guard(threading.RLock())
 
-    def __enter__(self) -> None:
+    def begin(self, holder: weakref.ref[one_thread]) -> None:
         with self.lock:
-            if not self.inside:
-                counts = [(library, library.get_num_threads()) for library in self.found()]
-                self.before = [(library, count) for library, count in counts if count != 1]
+            if not self.holders:
+                known = [library for library, _ in self.before]  # where the last end was not reached
+                counts = [(library, library.get_num_threads()) for library in self.found() if library not in known]
+                self.before += [(library, count) for library, count in counts if count != 1]
                 for library, _ in self.before:
                     allow(library, 1)
-            self.inside += 1
+            self.holders.append(holder)
 
-    def __exit__(self, *error: object) -> None:
+    def end(self, holder: weakref.ref[one_thread]) -> None:
         with self.lock:
-            self.inside -= 1
-            if not self.inside:
+            self.holders = [other for other in self.holders if other is not holder]
+            if not self.holders:
                 for library, count in self.before:
                     allow(library, count)
+                self.before = []
 
     def found(self) -> Sequence[Any]:
         """The libraries of this process, looked for once."""
@@ -54,6 +58,20 @@ class OneThread:
 
             self.libraries = ThreadpoolController().select(user_api="blas").lib_controllers
         return self.libraries
+
+
+class one_thread:
+    """Within it products of matrices take one thread."""
+
+    __slots__ = ("__weakref__", "held")
+
+    def __enter__(self) -> None:
+        self.held = weakref.ref(self, ONE_THREAD.end)
+        ONE_THREAD.begin(self.held)
+
+    def __exit__(self, *error: object) -> None:
+        ONE_THREAD.end(self.held)
+        del self.held  # and what is called when this is gone
 
 
 def allow(library: Any, count: int) -> None:
@@ -73,12 +91,13 @@ class Fork:
 
     def __enter__(self) -> None:
         ONE_THREAD.libraries = None  # others may have been loaded since, SciPy's say
-        ONE_THREAD.__enter__()
+        self.held = one_thread()
+        self.held.__enter__()
         if ONE_THREAD.before:
             wait_for_products()
 
     def __exit__(self, *error: object) -> None:
-        ONE_THREAD.__exit__()
+        self.held.__exit__()
 
 
 def wait_for_products() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
+import importlib
 import random
 import types
 
@@ -273,24 +274,33 @@ def test_a_run_gives_what_is_read_after_it():
     assert given == [5, 5, 10, 5, 15, 5, 20]
 
 
-def test_a_variable_that_a_run_alone_sets_hides_the_global_of_its_name():
-    def step(a):
-        if a > 3:
-            note("stays")
-            return TOTAL + 1  # noqa: F823
-        else:
-            b = note(a)
-            TOTAL = note(b)  # noqa: F841
-        note("stays")
-        return b
+HIDES = """
+total = 0
 
+
+def step(a, note):
+    if a > 3:
+        note("stays")
+        return total + 1
+    else:
+        b = note(a)
+        total = note(b)
+    note("stays")
+    return b
+"""
+
+
+def test_a_variable_that_a_run_alone_sets_hides_the_global_of_its_name(tmp_path, monkeypatch):
+    (tmp_path / "hides.py").write_text(HIDES)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    step = importlib.import_module("hides").step
     body = tree_of(step).body
     found = Outline(step, {span(body[0].body[0]), span(body[1])}, lambda run: run)
     assert found.parts
-    assert found.outlined(1) == step(1) == 1
+    assert found.outlined(1, note) == step(1, note) == 1
     for function in (step, found.outlined):
-        with pytest.raises(UnboundLocalError, match="TOTAL"):
-            function(4)
+        with pytest.raises(UnboundLocalError, match="total"):
+            function(4, note)
 
 
 def test_a_function_that_is_replaced_is_not_the_one_outlined():

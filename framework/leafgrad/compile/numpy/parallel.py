@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from leafgrad.blas import ONE_THREAD
+from leafgrad.blas import one_thread
 from leafgrad.compile.ir.locks import Occupied, TryLock
 
 GROUPS = 16  # at most, and so the number of threads that one loop uses
@@ -120,7 +120,7 @@ def in_groups(part: Part, found: Groups) -> Sums:
     One loop at a time is spread over threads: those of other threads' calls, and of calls within, run on their own.
     """
     threads, groups = found
-    with ONE_THREAD:
+    with one_thread():
         if threads > 1:
             try:
                 return added(CREW.busy.run(spread, part, groups, threads))
