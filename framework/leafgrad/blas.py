@@ -86,18 +86,16 @@ def allow(library: Any, count: int) -> None:
 ONE_THREAD = OneThread()
 
 
-class Fork:
+class around_fork(one_thread):
     """Around a fork: products take one thread, and those that other threads began with several are over."""
+
+    __slots__ = ()
 
     def __enter__(self) -> None:
         ONE_THREAD.libraries = None  # others may have been loaded since, SciPy's say
-        self.held = one_thread()
-        self.held.__enter__()
+        super().__enter__()
         if ONE_THREAD.before:
             wait_for_products()
-
-    def __exit__(self, *error: object) -> None:
-        self.held.__exit__()
 
 
 def wait_for_products() -> None:
@@ -129,4 +127,4 @@ def is_running(task: int | None) -> bool:
 
 
 if hasattr(os, "register_at_fork"):
-    forks.around(Fork())
+    forks.around(around_fork)

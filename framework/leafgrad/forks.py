@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from _thread import get_ident
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property as locked_property
 from typing import Any, TypeVar
@@ -22,9 +23,10 @@ T = TypeVar("T")
 PATIENCE = 30.0  # seconds, since such a thread may wait for something else that the forking one holds
 _NEEDED: list[str] = []
 _LOCKS: WeakSet[Any] = WeakSet()
-_CONTEXTS: list[AbstractContextManager[None]] = []
-_entered = ExitStack()
+_CONTEXTS: list[Callable[[], AbstractContextManager[None]]] = []
 _held: list[Any] | None = None  # what the thread that is about to fork has taken, beside the lock of imports
+_entered = ExitStack()  # what it has entered
+_INHERITED: list[ExitStack] = []  # what the parent had entered, which nobody leaves here
 
 
 def need(*modules: str) -> None:
@@ -38,8 +40,8 @@ def guard(lock: Any) -> Any:
     return lock
 
 
-def around(context: AbstractContextManager[None]) -> None:
-    """Before a fork of a process that has threads it is entered, and left in the parent alone."""
+def around(context: Callable[[], AbstractContextManager[None]]) -> None:
+    """Before each fork of a process that has threads one is made and entered, and left in the parent alone."""
     _CONTEXTS.append(context)
 
 
@@ -55,7 +57,7 @@ class cached_property(locked_property[T]):
 
 
 def _before() -> None:
-    global _held
+    global _held, _entered
     threads = sys.modules.get("threading")  # without it there are none
     if threads is None or threads.active_count() == 1:
         return
@@ -67,8 +69,9 @@ def _before() -> None:
         logs.release()
     for name in _NEEDED:
         importlib.import_module(name)
+    entered = ExitStack()
     for context in _CONTEXTS:
-        _entered.enter_context(context)
+        entered.enter_context(context())
     own, end = get_ident(), time.monotonic() + PATIENCE
     while True:
         while _importing(own) and time.monotonic() < end:
@@ -78,7 +81,7 @@ def _before() -> None:
         wanted = [*_LOCKS, *others]
         taken = [lock for lock in wanted if lock.acquire(blocking=False)]
         if (len(taken) == len(wanted) and not _importing(own)) or time.monotonic() >= end:
-            _held = [lock for lock in taken if lock not in others]
+            _held, _entered = [lock for lock in taken if lock not in others], entered
             return
         _release(taken)
         time.sleep(0.001)
@@ -104,14 +107,14 @@ def _release(locks: list[Any]) -> None:
 def _after() -> None:
     """In the parent imports may begin again."""
     if _held is not None:
+        entered = _entered  # another thread may be about to fork when the locks are open
         _open()
-        for context in _CONTEXTS:
-            context.__exit__(None, None, None)
+        entered.close()
 
 
 def _after_in_child() -> None:
     """Threads that were importing exist in the parent only, and never unlock what they locked."""
-    _entered.pop_all()
+    _INHERITED.append(_entered)
     if _held is not None:
         for lock in set(_LOCKS) - set(_held):
             lock._at_fork_reinit()

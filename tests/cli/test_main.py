@@ -84,6 +84,7 @@ def test_a_command_whose_package_is_missing(capsys, monkeypatch):
         raise plugins.UnknownNameError(f"unknown command {name!r}")
 
     monkeypatch.setattr(plugins, "command", unknown)
+    monkeypatch.setattr(sys.modules["leafgrad.cli.main"], "find_spec", lambda name: None)
     assert cli.main(["pinn", "run"]) == 2
     assert "'pinn'; the package leafgrad-pinn brings it; pip install leafgrad-pinn" in capsys.readouterr().err
     assert cli.main(["train"]) == 2

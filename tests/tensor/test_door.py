@@ -93,6 +93,8 @@ def test_a_failure_blames_the_first_argument_that_is_wrong():
         (lambda x: leafgrad.sort(x, descending="yes"), r"^sort\(\): argument 'descending' .* must be bool, not str$"),
         (lambda x: x.topk(1, 0, None), r"^topk\(\): argument 'largest' .* must be bool, not NoneType$"),
         (lambda x: leafgrad.var(x, unbiased=[]), r"^var\(\): argument 'unbiased' .* must be bool or None, not list$"),
+        (lambda x: x.sum(axis=0, keepdims=1), r"^sum\(\): argument 'keepdim' .* must be bool, not int$"),
+        (lambda x: leafgrad.sum(x, 0, 1, out=x), r"^sum\(\): argument 'keepdim' .* must be bool, not int$"),
         (lambda x: x.sum(0, np.bool_(1)), r"^sum\(\): argument 'keepdim' .* must be bool, not (numpy\.bool|bool_)$"),
         (lambda x: nn.functional.dropout(x, 0.5, 1), r"^dropout\(\): argument 'training' .* must be bool, not int$"),
     ],

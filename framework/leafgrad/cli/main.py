@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 
 import leafgrad
 from leafgrad import plugins
@@ -27,8 +28,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         command = plugins.command(arguments[0])
     except (plugins.UnknownNameError, PluginError) as error:
-        package = None if "left out" in str(error) else BRINGS.get(arguments[0])
-        remedy = f"; {added.brought_by(package)}" if package else ""
+        package = BRINGS.get(arguments[0])
+        missing = package is not None and find_spec(package.replace("-", "_")) is None
+        remedy = f"; {added.brought_by(package)}" if package and missing else ""
         print(f"leafgrad: {error}{remedy}\n{USAGE}", file=sys.stderr)
         return 2
     try:

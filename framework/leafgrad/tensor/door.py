@@ -68,14 +68,13 @@ class Door:
     def __init__(self, function: Callable[..., Any], bound: bool, name: str, into: Callable[..., Any] | None) -> None:
         self.function, self.bound, self.name, self.into = function, bound, name, into
         self.plain = known(function)
-        self.flags = flags_of(self.plain)
         self.front: Callable[..., Any] = function
         self.asks = False
 
     def checked(self, /, *args: Any, **kwargs: Any) -> Any:
         """The function of arguments of which some may have other names, or be wrong."""
         try:
-            return self.function(*args, **kwargs)
+            return self.run(args, kwargs)
         except Exception as error:
             others = overrides.overriding((*args, *kwargs.values()))
             meant = None if others else self.meant(args, kwargs)
@@ -86,7 +85,7 @@ class Door:
         if others:
             return overrides.ask(self.front, others, args, kwargs)
         if meant is not None:
-            return self.function(*meant[0], **meant[1])
+            return self.run(*meant)
         raise typing.cast(Exception, wrong)
 
     def passed(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -116,10 +115,19 @@ class Door:
             return None
         return _wrong_argument(self.function, args, kwargs, self.bound, name) or self.misfit(error, name)
 
+    def run(self, args: Arguments, kwargs: dict[str, Any]) -> Any:
+        """The function of arguments under its own names, if flags among them are flags."""
+        given = dict(zip(self.plain.__code__.co_varnames, args, strict=False)) | kwargs
+        if any(
+            name in given and all(given[name] is not v for v in values) for name, values in flags_of(self.plain).items()
+        ):
+            self.expect_flags(args, kwargs)
+        return self.function(*args, **kwargs)
+
     def expect_flags(self, args: Arguments, kwargs: dict[str, Any]) -> None:
         """The error about an argument that is neither True nor False, unless a class of another decides."""
         if not overrides.overriding((*args, *kwargs.values())):
-            wrong = _wrong_argument(self.function, *self.given(args, kwargs, {}), self.bound, self.name)
+            wrong = _wrong_argument(self.function, args, kwargs, self.bound, self.name)
             if wrong is not None:
                 raise wrong
 
@@ -198,16 +206,17 @@ class Door:
         call = ", ".join([*named[:count], *stars, *[f"{name}={name}" for name in named[count:last]]])
         amiss = " or ".join(["_kwargs", *([] if stars else ["_args"]), *[f"{name} is MISSING" for name in needed]])
         out = OUT.format(args, kwargs) if self.into else ""
-        unlike = " or ".join(
-            [f"not ({' or '.join([f'{n} is {v}' for v in values])})" for n, values in self.flags.items()]
+        flags = flags_of(self.plain)
+        unlike = " or ".join([f"not ({' or '.join([f'{n} is {v}' for v in values])})" for n, values in flags.items()])
+        checked = FLAGS.format(unlike, args, kwargs) if flags else ""
+        return DOOR.format(
+            head=", ".join(head), args=args, kwargs=kwargs, call=call, out=out, amiss=amiss, flags=checked
         )
-        flags = FLAGS.format(unlike, args, kwargs) if self.flags else ""
-        return DOOR.format(head=", ".join(head), args=args, kwargs=kwargs, call=call, out=out, amiss=amiss, flags=flags)
 
 
 MISSING = object()  # no argument's default
 OUT = "if out is not None: return _door.written(out, *_door.given({}, {}, _kwargs))"
-FLAGS = "if {}: _door.expect_flags({}, {})"
+FLAGS = "if {}: _door.expect_flags(*_door.given({}, {}, _kwargs))"
 DOOR = """
 def call({head}):
     {out}
@@ -234,7 +243,8 @@ STUB, STUB_OUT = [
 ]
 
 
-def flags_of(function: Any) -> dict[str, tuple[bool | None, ...]]:
+@functools.cache
+def flags_of(function: types.FunctionType) -> dict[str, tuple[bool | None, ...]]:
     """The parameters of a function that are True or False, each with what it may be. Classes take any truth."""
     code = function.__code__
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

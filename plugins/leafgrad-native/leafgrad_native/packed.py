@@ -82,11 +82,7 @@ def address(kind: str) -> int:
     name = f"lg_multiply_{short(kind)}"
     found = build.library(text(kind), "products", [name])
     found.stay()  # programs have the address
-    known.add(kind)
     return ctypes.cast(found[name], ctypes.c_void_p).value or 0
-
-
-known: set[str] = set()  # of which dtypes there is one
 
 
 @contextmanager
@@ -97,7 +93,7 @@ def meanwhile(kinds: set[str]) -> Iterator[None]:
         with suppress(Exception):  # which `address` raises again
             address(kind)
 
-    waiting = [Thread(target=prepare, args=(kind,)) for kind in kinds - known]
+    waiting = [Thread(target=prepare, args=(kind,)) for kind in kinds]
     for thread in waiting:
         thread.start()
     try:
