@@ -3,6 +3,7 @@
 import functools as _functools
 import sys as _sys
 import typing as _typing
+from importlib import import_module as _import_module
 from math import e as e, inf as inf, nan as nan, pi as pi
 
 # NumPy before all else: further inside, Python's stack gets and gives back a page of memory at many a call.
@@ -10,11 +11,6 @@ from leafgrad import backends as backends
 
 __version__ = "0.1.0"
 
-from leafgrad import autograd as autograd, random as random
-from leafgrad.autograd.anomaly import (
-    is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
-    is_anomaly_enabled as is_anomaly_enabled,
-)
 from leafgrad.compile import compile as compile, trace as trace
 from leafgrad.devices import (
     device as device,
@@ -68,22 +64,22 @@ from leafgrad.modes import (
 )
 from leafgrad.ops.define import op as op
 from leafgrad.plugins.added import Finder as _Finder, missed as _missed
-from leafgrad.tensor.kinds import *
 from leafgrad.tensor.methods import DECLARED as _DECLARED
 from leafgrad.tensor.public import listed as _listed, publish as _publish, seen as _seen
-from leafgrad.tensor.random import default_generator as default_generator
 from leafgrad.tensor.size import Size as Size
 from leafgrad.tensor.tensor import Tensor as Tensor
 from leafgrad.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 
 bool, float, int = bool_, float_, int_
 
+_import_module("leafgrad.tensor.view")  # results are of the class Tensor from now on
 _publish(globals())
 for _kind in Tensor.__mro__:
     _show(vars(_kind), "leafgrad.Tensor")
 
 if _typing.TYPE_CHECKING:
     from leafgrad import (
+        autograd as autograd,
         compat as compat,
         distributed as distributed,
         distributions as distributions,
@@ -93,9 +89,14 @@ if _typing.TYPE_CHECKING:
         optim as optim,
         plugins as plugins,
         profiler as profiler,
+        random as random,
         rules as rules,
         special as special,
         utils as utils,
+    )
+    from leafgrad.autograd.anomaly import (
+        is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
+        is_anomaly_enabled as is_anomaly_enabled,
     )
     from leafgrad.autograd.explanation import explain as explain
     from leafgrad.compat.functions import *
@@ -164,6 +165,7 @@ if _typing.TYPE_CHECKING:
         threshold_ as threshold_,
     )
     from leafgrad.tensor.functions import *
+    from leafgrad.tensor.random import default_generator as default_generator
     from leafgrad.utils.serialization import *
 else:
     _sys.meta_path.append(_Finder())
@@ -172,13 +174,15 @@ else:
         _show({name: value}, __name__)
         return value
 
-    tensor = _seen(__name__, "leafgrad.tensor.data", "tensor")  # which hides the package of this name
+    globals().pop("tensor")  # the package, which the function of this name hides
     __getattr__, __dir__ = _attach(
         __name__,
         {
             **_listed(__name__),
             **dict.fromkeys(("cosine_similarity", "pairwise_distance"), "leafgrad.nn.functional"),
             **dict.fromkeys(("load", "save"), "leafgrad.utils.serialization"),
+            **dict.fromkeys(("is_anomaly_check_nan_enabled", "is_anomaly_enabled"), "leafgrad.autograd.anomaly"),
+            "default_generator": "leafgrad.tensor.random",
             "explain": "leafgrad.autograd.explanation",
             "vmap": "leafgrad.func",
         },

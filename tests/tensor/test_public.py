@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import re
+import sys
+import types
 
 import pytest
 
 import leafgrad
 from leafgrad import Tensor
-from leafgrad.tensor import public
+from leafgrad.tensor import methods, public
 from leafgrad.tensor.listed import FUNCTIONS, METHODS
 from leafgrad.tensor.methods import Methods
 from leafgrad.testing.stubs import declare_all
@@ -22,6 +25,7 @@ def declared(monkeypatch):
     """The decorator; what a test declares is gone afterwards."""
     before = dict(vars(Methods))
     monkeypatch.setattr(public, "FUNCTIONS", dict(public.FUNCTIONS))
+    monkeypatch.setattr(methods, "CLAIMS", {owner: dict(claims) for owner, claims in methods.CLAIMS.items()})
     yield public.public
     for name in vars(Methods).keys() - before.keys():
         delattr(Methods, name)
@@ -85,6 +89,23 @@ def test_what_is_listed_is_there():
         for names in table.values():
             for name in names.split():
                 functools.reduce(getattr, name.split("."), kind)
+
+
+def test_a_module_whose_import_was_cut_is_imported_again(declared, tmp_path, monkeypatch):
+    text = "import cut\n@cut.public\ndef twice_of(input):\n    return input * 2\ncut.go_on()\n"
+    (tmp_path / "functions_of_a_test.py").write_text(text)
+    cut = types.SimpleNamespace(public=declared, go_on=lambda: 1 / 0)
+    monkeypatch.setitem(sys.modules, "cut", cut)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ZeroDivisionError):
+        importlib.import_module("functions_of_a_test")
+    cut.go_on = lambda: None
+    importlib.import_module("functions_of_a_test")
+    assert leafgrad.tensor(2.0).twice_of() == 4
+    with pytest.raises(TypeError, match="leafgrad already has a function 'twice_of'"):
+        declared(twice_of)
+    with pytest.raises(TypeError, match="Tensor already has a method 'twice_of'"):
+        declared(only="Tensor")(twice_of)
 
 
 def test_pytorch_has_all_of_them():

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from leafgrad import backends, modes
 from leafgrad.autograd import node_hooks
-from leafgrad.ops import conjugate, dispatch, messages
+from leafgrad.ops import complex as complex_ops, dispatch, messages
 from leafgrad.ops.convert import clone, new_full
 from leafgrad.ops.node import GraphNode, Leaf, Output, SymbolBase, TensorBase
 from leafgrad.ops.shape import sum_to
@@ -213,7 +213,7 @@ def complete(node: Any, slots: dict[int, Any]) -> tuple[Any, ...]:
     return tuple(
         slots.get(i)
         if i in slots or shape is None
-        else new_full(some, shape=tuple(shape), value=0, dtype=conjugate.kind(some, node.dtypes[i]))
+        else new_full(some, shape=tuple(shape), value=0, dtype=complex_ops.kind(some, node.dtypes[i]))
         for i, shape in enumerate(node.shape)
     )
 

@@ -19,7 +19,7 @@ from leafgrad.autograd.function import Function
 from leafgrad.autograd.function_rules import pushed
 from leafgrad.autograd.local import Local, close, local
 from leafgrad.batching.boundary import each_sample
-from leafgrad.ops import conjugate, dispatch, reduce
+from leafgrad.ops import complex as complex_ops, dispatch, reduce
 from leafgrad.ops.complex import conj, real
 from leafgrad.ops.conjugate import is_complex
 from leafgrad.ops.convert import new_full
@@ -201,7 +201,7 @@ def variables(node: Any, some: Any) -> list[Any]:
     shapes = output_shapes(node) if hasattr(node, "ends") else [tuple(node.shape)]
     kind, makes = dtypes.of(some._data), getattr(node.op, "makes", None)
     kind = kind.to_real() if makes == "real" else kind.to_complex() if makes == "complex" else kind
-    kinds = [conjugate.kind(some, d) for d in node.dtypes] if hasattr(node, "dtypes") else [kind.name] * len(shapes)
+    kinds = [complex_ops.kind(some, d) for d in node.dtypes] if hasattr(node, "dtypes") else [kind.name] * len(shapes)
     zeros = [
         None if s is None else new_full(some.detach(), shape=s, value=0, dtype=k)
         for s, k in zip(shapes, kinds, strict=True)

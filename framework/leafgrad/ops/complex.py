@@ -52,6 +52,17 @@ def _as_complex(g: Any) -> Any:
     return to_dtype(g, dtype=kind.to_complex().name, source=kind.name)
 
 
+def kind(some: Any, dtype: Any) -> str | None:
+    """The dtype for ``new_full`` of ``some``, a gradient, to make numbers that are complex as ``dtype`` is, or real.
+
+    None where those of ``some`` are so already. ``dtype`` is that of a raw array.
+    """
+    found = dtypes.of(getattr(some, "_data", some))
+    if found.is_complex is (dtype.kind == "c"):
+        return None
+    return (found.to_real() if found.is_complex else found.to_complex()).name
+
+
 real.vjp(x=lambda g: _as_complex(g))
 conjugate.adopt(conj, real)
 imag.vjp(x=lambda g: _as_complex(g) * 1j)

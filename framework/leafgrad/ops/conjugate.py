@@ -32,17 +32,6 @@ def is_complex(value: Any) -> bool:
     return isinstance(value, complex)
 
 
-def kind(some: Any, dtype: Any) -> str | None:
-    """The dtype for ``new_full`` of ``some``, a gradient, to make numbers that are complex as ``dtype`` is, or real.
-
-    None where those of ``some`` are so already. ``dtype`` is that of a raw array.
-    """
-    found = dtypes.of(getattr(some, "_data", some))
-    if found.is_complex is (dtype.kind == "c"):
-        return None
-    return (found.to_real() if found.is_complex else found.to_complex()).name
-
-
 def conjugated(value: Any) -> Any:
     """The conjugate of a gradient, or of each of several; of None and of what is real itself."""
     if type(value) is tuple:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import operator
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,6 +19,8 @@ from leafgrad.ops.elementwise import add
 from leafgrad.ops.flat import unpack
 from leafgrad.ops.node import Leaf, SymbolBase, T, TensorBase, Version, hand_over
 from leafgrad.ops.shape import expand
+from leafgrad.tensor.operators import ask, defers
+from leafgrad.tensor.overrides import overriding
 from leafgrad.tensor.view import ambiguous, write_view, written_through
 
 _RAW: dict[str, Callable[[Any, Any], Any]] = {
@@ -61,6 +65,25 @@ def update(x: T, function: Any, *others: Any, **params: Any) -> T:
         old._data = TRACER.get().lift(x)
     write(x, function(old, *others, **params))
     return given
+
+
+def in_place(function: Any, name: str) -> Callable[..., Any]:
+    """The method ``name``, which writes the result of ``function`` into the tensor and returns that."""
+    function = getattr(function, "function", function)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if name[0] == "_" and args and not isinstance(args[0], (TensorBase, float, int)):
+            if overriding(args):
+                return ask(name, self, *args)
+            if defers(args[0], ""):
+                return NotImplemented  # Python binds the name to the operator's result
+        return update(self, function, *args, **kwargs)
+
+    if inspect.isfunction(function):
+        functools.update_wrapper(method, function)
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"``{function.__name__}`` in place; returns the tensor."
+    return method
 
 
 def add_parts(tensors: Sequence[Any], flat: Any) -> None:

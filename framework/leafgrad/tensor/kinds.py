@@ -68,7 +68,7 @@ ARGS = """Args:
 def _made(name: str, dtype: dtypes.dtype) -> Any:
     kind = getattr(dtype, "known_as", None) or dtype.name
     doc = f"The CPU's tensors of {kind}; called, one of a sequence, or of sizes with arbitrary elements.\n\n{ARGS}"
-    return TensorType(name, (), {"dtype": dtype, "__doc__": doc, "__module__": __name__})
+    return public(only="leafgrad")(TensorType(name, (), {"dtype": dtype, "__doc__": doc, "__module__": __name__}))
 
 
 BFloat16Tensor = _made("BFloat16Tensor", dtypes.bfloat16)

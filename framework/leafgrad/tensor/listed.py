@@ -54,6 +54,10 @@ FUNCTIONS: Final = {
         meshgrid narrow row_stack select split split_with_sizes stack tensor_split unbind unsafe_chunk unsafe_split
         unsafe_split_with_sizes vsplit vstack
     """,
+    "leafgrad.tensor.kinds": """
+        BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor
+        ShortTensor
+    """,
     "leafgrad.tensor.lapack": """
         cholesky cholesky_inverse cholesky_solve det geqrf inverse linalg.householder_product logdet lu_solve matrix_exp
         matrix_power orgqr ormqr pca_lowrank pinverse qr slogdet svd svd_lowrank triangular_solve
@@ -116,6 +120,9 @@ FUNCTIONS: Final = {
     """,
 }
 METHODS: Final = {
+    "leafgrad.autograd.api": """
+        backward
+    """,
     "leafgrad.tensor.blas": """
         addbmm addbmm_ addmm addmm_ addmv addmv_ addr addr_ baddbmm baddbmm_ bmm dot ger inner kron matmul mm mv outer
         vdot
@@ -185,6 +192,11 @@ METHODS: Final = {
     """,
     "leafgrad.tensor.notebook": """
         _repr_html_
+    """,
+    "leafgrad.tensor.operators": """
+        __abs__ __add__ __and__ __eq__ __floordiv__ __ge__ __gt__ __invert__ __le__ __lshift__ __lt__ __matmul__ __mod__
+        __mul__ __ne__ __neg__ __or__ __pos__ __pow__ __radd__ __rand__ __rfloordiv__ __rlshift__ __rmatmul__ __rmod__
+        __rmul__ __ror__ __rpow__ __rrshift__ __rshift__ __rsub__ __rtruediv__ __rxor__ __sub__ __truediv__ __xor__
     """,
     "leafgrad.tensor.pointwise": """
         __iadd__ __iand__ __ifloordiv__ __ilshift__ __imod__ __imul__ __ior__ __ipow__ __irshift__ __isub__ __itruediv__

@@ -56,8 +56,21 @@ class Listed:
         )
 
 
-ATTACHED: dict[str, str] = {}
-"""Methods that Tensor has been given, with the modules that gave them."""
+CLAIMS: dict[str, dict[str, tuple[str, Any]]] = {"leafgrad": {}, "Tensor": {}}
+"""The functions and methods that have been declared, with the names of the modules that did, and these as they were."""
+
+
+def claim(owner: str, name: str, module: str) -> None:
+    """Note that a module declares a function or method. One whose import was cut does so again when it is made anew.
+
+    Raises:
+        TypeError: there is one of this name.
+    """
+    claims, now = CLAIMS[owner], (module, sys.modules.get(module))
+    former = claims.get(name)
+    if former is not None and (former[0] != module or former[1] is now[1]):
+        raise TypeError(f"{owner} already has a {'method' if owner == 'Tensor' else 'function'} {name!r}")
+    claims[name] = now
 
 
 def expect(names: Iterable[str]) -> None:
@@ -98,9 +111,7 @@ def attach(
         module: where that is said, if not in the module that defines the function.
         shows: the function whose example it shows, if it has none.
     """
-    if name in Methods.__dict__ and not isinstance(Methods.__dict__[name], Later):
-        raise TypeError(f"Tensor already has a method {name!r}")
-    ATTACHED[name] = module or (function.fget if isinstance(function, property) else function).__module__
+    claim("Tensor", name, module or (function.fget if isinstance(function, property) else function).__module__)
     if isinstance(function, FunctionType):
         if "<" in function.__qualname__:  # a lambda or a closure; errors name it
             function.__name__ = function.__qualname__ = name

@@ -12,9 +12,10 @@ from leafgrad.tensor.random import Generator
 from leafgrad.tensor.storage import TypedStorage, UntypedStorage
 from leafgrad.tensor.tensor import Tensor
 
-ATTACHED: dict[str, str]
+CLAIMS: dict[str, dict[str, tuple[str, Any]]]
 DECLARED: dict[str, Callable[..., Any]]
 
+def claim(owner: str, name: str, module: str) -> None: ...
 def declare(name: str, function: Callable[..., Any]) -> None: ...
 def attach(
     name: str, function: Callable[..., Any] | property, *, checked: bool = False, module: str = "", shows: str = ""

@@ -1,4 +1,4 @@
-"""Python's operators, for every carrier that is not a raw array: Tensor and Symbol share them."""
+"""Python's operators, for every carrier that is not a raw array. Tensor has them as methods that come when used."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from leafgrad.ops.matmul import matmul
 from leafgrad.ops.node import SymbolBase, TensorBase
 from leafgrad.ops.op import Op
 from leafgrad.tensor import overrides
+from leafgrad.tensor.methods import attach
 
 
 def _compared(op: Op, x: Any, y: Any) -> Any:
@@ -133,6 +134,11 @@ class Operators:
 
         def __pos__(self) -> Any:
             return self
+
+
+for _name, _function in vars(Operators).items():
+    if _name[:2] == "__" and _name not in ("__hash__", "__module__", "__doc__", "__slots__"):
+        attach(_name, _function, checked=True, module=__name__)
 
 
 class SymbolOperators(Operators):

@@ -11,7 +11,6 @@ from leafgrad import dtypes, modes
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.door import asks, door
-from leafgrad.tensor.inplace import check
 from leafgrad.tensor.tensor import Tensor
 
 Out = Literal["cast", "exact", "flat", "like"]
@@ -96,6 +95,8 @@ def tensors(values: Any) -> Iterator[Tensor]:
 
 def store(result: Tensor, target: Tensor) -> None:
     """Write ``result`` into ``target``, which gets its shape."""
+    from leafgrad.tensor.inplace import check
+
     if result.dtype.category > target.dtype.category:
         raise RuntimeError(f"result type {result.dtype} can't be cast to the desired output type {target.dtype}")
     if result.device != target.device:

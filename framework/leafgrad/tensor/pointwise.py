@@ -25,8 +25,9 @@ from leafgrad.ops.convert import new_full
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.promotion import result_type, without_bools
 from leafgrad.tensor.arguments import cast, expect_floating, expect_real, expect_tensor, integer, number
+from leafgrad.tensor.inplace import in_place
 from leafgrad.tensor.methods import attach
-from leafgrad.tensor.public import in_place, public
+from leafgrad.tensor.public import public
 from leafgrad.tensor.signatures import binary, unary
 from leafgrad.tensor.tensor import Tensor
 

@@ -10,8 +10,6 @@ functions is first asked for, and into the stubs, by which editors and type chec
 
 from __future__ import annotations
 
-import functools
-import inspect
 import types
 from collections.abc import Callable
 from importlib import import_module
@@ -20,12 +18,9 @@ from typing import Any, Literal, NamedTuple, TypeVar, overload
 from leafgrad.docstrings import show
 from leafgrad.ops.node import TensorBase
 from leafgrad.tensor.door import asks, explained
-from leafgrad.tensor.inplace import update
 from leafgrad.tensor.listed import FUNCTIONS as LISTED
-from leafgrad.tensor.methods import attach
-from leafgrad.tensor.operators import ask, defers
+from leafgrad.tensor.methods import attach, claim
 from leafgrad.tensor.out import Out, with_out
-from leafgrad.tensor.overrides import overriding
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -84,12 +79,13 @@ def public(
         where, first = module or function.__module__, name or function.__name__
         for each in (first, *also.split()):
             if only != "Tensor":
-                if each in FUNCTIONS:
-                    raise TypeError(f"leafgrad already has a function {each!r}")
+                claim("leafgrad", each, where)
                 FUNCTIONS[each] = Public(function, first, where, out, asks)
             if only != "leafgrad" and "." not in each:
                 attach(each, getattr(function, "function", function), module=where, shows=first)
             if inplace and "." not in each:
+                from leafgrad.tensor.inplace import in_place
+
                 attach(f"{each}_", in_place(function, f"{each}_"), module=where)
         return function
 
@@ -124,25 +120,6 @@ def seen(package: str, module: str, name: str) -> Any:
     room, _, first = f"leafgrad.{declared.name}".rpartition(".")
     show({first: value}, room)  # if it has no example of its own
     return value
-
-
-def in_place(function: Any, name: str) -> Callable[..., Any]:
-    """The method ``name``, which writes the result of ``function`` into the tensor and returns that."""
-    function = getattr(function, "function", function)
-
-    def write(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if name[0] == "_" and args and not isinstance(args[0], (TensorBase, float, int)):
-            if overriding(args):
-                return ask(name, self, *args)
-            if defers(args[0], ""):
-                return NotImplemented  # Python binds the name to the operator's result
-        return update(self, function, *args, **kwargs)
-
-    if inspect.isfunction(function):
-        functools.update_wrapper(write, function)
-    write.__name__ = write.__qualname__ = name
-    write.__doc__ = f"``{function.__name__}`` in place; returns the tensor."
-    return write
 
 
 _published: set[type] = set()

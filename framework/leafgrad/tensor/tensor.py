@@ -16,7 +16,6 @@ from leafgrad.tensor import arguments, asking
 from leafgrad.tensor.graph import Node, node_for
 from leafgrad.tensor.handle import RemovableHandle
 from leafgrad.tensor.methods import Methods
-from leafgrad.tensor.operators import Operators
 from leafgrad.tensor.size import Size, of_ints
 
 NON_LEAF_GRAD = (
@@ -26,7 +25,7 @@ NON_LEAF_GRAD = (
 )
 
 
-class Tensor(Operators, Methods, asking.Overridable, TensorBase):
+class Tensor(Methods, asking.Overridable, TensorBase):
     """A multi-dimensional array of one dtype on one device, which can take part in automatic differentiation.
 
     Made by ``leafgrad.tensor``, ``zeros``, ``randn``, … and by every operation on tensors.

@@ -19,16 +19,16 @@ from typing import Any, Final, get_overloads
 
 from leafgrad.tensor import methods, public
 from leafgrad.tensor.methods import Methods
-from leafgrad.tensor.operators import Operators
 
 FOLDER: Final = Path(methods.__file__).parent
 PATH: Final = FOLDER / "methods.pyi"
 WIDTH: Final = 120
 GENERATED: Final = '"""{} Written by `python -m leafgrad.testing.stubs`; do not edit."""\n'
 REST: Final = """
-ATTACHED: dict[str, str]
+CLAIMS: dict[str, dict[str, tuple[str, Any]]]
 DECLARED: dict[str, Callable[..., Any]]
 
+def claim(owner: str, name: str, module: str) -> None: ...
 def declare(name: str, function: Callable[..., Any]) -> None: ...
 def attach(
     name: str, function: Callable[..., Any] | property, *, checked: bool = False, module: str = "", shows: str = ""
@@ -55,7 +55,7 @@ Imports = defaultdict[str, set[str]]
 
 def declare_all() -> None:
     """Import all modules that declare public functions or methods."""
-    import_module("leafgrad")
+    import_module("leafgrad.autograd")
     for file in sorted(FOLDER.glob("*.py")):
         import_module(f"leafgrad.tensor.{file.stem}")
 
@@ -69,10 +69,9 @@ def written() -> dict[Path, str]:
 
 def lists() -> str:
     """The text that `listed.py` should have."""
-    functions = {name: found.module for name, found in public.FUNCTIONS.items()}
-    own = {name: module for name, module in methods.ATTACHED.items() if module.startswith("leafgrad.tensor.")}
     text = GENERATED.format("Where public functions and methods are declared.") + "\nfrom typing import Final\n\n"
-    for table, names in (("FUNCTIONS", functions), ("METHODS", own)):
+    for table, owner in (("FUNCTIONS", "leafgrad"), ("METHODS", "Tensor")):
+        names = {name: module for name, (module, _) in methods.CLAIMS[owner].items()}
         text += f"{table}: Final = {{\n"
         for module in sorted(set(names.values())):
             words = " ".join(sorted(name for name in names if names[name] == module))
@@ -110,7 +109,7 @@ def stub(added: bool = False) -> str:
     declare_all()
     imports: Imports = defaultdict(set, {"collections.abc": {"Callable", "Iterable"}, "typing": {"Any"}})
     blocks = []
-    attached = vars(Operators) | {n: v for n, v in vars(Methods).items() if added or n not in methods.DECLARED}
+    attached = {n: v for n, v in vars(Methods).items() if added or n not in methods.DECLARED}
     for name, value in sorted(attached.items()):
         if isinstance(value, property):
             getter: Any = value.fget

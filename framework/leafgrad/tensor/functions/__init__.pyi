@@ -140,6 +140,18 @@ from leafgrad.tensor.joining import (
     vsplit as vsplit,
     vstack as vstack,
 )
+from leafgrad.tensor.kinds import (
+    BFloat16Tensor as BFloat16Tensor,
+    BoolTensor as BoolTensor,
+    ByteTensor as ByteTensor,
+    CharTensor as CharTensor,
+    DoubleTensor as DoubleTensor,
+    FloatTensor as FloatTensor,
+    HalfTensor as HalfTensor,
+    IntTensor as IntTensor,
+    LongTensor as LongTensor,
+    ShortTensor as ShortTensor,
+)
 from leafgrad.tensor.lapack import (
     cholesky as cholesky,
     cholesky_inverse as cholesky_inverse,
