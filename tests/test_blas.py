@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
@@ -92,8 +94,33 @@ def test_a_thread_that_sleeps_is_not_waited_for():
 
 
 def test_a_thread_that_stays_in_a_call_is_waited_for(monkeypatch):
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
     end = time.monotonic() + 20 * blas.QUIET
-    monkeypatch.setattr(blas, "other_places", lambda: {1: ("frame", 7)})
-    monkeypatch.setattr(blas, "is_running", lambda task: time.monotonic() < end)
+    monkeypatch.setattr(blas.State, "is_running", lambda self: time.monotonic() < end)
     blas.wait_for_products()
+    done.set()
+    thread.join()
     assert time.monotonic() > end
+
+
+def test_one_product_after_another_is_not_waited_for_for_ever():
+    done, matrix, interval = threading.Event(), np.ones((200, 200)), sys.getswitchinterval()
+
+    def multiply():
+        while not done.is_set():
+            matrix @ matrix
+
+    threads = [threading.Thread(target=multiply) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    begin = time.monotonic()
+    for _ in range(3):
+        blas.wait_for_products()
+    taken = time.monotonic() - begin
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert taken < blas.forks.PATIENCE / 2
+    assert sys.getswitchinterval() == interval

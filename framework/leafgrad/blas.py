@@ -11,8 +11,8 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
-from types import FrameType
+from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from leafgrad import forks
@@ -99,31 +99,57 @@ class around_fork(one_thread):
 
 
 def wait_for_products() -> None:
-    """Wait until each other thread has gone on, or sleeps; for half a minute at most."""
-    places, tasks = other_places(), {thread.ident: thread.native_id for thread in threading.enumerate()}
-    quiet = time.monotonic()
-    end = quiet + forks.PATIENCE
-    while places and time.monotonic() < min(end, quiet + QUIET):
-        time.sleep(QUIET / 10)
-        now = other_places()
-        places = {thread: place for thread, place in places.items() if now.get(thread) == place}
-        if any(is_running(tasks.get(thread)) for thread in places):
-            quiet = time.monotonic()
+    """Wait until each other thread has been outside of products; for half a minute at most.
+
+    As long as this one keeps the interpreter to itself, a thread that comes out of one waits for it, and does not run.
+    That is for a while, then for twice as long: products may take longer than the while, and others must go on.
+    """
+    own, tasks = threading.get_native_id(), [thread.native_id for thread in threading.enumerate()]
+    with ExitStack() as files:
+        states = [State(files, task) for task in tasks if task != own]
+        end, span = time.monotonic() + forks.PATIENCE, 2 * QUIET
+        while time.monotonic() < end and not are_quiet(states, span):
+            time.sleep(QUIET / 10)
+            span *= 2
 
 
-def other_places() -> Mapping[int, tuple[FrameType, int]]:
-    """Where each other thread is."""
-    own = threading.get_ident()
-    return {ident: (frame, frame.f_lasti) for ident, frame in sys._current_frames().items() if ident != own}
-
-
-def is_running(task: int | None) -> bool:
-    """Whether a thread is on a processor, or waits for one."""
+def are_quiet(states: Sequence[State], span: float) -> bool:
+    """Whether within ``span`` seconds there are QUIET ones in which no thread runs but this one."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(span)
     try:
-        with open(f"/proc/self/task/{task}/stat", encoding="utf-8") as file:
-            return file.read().rpartition(")")[2].split()[0] in "RD"
-    except OSError:
-        return False
+        quiet = time.monotonic()
+        end = quiet + span
+        while (now := time.monotonic()) < end:
+            if any(state.is_running() for state in states):
+                quiet = now
+            elif now - quiet >= QUIET:
+                return True
+        return not states
+    finally:
+        sys.setswitchinterval(interval)
+
+
+class State:
+    """Whether a thread is on a processor, or waits for one: to know it, the interpreter is not given away."""
+
+    def __init__(self, files: ExitStack, task: int | None) -> None:
+        from ctypes import PyDLL, c_long, c_size_t, create_string_buffer
+
+        self.file: int | None = None
+        try:
+            self.file = os.open(f"/proc/self/task/{task}/stat", os.O_RDONLY)
+        except OSError:  # it has ended, or there is no such folder
+            return
+        files.callback(os.close, self.file)
+        self.text = create_string_buffer(256)
+        self.size, self.place = c_size_t(len(self.text)), c_long(0)
+        self.read = PyDLL(None).pread
+
+    def is_running(self) -> bool:
+        if self.file is None or self.read(self.file, self.text, self.size, self.place) <= 0:
+            return False
+        return self.text.value.rpartition(b")")[2].split()[0] in b"RD"
 
 
 if hasattr(os, "register_at_fork"):
