@@ -162,7 +162,7 @@ class TensorConditions:
     ) -> None:
         """That tensors have, or have not, a gradient; that it requires none; and which tensors it is itself."""
         others = {id(t): self.name(t) for t in captured} | {id(leaves[i]): f"a{i}" for i in tensors}
-        apart = []
+        apart: dict[int, str] = {}
         for source, was_none in touched:
             i = tensors[source.index] if isinstance(source, Argument) else -1
             t = leaves[i] if isinstance(source, Argument) else source.tensor
@@ -176,15 +176,19 @@ class TensorConditions:
                     f" and (d := g._data) is d and {self.array(t.grad._data)} and {self.inference('g', t.grad)})"
                 )
             self.add(test, path, "None" if was_none else "a gradient", gradient_of(i, t))
-            if not was_none and id(t.grad) in others:
-                test = f"{at}._leaf.grad is {others[id(t.grad)]}"
-                self.add(test, path, "a tensor used directly too", lambda _: "another one")
-            elif not was_none:
-                apart.append(f"id({at}._leaf.grad)")
+            if was_none:
+                continue
+            grad = f"{at}._leaf.grad"
+            if id(t.grad) not in others and id(t.grad) in env.tensors:  # it is found beside the gradient
+                others[id(t.grad)] = self.name(t.grad)
+            same = others.get(id(t.grad)) or apart.setdefault(id(t.grad), grad)
+            if same != grad:
+                self.add(f"{grad} is {same}", path, "a tensor that is used otherwise, too", lambda _: "another one")
         if apart:
             known = f"({', '.join(f'id({name})' for name in others.values())},)" if others else "()"
-            test = f"{{{', '.join(apart)}}}.isdisjoint({known})"
-            self.add(test, "gradients", "used as such only", lambda _: "used directly too")
+            of_each = f"(x := {{{', '.join(f'id({grad})' for grad in apart.values())}}})"
+            test = f"len{of_each} == {len(apart)} and x.isdisjoint({known})"
+            self.add(test, "gradients", "each used as such only", lambda _: "one used otherwise, too")
 
     @staticmethod
     def node_of(at: str) -> str:
