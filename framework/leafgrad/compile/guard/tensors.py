@@ -179,7 +179,7 @@ class TensorConditions:
             if was_none:
                 continue
             grad = f"{at}._leaf.grad"
-            if id(t.grad) not in others and id(t.grad) in env.tensors:  # it is found beside the gradient
+            if id(t.grad) not in others and (id(t.grad) in env.tensors or t.grad._view is not None):  # found otherwise
                 others[id(t.grad)] = self.name(t.grad)
             same = others.get(id(t.grad)) or apart.setdefault(id(t.grad), grad)
             if same != grad:
