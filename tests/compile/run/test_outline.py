@@ -79,6 +79,29 @@ def counts(a):
     return note(a)
 
 
+def deletes(a):
+    """Variables that are deleted in blocks and branches, and read where they may be gone."""
+    b, c, d = note(a), note(a + 1), note(a + 2)
+    with contextlib.suppress(ValueError):
+        note(1)
+        del b
+    for i in range(a):
+        if i == 1:
+            note(i)
+            del c
+    try:
+        note(c)
+        if note(a):
+            del d
+        note(2)
+    except UnboundLocalError:
+        note("gone")
+    try:
+        return note(d)
+    except UnboundLocalError:
+        return note(3)
+
+
 def made():
     kept = 1
 
@@ -159,6 +182,7 @@ CALLS = {
     nested: [(0,), (1,), (2,), (3, 4)],
     LAMBDA: [(1,), (2, 5)],
     counts: [(5,), (12,), (30,)],
+    deletes: [(0,), (1,), (2,)],
     made(): [(1,), (2,), (9,)],
     Owner.method: [(Owner(), 2)],
 }

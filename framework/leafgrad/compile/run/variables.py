@@ -36,7 +36,9 @@ def variables_of(text: str) -> Variables:
     top = symtable.symtable(source, "<statements>", "exec").get_children()[0]
     own = {s.get_name(): s for s in top.get_symbols()}
     nodes = [*ast.walk(ast.parse(text))]
-    updated = {n.target.id for n in nodes if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
+    changed = [n.target for n in nodes if isinstance(n, ast.AugAssign)]
+    changed += [n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)]
+    updated = {n.id for n in changed if isinstance(n, ast.Name)}
     inner = {s.get_name() for table in below(top) for s in table.get_symbols() if s.is_free() or s.is_global()}
     read = {name for name, s in own.items() if s.is_referenced()} | updated | inner
     later = inner if any(isinstance(node, MADE) for node in nodes) else set[str]()
