@@ -239,7 +239,11 @@ def result(base: Any, steps: tuple[Step, ...], detached: bool, whole: bool) -> A
     path: Path | None = None
     for step in steps:
         path = path, step
-    return become(dispatch.alias(follow(base._data, steps)), base, path, detached, whole=whole)
+    out: Any = dispatch.alias(follow(base._data, steps))
+    if whole:  # as detach makes it without a trace: of the same memory and version, and no view
+        out._writes, out._epoch = base._writes, base._epoch
+        return out
+    return become(out, base, path, detached)
 
 
 def stand_in(x: Any, base: Any) -> Any:

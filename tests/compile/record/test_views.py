@@ -299,3 +299,37 @@ def test_a_part_that_requires_grad_stays_a_leaf_when_another_gets_a_history():
             sum(t.sum() for t in results).backward()
             found.append([a.is_leaf, b.is_leaf, a.requires_grad, b.requires_grad, a.grad.tolist(), memory.tolist()])
         assert found[0] == found[1]
+
+
+def test_a_detached_result_is_no_view_of_another():
+    w = lg.ones(1, requires_grad=True)
+
+    def both(x):
+        y = x * 0.5
+        return y, y.detach()
+
+    for function in (both, lg.compile(both)):
+        for _ in range(4):
+            y, apart = function(lg.ones(1, requires_grad=True))
+            version = y._version
+            apart += w * 2
+            assert (apart.item(), y.item(), apart.requires_grad, apart._base) == (2.5, 2.5, True, None)
+            assert y._version == apart._version == version + 1
+
+
+def test_a_detached_state_is_written_in_place_at_the_next_call():
+    w = lg.ones(1, requires_grad=True)
+
+    def trained(compiler):
+        state = {"h": lg.ones(1)}
+
+        def step(x):
+            h = state["h"]
+            h += w * 2
+            state["h"] = (x * 0.5).detach()
+            return h.sum()
+
+        step = compiler(step)
+        return [step(lg.ones(1, requires_grad=True)).item() for _ in range(5)]
+
+    assert trained(lg.compile) == trained(lambda function: function) == [3.0] + [2.5] * 4

@@ -76,6 +76,8 @@ class Settler(Recorder):
                 view.base._writes = Version()
             t._data = follow(view.base._data, view.steps)
             view.root, t._writes = view.base._data, view.base._writes
+            if view.whole:
+                t._view = None
         else:
             array = self.settled(t._data)
             written = array is not t._data and t._writes is not None and t._writes.count > 0
