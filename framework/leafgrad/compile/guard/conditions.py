@@ -9,6 +9,7 @@ from typing import Any
 
 from leafgrad import devices, modes
 from leafgrad.compile.guard.environment import GONE, SCALARS, Class, ClassBody, Place, now
+from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.ops import messages
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.tensor import Tensor
@@ -60,7 +61,7 @@ def brief(value: Any) -> str:
         return f"of class {value[0].__qualname__}"
     if isinstance(value, ClassBody):
         return str(value)
-    name = getattr(value, "__qualname__", None)
+    name = attribute_of(value, "__qualname__")
     return f"the {type(value).__name__} {name}" if name else f"a {type(value).__name__} at {id(value):#x}"
 
 

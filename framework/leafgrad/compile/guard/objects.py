@@ -32,6 +32,7 @@ from leafgrad.compile.guard.known import (
     function_in,
     is_plain,
 )
+from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.record import pure
 from leafgrad.compile.record.drawn import source_of_draws
 from leafgrad.compile.record.names import BELOW, Names
@@ -70,7 +71,7 @@ class ObjectWalker:
             return
         if id(value) in self.growing:
             self.open(path, "is a list that it appends to, and is reached by two ways")
-        if self.growing and getattr(value, "__objclass__", None) is list:
+        if self.growing and attribute_of(value, "__objclass__") is list:
             self.open(path, "may read a list that it appends to")
         self.seen[id(value)] = value
         self.queue.append((value, path))
@@ -115,12 +116,12 @@ class ObjectWalker:
                 self.open(path, f"is of a type that is not known, {kind.__module__}.{kind.__qualname__}")
                 return
         names = self.names.of(kind)
-        own_dict = None if is_ours(file_of(kind)) else getattr(value, "__dict__", None)
+        own_dict = None if is_ours(file_of(kind)) else attribute_of(value, "__dict__")
         self.place("class", value, None, f"type({path})", Class(kind, own_dict))
         self.kind(kind, path)
         self.shared_by_objects(kind, path, names)
         self.attributes(value, path, names)
-        own, hidden = getattr(value, "__dict__", None), list[str]()
+        own, hidden = attribute_of(value, "__dict__"), list[str]()
         for base in kind.__mro__:
             for name, method in list(vars(base).items()):
                 function = function_in(method)
@@ -130,7 +131,7 @@ class ObjectWalker:
                         hidden.append(name)
         if hidden:  # none is put in front of the class's
             self.place("absent", own, tuple(hidden), f"methods of {path}", True)
-        wrapped = getattr(value, "__wrapped__", None)
+        wrapped = attribute_of(value, "__wrapped__")
         if wrapped is not None:
             self.push(wrapped, path)
 
@@ -145,7 +146,7 @@ class ObjectWalker:
 
     def attributes(self, value: Any, path: str, names: set[str] | None) -> None:
         """The attributes of an object: its own, and those in slots."""
-        own = getattr(value, "__dict__", None)
+        own = attribute_of(value, "__dict__")
         if own is not None:
             self.own(value, own, path, names)
         strange, slots = self.layout(type(value))

@@ -66,6 +66,13 @@ def look(
     walker.found.names = frozenset(walker.names.users)
     return walker.found
 
+def dict_of(value: functools.partial[Any]) -> dict[str, Any] | None:
+    """What a partial function has been given as attributes, None if nothing ever."""
+    state: Any = value.__reduce__()[2]
+    found: dict[str, Any] | None = state[3]
+    return found
+
+
 
 GUARDED = 50_000  # places, of which a large network has a fifth; code that computes names may reach whole packages
 
@@ -125,7 +132,7 @@ class Walker(ObjectWalker):
             self.push(function_in(value), path)
         elif isinstance(value, enum.Enum):
             self.instance(value, path)
-            self.own(value, vars(value), path, self.names.of(kind))
+            self.attributes_of_partial(value, path)
         elif kind is by_device_type("cpu").array_type:
             self.array(value, path)
         elif not isinstance(value, (*OPAQUE, *CODE, *SCALARS)) and not self.is_immutable(value):
@@ -145,6 +152,14 @@ class Walker(ObjectWalker):
     @staticmethod
     def is_immutable(value: Any) -> bool:
         kind = type(value)
+    def attributes_of_partial(self, value: functools.partial[Any], path: str) -> None:
+        """Those that it was given; asked for by name, it makes a dict, and is another from then on."""
+        held = dict_of(value)
+        if held is None:
+            self.place("call", functools.partial(dict_of, value), None, f"the attributes of {path}", None)
+        else:
+            self.own(value, held, path, self.names.of(functools.partial))
+
         if isinstance(value, numbers.Number):
             return kind is Fraction or (hasattr(value, "dtype") and not is_plain(kind))
         return isinstance(value, IMMUTABLE) and not is_plain(kind)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from leafgrad.backends import by_device_type
 from leafgrad.backends.contract import GeneratorClass
+from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.ir.same import same
 from leafgrad.compile.record.symbolic import NUMBERS, Numbers
 from leafgrad.compile.record.watch import unwatched
@@ -59,7 +60,7 @@ def source_of_draws(value: Any) -> Source | None:
 
     Nothing stands for a generator itself: code in C that is given it would read it as one.
     """
-    generator = getattr(value, "__self__", None) if callable(value) else None
+    generator = attribute_of(value, "__self__") if callable(value) else None
     kind = kinds().get(type(generator))
     return Source(generator) if kind is not None and value.__name__ in kind.names else None
 

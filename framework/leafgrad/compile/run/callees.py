@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.record.watch import is_library, source_of
 from leafgrad.compile.run.source import tree_of
 
@@ -18,10 +19,10 @@ MANY = 256  # of which it is known whether they are still there
 
 def python_of(called: Any) -> tuple[types.FunctionType | None, tuple[Any, ...]]:
     """The function that runs when something is called, and what it is given before the arguments; None if in C."""
-    if isinstance(called, types.FunctionType):
+    if type(called) is types.FunctionType:
         return called, ()
     function: Any
-    if isinstance(called, types.MethodType):
+    if type(called) is types.MethodType:
         function, owner = called.__func__, called.__self__
     else:
         function, owner = (
@@ -38,7 +39,7 @@ def is_users(called: Any) -> bool:
         return False
     if not is_library(source_of(function.__code__, function.__globals__)):
         return True
-    return not isinstance(called, (types.FunctionType, types.MethodType)) and is_users(getattr(called, "forward", None))
+    return type(called) not in (types.FunctionType, types.MethodType) and is_users(attribute_of(called, "forward"))
 
 
 @dataclass(slots=True)
@@ -66,8 +67,9 @@ class Callees:
         """What is to be called."""
         if type(called) in (types.BuiltinFunctionType, type):
             return called
-        owner = getattr(called, "__self__", called)
-        key = id(owner), getattr(called, "__func__", None)
+        bound = type(called) is types.MethodType
+        owner = called.__self__ if bound else called
+        key = id(owner), called.__func__ if bound else None
         found = self.known.get(key)
         if found is None or found.owner() is not owner:
             self.meet(key, owner)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from leafgrad.batching.pytree import DICTS, containers, flatten, is_tuple
 from leafgrad.compile.guard.environment import Place
+from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.record.drawn import Drawer
 from leafgrad.compile.record.growing import Append, GrowingList
 from leafgrad.compile.record.kept import parts_of
@@ -113,7 +114,7 @@ def swapped(holder: Any, plain: dict[int, Any]) -> Iterator[tuple[Any, Any, Any]
             if id(value) in plain:
                 slot.__set__(holder, plain[id(value)])
                 yield holder, slot, value
-        holder = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
+        holder = holder if isinstance(holder, dict) else attribute_of(holder, "__dict__") or {}
         found = list(holder.items()) if isinstance(holder, dict) else ()
         if any(id(key) in plain for key, _ in found):
             before, found = tuple(found), [(plain.get(id(key), key), value) for key, value in found]

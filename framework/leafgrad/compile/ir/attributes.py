@@ -1,0 +1,13 @@
+"""Attributes of objects, read so that no code of the user's class hears of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def attribute_of(value: Any, name: str) -> Any:
+    """An attribute of an object, or None, without asking ``__getattr__`` or ``__getattribute__`` of its class."""
+    try:
+        return object.__getattribute__(value, name)
+    except Exception:  # of a user's property, say
+        return None

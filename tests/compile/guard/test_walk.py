@@ -1,0 +1,98 @@
+"""What the walk reads of objects: all that code can have read, and nothing that its user would hear of."""
+
+from __future__ import annotations
+
+import functools
+from typing import Protocol, runtime_checkable
+
+import leafgrad
+
+TESTS = "compile.ir.attributes"
+
+
+@runtime_checkable
+class Late(Protocol):
+    late: int
+
+
+class Plain:
+    pass
+
+
+class Asked:
+    """Notes the names that are asked for, and has every one of them from then on."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __getattr__(self, name):
+        self.asked.append(name)
+        self.__dict__[name] = 2.0
+        return 2.0
+
+
+class Table:
+    def __init__(self, **held):
+        self.__dict__["table"] = held
+
+    def __getattr__(self, name):
+        return self.__dict__["table"][name]  # a KeyError for others
+
+    def __call__(self, x):
+        return x * self.table["rate"]
+
+
+ones = leafgrad.ones(1)
+
+
+def test_a_protocol_reads_attributes_of_any_name():
+    o = Plain()
+    step = leafgrad.compile(lambda x: x * 2 if isinstance(o, Late) else x * 3)
+    for late in (False, True, False):
+        if late:
+            o.late = 1
+        else:
+            vars(o).pop("late", None)
+        assert [step(ones).item() for _ in range(4)] == [2.0 if late else 3.0] * 4
+
+
+def test_a_function_is_registered_for_a_method_later():
+    class Owner:
+        @functools.singledispatchmethod
+        def scaled(self, kind, x):
+            return x
+
+    owner, kind = Owner(), Plain()
+    step = leafgrad.compile(lambda x: owner.scaled(kind, x))
+    assert [step(ones).item() for _ in range(4)] == [1.0] * 4
+    vars(Owner)["scaled"].register(Plain, lambda self, kind, x: x * 7)
+    assert [step(ones).item() for _ in range(4)] == [7.0] * 4
+
+
+def test_a_partial_function_stays_what_it_is():
+    inner = functools.partial(lambda x, held: x * held[0], held=[2.0])
+    o = Plain()
+    o.scaled = inner
+    step = leafgrad.compile(lambda x: o.scaled(x) if not hasattr(o.scaled, "off") else x)
+    assert [step(ones).item() for _ in range(4)] == [2.0] * 4
+    outer = functools.partial(inner)
+    assert outer.func is inner.func  # as Python does where the inner one has no attributes
+    inner.off = True
+    assert [step(ones).item() for _ in range(4)] == [1.0] * 4
+
+
+def test_nobody_asks_an_object_for_names_that_its_code_does_not():
+    asked, table, log = Asked(), Table(rate=2.0), []
+
+    def reads(x):
+        return x * asked.rate * table.rate
+
+    def breaks(x):
+        log.append(float(x.sum()))
+        return table(x) * asked.rate
+
+    for function in (reads, breaks):
+        step = leafgrad.compile(function)
+        assert {step(ones).item() for _ in range(12)} == {4.0}
+    assert asked.asked == ["rate"]
+    assert sorted(vars(asked)) == ["asked", "rate"]
