@@ -135,3 +135,41 @@ def test_a_tensor_kept_for_the_next_call_outlives_an_op_that_raises():
     assert hidden.tolist() == before
     step(leafgrad.eye(2))
     assert hidden.tolist() == [[1 + before[0][0] / 2, 0], [0, 1 + before[1][1] / 2]]
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_what_code_that_was_not_run_before_does_is_done_once(inside):
+    """The call fails, and a number that is followed may be why: it runs again only if nothing is done yet."""
+    count, kept, seen = {"n": 0}, [], leafgrad.zeros(1)
+
+    def note():
+        count["n"] += 1
+        kept.append(count["n"])
+        seen.add_(1)
+        if inside:
+            raise LookupError
+
+    @leafgrad.compile
+    def step(x, n):
+        if n > 3:
+            note()
+            raise LookupError
+        return x * n
+
+    for n in range(8):
+        if n > 3:
+            with pytest.raises(LookupError):
+                step(leafgrad.ones(1), n)
+        else:
+            assert step(leafgrad.ones(1), n).item() == n
+    assert (count["n"], kept, seen.item()) == (4, [1, 2, 3, 4], 4.0)
+
+
+def test_code_that_was_not_run_before_may_need_the_number_itself():
+    table = ["a", "b", "c", "d", "e", "f"]
+
+    def scale(n):
+        return float(len(bytes(n)) + len(table[n]))
+
+    step = leafgrad.compile(lambda x, n: x * scale(n) if n > 3 else x * n)
+    assert [step(leafgrad.ones(1), n).item() for n in range(6)] == [0.0, 1.0, 2.0, 3.0, 5.0, 6.0]

@@ -90,6 +90,11 @@ class Codes:
     def __iter__(self) -> Iterator[tuple[types.CodeType, dict[str, Any]]]:
         return iter(self.held.values())
 
+    def __or__(self, other: Codes) -> Codes:
+        both = Codes()
+        both.held = self.held | other.held
+        return both
+
     def of_users(self) -> list[types.CodeType]:
         """The code that belongs to no library."""
         return [code for code, scope in self if not is_library(source_of(code, scope))]

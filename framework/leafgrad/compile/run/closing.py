@@ -22,9 +22,12 @@ from leafgrad.compile.ir.graph import Graph, Value, Write
 from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.ir.memory import Apart
 from leafgrad.compile.ir.sources import Argument, Captured, Grad, KeptArray
+from leafgrad.compile.record.drawn import Drawer
+from leafgrad.compile.record.growing import GrowingList
 from leafgrad.compile.record.kept import check_holders, check_kept, check_outside
 from leafgrad.compile.record.lazy import LazyRecorder
 from leafgrad.compile.record.recorder import is_exposed
+from leafgrad.compile.record.symbolic import SymbolicNumber
 from leafgrad.compile.record.trace import Traced, finish, recording, trace_call
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes, Watch, watching
@@ -33,6 +36,8 @@ from leafgrad.compile.run.followed import Changes, Followed, Unfollowed, asks_ty
 from leafgrad.compile.run.following import Following, differs
 from leafgrad.compile.run.paths import paths_of
 from leafgrad.tensor.tensor import Tensor
+
+FOLLOWED = (SymbolicNumber, GrowingList, Drawer)  # what stands in places while a call is recorded
 
 
 def roots(function: Any, leaves: Sequence[Any], paths: Sequence[str]) -> list[tuple[Any, str]]:
@@ -92,6 +97,7 @@ class Attempt:
         self.flags = modes.get()
         self.wary = bool(self.before.open) or shows_memory(self.before)
         self.changed: list[Place] = []  # what it changed, as far as that is not followed
+        self.later: list[tuple[Environment, list[Any]]] = []  # before code that the call before it did not execute
 
     def close(
         self,
@@ -171,7 +177,16 @@ class Attempt:
         """Whether the call, so far, did nothing that it would do again if it ran once more."""
         ran = recorder.ran or recorder.tears or self.watch.open
         left = followed.written or followed.replaced or followed.lost
-        return not self.first and not ran and not left and not self.before.changed(self.held)
+        before = [(self.before, self.held), *self.later]
+        changed = (was for looked, held in before for _, was, _ in looked.changed(held))
+        return not self.first and not ran and not left and all(isinstance(was, FOLLOWED) for was in changed)
+
+    def beware(self, recorder: LazyRecorder) -> None:
+        """Code of the user begins that the call before this one did not execute: how is what it may read?"""
+        recorder.beware()
+        if not self.first:
+            looked = look(self.roots, self.codes | self.watch.codes, self.places)
+            self.later.append((looked, looked.snapshot()))
 
     def record(self, recorder: LazyRecorder) -> tuple[list[Any], Followed | None]:
         """Run the Python, with symbolic numbers for those that differ from call to call; the result alone in a list.
@@ -186,9 +201,10 @@ class Attempt:
         if followed is not None:
             args, kwargs = followed.args, followed.kwargs
         results: list[Any] = [None]
+        beware = recorder.beware if followed is None else partial(self.beware, recorder)
         failure = None
         try:
-            with followed or nullcontext(), recording(recorder), watching(self.watch, self.codes, recorder.beware):
+            with followed or nullcontext(), recording(recorder), watching(self.watch, self.codes, beware):
                 results[0] = self.function(*args, **kwargs)
         except BaseException as error:
             failure = error
