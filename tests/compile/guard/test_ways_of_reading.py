@@ -251,3 +251,67 @@ def test_what_changes_is_seen(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_changes_is_seen_by_all_ways(kind, seed):
     check(kind, seed, 20 * QUICK)
+
+
+class Renamed:
+    fetch = staticmethod(getattr)
+
+    def __init__(self):
+        self.v, self.done = 2.0, 0
+
+
+FETCH, PUT, KIND = getattr, setattr, type
+FUNCTIONS = {"fetch": getattr, "has": hasattr, "raw": object.__getattribute__, "put": object.__setattr__}
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda o, names: FETCH(o, names[0]),
+        lambda o, names: FUNCTIONS["fetch"](o, names[0]),
+        lambda o, names: FUNCTIONS["raw"](o, names[0]),
+        lambda o, names: Renamed.fetch(o, names[0]),
+        lambda o, names: functools.partial(FETCH, o)(names[0]),
+        lambda o, names: functools.reduce(FETCH, names[:1], o),
+        lambda o, names: sum(map(functools.partial(FETCH, o), names[:1])),
+        lambda o, names: 3.0 if FUNCTIONS["has"](o, names[2]) else FETCH(o, names[0]),
+        lambda o, names: (PUT(o, names[1], o.v), 1.0)[1],
+        lambda o, names: (FUNCTIONS["put"](o, names[1], o.v), 1.0)[1],
+        lambda o, names: (object.__setattr__(o, names[1], o.v), 1.0)[1],
+    ],
+)
+def test_functions_that_read_any_attribute_by_other_names(read):
+    def found(compiler):
+        o, names, results = Renamed(), ["v", "done", "late"], []
+        step = compiler(lambda x: x * read(o, names))
+        for i in range(10):
+            if i == 4:
+                o.v = 5.0
+            if i == 7:
+                o.late = 1
+            o.done = 0
+            results.append((step(leafgrad.ones(1)).item(), o.done))
+        return results
+
+    assert found(leafgrad.compile) == found(lambda function: function)
+
+
+def test_type_by_another_name_sees_no_number_that_changes():
+    step = leafgrad.compile(lambda x, n: x * n if KIND(n) is int else -x)
+    assert [step(leafgrad.ones(1), n).item() for n in range(8)] == [*map(float, range(8))]
+
+
+def test_type_by_another_name_sees_no_number_that_the_step_changes():
+    def found(compiler):
+        o = Renamed()
+        o.count, o.held = 1, [1.0]
+
+        def step(x):
+            o.count += 1
+            o.held.append(2.0)
+            return x * (2 if KIND(o.count) is int else 3) * o.count * (5 if KIND(o.held) is list else 7)
+
+        step = compiler(step)
+        return [step(leafgrad.ones(1)).item() for _ in range(8)], o.count, o.held
+
+    assert found(leafgrad.compile) == found(lambda function: function)

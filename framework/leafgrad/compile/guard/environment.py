@@ -185,6 +185,7 @@ class Environment:
     open: list[tuple[str, str]] = field(default_factory=list)  # path, and why it is no use to guard it
     names: frozenset[str] = frozenset()  # of attributes that the user's code may read
     seen: dict[int, Any] = field(default_factory=dict)  # all objects that were met, by id
+    renamed: set[str] = field(default_factory=set)  # functions that read any attribute, and type, which something holds
     drawing: list[Place] = field(default_factory=list)  # of what draws numbers, and is no use unless it is followed
 
     def check(self) -> None:

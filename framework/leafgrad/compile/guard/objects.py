@@ -35,7 +35,7 @@ from leafgrad.compile.guard.known import (
 from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.record import pure
 from leafgrad.compile.record.drawn import source_of_draws
-from leafgrad.compile.record.names import BELOW, Names
+from leafgrad.compile.record.names import ANY_NAME, BELOW, Names
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, is_python, source_of
 from leafgrad.tensor.tensor import Tensor
 
@@ -266,6 +266,7 @@ class ObjectWalker:
 
     def class_attribute(self, base: type, name: str, found: Any) -> None:
         if isinstance(found, CODE) or name.startswith("_abc_"):
+            self.renamed(found)
             return
         known = isinstance(found, DESCRIPTORS) or is_ours(file_of(type(found)))  # as a compiled method is
         if hasattr(type(found), "__get__") and not known:
@@ -282,6 +283,11 @@ class ObjectWalker:
                     self.visit("cell", cell, None, free)
             else:
                 self.visit("attribute", value, name, f"{path}.{name}")
+
+    def renamed(self, value: Any) -> None:
+        """Something in C that may read attributes of any name, wherever it stands."""
+        if getattr(value, "__name__", None) in ANY_NAME:
+            self.found.renamed.add(value.__name__)
 
     def called_from_c(self, value: Any, path: str) -> None:
         """A function in C that something else may call, so that no call of it is seen."""

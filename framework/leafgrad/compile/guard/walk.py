@@ -52,12 +52,11 @@ def look(
         everything: all attributes of all objects, whether some name says that they were read or not.
     """
     walker = Walker(codes, everything, given)
-    for value, path in roots:
-        walker.push(value, path)
-    for code, scope in codes:
-        if not is_library(source_of(code, scope)):
-            walker.globals(code, scope)
-    walker.run()
+    walker.begin(roots)
+    if walker.found.renamed - {"type"} and not walker.names.any_name:  # getattr, say, is reached under another name
+        walker = Walker(codes, everything, given)
+        walker.names.any_name = True
+        walker.begin(roots)
     walker.check_routes()
     for name, read in modes.SETTINGS.items():
         walker.place("call", read, None, name, read())
@@ -66,6 +65,7 @@ def look(
     walker.found.names = frozenset(walker.names.users)
     return walker.found
 
+
 def dict_of(value: functools.partial[Any]) -> dict[str, Any] | None:
     """What a partial function has been given as attributes, None if nothing ever."""
     state: Any = value.__reduce__()[2]
@@ -73,12 +73,20 @@ def dict_of(value: functools.partial[Any]) -> dict[str, Any] | None:
     return found
 
 
-
 GUARDED = 50_000  # places, of which a large network has a fifth; code that computes names may reach whole packages
 
 
 class Walker(ObjectWalker):
     """Breadth-first, so that paths are short."""
+
+    def begin(self, roots: Iterable[tuple[Any, str]]) -> None:
+        """Go all ways from the roots, and from what the user's code names."""
+        for value, path in roots:
+            self.push(value, path)
+        for code, scope in self.codes:
+            if not is_library(source_of(code, scope)):
+                self.globals(code, scope)
+        self.run()
 
     def run(self) -> None:
         while self.queue:
@@ -117,28 +125,40 @@ class Walker(ObjectWalker):
             for part in (value.func, value.args, value.keywords):
                 self.push(part, path)
             self.called_from_c(value.func, path)
-            self.own(value, vars(value), path, self.names.of(kind))
+            self.attributes_of_partial(value, path)
         elif isinstance(value, types.ModuleType):
             self.module(value, path)
         elif isinstance(value, type):
+            self.found.renamed |= {"type"} if value is type else set()
             self.kind(value, path)
         elif isinstance(value, Op):
             self.op(value, path)
         elif isinstance(value, types.BuiltinFunctionType):
+            self.renamed(value)
             owner = value.__self__
             if owner is not None and not isinstance(owner, (types.ModuleType, type)):
                 self.push(owner, path)
+        elif isinstance(value, CODE):
+            self.renamed(value)
         elif isinstance(value, (staticmethod, classmethod, property)):
             self.push(function_in(value), path)
         elif isinstance(value, enum.Enum):
             self.instance(value, path)
-            self.attributes_of_partial(value, path)
+            self.own(value, vars(value), path, self.names.of(kind))
         elif kind is by_device_type("cpu").array_type:
             self.array(value, path)
-        elif not isinstance(value, (*OPAQUE, *CODE, *SCALARS)) and not self.is_immutable(value):
+        elif not isinstance(value, (*OPAQUE, *SCALARS)) and not self.is_immutable(value):
             self.instance(value, path)
         elif isinstance(value, SCALARS) and kind not in SCALARS and not self.is_immutable(value):
             self.open(path, f"is of a class of its own, {kind.__name__}")
+
+    def attributes_of_partial(self, value: functools.partial[Any], path: str) -> None:
+        """Those that it was given; asked for by name, it makes a dict, and is another from then on."""
+        held = dict_of(value)
+        if held is None:
+            self.place("call", functools.partial(dict_of, value), None, f"the attributes of {path}", None)
+        else:
+            self.own(value, held, path, self.names.of(functools.partial))
 
     def array(self, value: Any, path: str) -> None:
         """A NumPy array, which each call compares with what it was."""
@@ -152,14 +172,6 @@ class Walker(ObjectWalker):
     @staticmethod
     def is_immutable(value: Any) -> bool:
         kind = type(value)
-    def attributes_of_partial(self, value: functools.partial[Any], path: str) -> None:
-        """Those that it was given; asked for by name, it makes a dict, and is another from then on."""
-        held = dict_of(value)
-        if held is None:
-            self.place("call", functools.partial(dict_of, value), None, f"the attributes of {path}", None)
-        else:
-            self.own(value, held, path, self.names.of(functools.partial))
-
         if isinstance(value, numbers.Number):
             return kind is Fraction or (hasattr(value, "dtype") and not is_plain(kind))
         return isinstance(value, IMMUTABLE) and not is_plain(kind)
@@ -199,6 +211,10 @@ class Walker(ObjectWalker):
         if not ours:
             self.own(value, vars(value), path, self.names.of(types.FunctionType))
             self.fields(value, path)
+        else:  # such as dispatch() of functools.singledispatch, which a method asks for by its name
+            for name, found in list(vars(value).items()):
+                if isinstance(found, types.FunctionType) and name != "__wrapped__" and found in self.codes:
+                    self.visit("item", vars(value), name, f"{path}.{name}")
         if value not in self.codes:
             return
         self.reached.add(code, value.__globals__)

@@ -15,7 +15,7 @@ from leafgrad.ops import messages
 
 # Code with these may read an attribute of any name.
 ANY_NAME = frozenset(
-    {"__dict__", "__getattribute__", "__getattr__", "getattr", "hasattr", "setattr", "delattr", "vars", "dir"}
+    "__dict__ __getattribute__ __getattr__ __setattr__ __delattr__ getattr hasattr setattr delattr vars dir".split()
 )
 # Rooms whose code is handed tensors, arrays and programs, and never reads an attribute of anything else.
 BELOW = tuple(os.path.join(messages.PACKAGE, room) for room in ("backends", "compile", "ops", "plugins"))

@@ -38,12 +38,11 @@ METHODS: tuple[type, ...] = (
 EXCEPT = frozenset({"format", "format_map"})  # read attributes by names in a string
 
 MODULES = frozenset(
-    "abc collections.abc _collections_abc contextlib enum functools importlib._bootstrap numbers operator types "
-    "typing".split()
+    "abc collections.abc _collections_abc contextlib enum functools importlib._bootstrap numbers operator types".split()
 )
 """Modules of Python's own, written in Python, that keep nothing; one has what import statements call."""
 
-ANY_NAME = frozenset("copy dataclasses".split())
+ANY_NAME = frozenset("copy dataclasses typing".split())
 """The same, which may read every attribute of an object."""
 
 TYPES = frozenset("abc array builtins collections datetime functools itertools types typing".split())

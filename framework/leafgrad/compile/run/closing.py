@@ -210,7 +210,8 @@ class Attempt:
             failure = error
         if followed is not None:
             followed.take_back(results, self.watch.codes)
-            asks = bool(followed.numbers.made or followed.growing) and asks_types(self.watch.codes)
+            asked = "type" in self.before.renamed or asks_types(self.watch.codes)
+            asks = bool(followed.numbers.made or followed.growing) and asked
             apart = isinstance(failure, MemoryError) or (recorder.strict and recorder.tears)  # no number is the cause
             if (isinstance(failure, Exception) and not apart) or asks:
                 if self.is_undone(recorder, followed):

@@ -212,10 +212,11 @@ class Following:
             self.stop()
         sources = {source_of_draws(place.value) for place in environment.drawing}
         self.start = states([source for source in sources if source is not None])
-        if environment.open:
+        asks = "type" in environment.renamed or asks_types(attempt.codes)
+        if environment.open or asks:
             given = given._replace(lists=())
         cached = any(type(held) is CACHE for held in environment.seen.values())  # which tells ints from the like
-        if self.stopped or cached or asks_types(attempt.codes):
+        if self.stopped or cached or asks:
             self.draws = []
             if not (given.tensors or given.lists):
                 return None
