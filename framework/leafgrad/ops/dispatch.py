@@ -111,7 +111,7 @@ def create(op: Any, place: tuple[str, int], **params: Any) -> Any:
     if flags & modes.BATCH and "random" in op.traits:
         return alias(_draw(op, place, params))
     out = alias(created(op, place, params))
-    if flags & (modes.INFERENCE | modes.TRACE) == modes.INFERENCE:
+    if flags & modes.INFERENCE:
         out._writes = INFERENCE_VERSION
     return out
 

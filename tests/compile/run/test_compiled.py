@@ -614,3 +614,14 @@ def test_a_step_that_was_left_open_is_tried_again():
     for _ in range(100):
         assert step(leafgrad.ones(2)).tolist() == [2, 2]
     assert "closed" in step.explain().summary
+
+
+def test_what_is_made_in_inference_mode_is_an_inference_tensor():
+    def step(x):
+        return leafgrad.zeros(3), leafgrad.tensor([1.0]), leafgrad.rand(2), x * 2 + leafgrad.ones(3)
+
+    compiled = leafgrad.compile(step)
+    with leafgrad.inference_mode():
+        for _ in range(5):
+            assert [t.is_inference() for t in compiled(leafgrad.ones(3))] == [True] * 4
+    assert [t.is_inference() for t in compiled(leafgrad.ones(3))] == [False] * 4
