@@ -9,8 +9,7 @@ for which the host waits; none where it is said that all are ``inside``, as in r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import backends
@@ -59,13 +58,16 @@ def _along(xp: Any, shape: Shape, at: Any, dim: int, inside: bool = False) -> tu
     return tuple(at if d == dim else _ladder(xp, n, d, at.ndim) for d, n in enumerate(at.shape))
 
 
-@contextmanager
-def _bounds() -> Iterator[None]:
-    """An index out of range is a RuntimeError in gather and its kin, as in PyTorch."""
-    try:
-        yield
-    except IndexError as error:
-        raise ValueError(str(error)) from None
+class _bounds:
+    """Within it an index out of range is a RuntimeError, as PyTorch's is of gather and its kin."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type | None, error: BaseException | None, where: object) -> None:
+        if kind is IndexError:
+            raise ValueError(str(error)) from None
 
 
 def _spelled_out(xp: Any, shape: Shape, at: Sequence[Any], dims: tuple[int, ...], inside: bool) -> tuple[Any, ...]:

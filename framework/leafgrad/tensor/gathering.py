@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from leafgrad import dtypes
@@ -22,33 +20,44 @@ from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import broadcast_shapes, broadcast_tensors, reshaped
 from leafgrad.tensor.tensor import Tensor
 
+_and = bitwise_and.function
+
 # ---- checks -------------------------------------------------------------------------------------------------------
 
 
 def expect_indices(index: Any, function: str, *, wraps: bool = False) -> Tensor:
     """``index`` if it holds integers. Unless it ``wraps``, negative ones are put out of range: they lose the sign."""
     arguments.expect_tensor(index, "index", function)
-    if index.dtype not in (dtypes.int64, dtypes.int32):
-        raise RuntimeError(
-            f"{function}(): Expected dtype int32/int64 for index, got {index.dtype}; convert it with .long()"
-        )
-    checked: Tensor = index if wraps else bitwise_and(arguments.cast(index, dtypes.int64), POSITIVE)
+    kind = dtypes.of(index._data)
+    if kind is not dtypes.int64:
+        if kind is not dtypes.int32:
+            raise RuntimeError(
+                f"{function}(): Expected dtype int32/int64 for index, got {kind}; convert it with .long()"
+            )
+        index = index if wraps else arguments.cast(index, dtypes.int64)
+    checked: Tensor = index if wraps else _and(index, POSITIVE)
     return checked
 
 
-@contextmanager
-def within(x: Tensor, d: int, function: str, kind: type[Exception] = RuntimeError) -> Iterator[None]:
-    """An index out of range is an error of this kind, in the caller's words."""
-    try:
-        yield
-    except (IndexError, RuntimeError) as error:
-        if "out of bounds" not in str(error):
-            raise
+class within:
+    """Within it an index out of range, of dimension ``d`` of ``x``, is an error of a kind, in the caller's words."""
+
+    __slots__ = ("d", "function", "kind", "x")
+
+    def __init__(self, x: Tensor, d: int, function: str, kind: type[Exception] = RuntimeError) -> None:
+        self.x, self.d, self.function, self.kind = x, d, function, kind
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type | None, error: BaseException | None, where: object) -> None:
+        if not isinstance(error, (IndexError, RuntimeError)) or "out of bounds" not in str(error):
+            return
         found = re.search(r"index (\d+) is out", str(error))
-        index, n = int(found[1]) if found else POSITIVE, x._data.shape[d]
-        raise kind(
-            f"{function}(): index {index if index < 1 << 61 else index - POSITIVE - 1} is out of bounds for dimension "
-            f"{d} with size {n}; expected indices from 0 to {n - 1}: negative ones do not count from the end here"
+        index, n = int(found[1]) if found else POSITIVE, self.x._data.shape[self.d]
+        raise self.kind(
+            f"{self.function}(): index {index if index < 1 << 61 else index - POSITIVE - 1} is out of bounds for "
+            f"dimension {self.d} with size {n}; expected indices from 0 to {n - 1}: negative ones do not count from "
+            "the end here"
         ) from None
 
 

@@ -13,7 +13,7 @@ from leafgrad.ops.convert import to_device
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import converted, expect_within, last_whole, number
 from leafgrad.tensor.data import copied
-from leafgrad.tensor.inplace import check, update, write
+from leafgrad.tensor.inplace import check, filled, update, write
 from leafgrad.tensor.public import public
 from leafgrad.tensor.random import Generator, draw, stream
 from leafgrad.tensor.rearranging import diagonal, tril, triu
@@ -50,6 +50,8 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 @public(only="Tensor")
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Write one number, or the element of a tensor without dimensions, everywhere."""
+    if filled(self, value):
+        return self
     if isinstance(value, Tensor):
         if value.ndim:
             raise RuntimeError(
