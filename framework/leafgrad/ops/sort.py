@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad.ops.define import op
-from leafgrad.ops.shape import reshape
+from leafgrad.ops.shape import in_reverse, reshape
 
 
 @op("along", "nondifferentiable")
@@ -13,7 +13,7 @@ def argsort(xp: Any, x: Any, *, dim: int, descending: bool) -> Any:
     """Indices that sort x along ``dim``, equal elements in order; nan counts as the largest. int64"""
     if not descending:
         return xp.argsort(x, dim, "stable")
-    return (x.shape[dim] - 1) - xp.flip(xp.argsort(xp.flip(x, dim), dim, "stable"), dim)
+    return (x.shape[dim] - 1) - in_reverse(xp.argsort(in_reverse(x, (dim,)), dim, "stable"), (dim,))
 
 
 argsort.lower("cuda", lambda c, e: c.ranked("out(rank) = at;", e.params["dim"], e.params["descending"]))

@@ -39,7 +39,7 @@ def expect_indices(index: Any, function: str, *, wraps: bool = False) -> Tensor:
     return checked
 
 
-class within:
+class indices_within:
     """Within it an index out of range, of dimension ``d`` of ``x``, is an error of a kind, in the caller's words."""
 
     __slots__ = ("d", "function", "kind", "x")
@@ -115,7 +115,7 @@ def _gathered(input: Tensor, d: int, index: Tensor, function: str) -> Tensor:
     if 0 in index.shape:
         at = nothing(at, x.ndim)
     expect_fitting(x, at, d, function)
-    with within(x, d, function):
+    with indices_within(x, d, function):
         out: Tensor = ops.gather(x, at, dim=d)
     return reshaped(out, tuple(index.shape)) if 0 in index.shape or not index._data.ndim else out
 
@@ -175,7 +175,7 @@ def index_vector(
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of ``input`` along ``dim`` at a vector of indices, as a copy."""
     x, at, d = index_vector(input, dim, index, "index_select")
-    with within(x, d, "index_select", IndexError):
+    with indices_within(x, d, "index_select", IndexError):
         out = ops.index(x, at, dims=(d,))
     return unlifted(out, input)
 

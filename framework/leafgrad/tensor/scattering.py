@@ -21,11 +21,11 @@ from leafgrad.tensor.gathering import (
     expect_mask,
     expect_same_dtype,
     index_vector,
+    indices_within,
     lifted,
     nonzero,
     nothing,
     unlifted,
-    within,
 )
 from leafgrad.tensor.indexing import ParsedKey
 from leafgrad.tensor.inplace import update
@@ -79,7 +79,7 @@ def scatter(
         raise RuntimeError(f"scatter: reduce argument must be either add or multiply, got {reduce!r}")
     v = given if isinstance(given, Tensor) else value_for(input, given, "scatter: src")
     x, at, v, d = _scatter_arguments(input, dim, index, v, "scatter")
-    with within(x, d, "scatter"):
+    with indices_within(x, d, "scatter"):
         out: Tensor = ops.scatter(x, at, v, dim=d)
     return unlifted(out, input)
 
@@ -90,7 +90,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy of ``input`` with src[i, j, k] added to out[i, index[i, j, k], k] for ``dim=1``, and alike for others."""
     arguments.expect_tensor(src, "src", "scatter_add")
     x, at, v, d = _scatter_arguments(input, dim, index, src, "scatter_add")
-    with within(x, d, "scatter_add"):
+    with indices_within(x, d, "scatter_add"):
         out: Tensor = x + ops.gather_sum(v, at, shape=tuple(x._data.shape), dim=d)
     return unlifted(out, input)
 
@@ -112,7 +112,7 @@ def scatter_reduce(
             f"scatter_reduce: reduce argument must be either sum, prod, mean, amax or amin, got {reduce!r}"
         )
     x, at, v, d = _scatter_arguments(input, dim, index, src, "scatter_reduce")
-    with within(x, d, "scatter_reduce"):
+    with indices_within(x, d, "scatter_reduce"):
         return unlifted(_combined(x, at, v, d, reduce, include_self), input)
 
 
@@ -159,7 +159,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     """A copy of ``input`` with ``alpha`` times the slices of ``source`` added to those at ``index`` along ``dim``."""
     x, at, d = index_vector(input, dim, index, "index_add")
     v = _slices(x, at, d, source, "index_add")
-    with within(x, d, "index_add", IndexError):
+    with indices_within(x, d, "index_add", IndexError):
         scaled = v if alpha == 1 else arguments.cast(v * alpha, x.dtype if isinstance(alpha, int) else None)
         added = ops.index_sum(scaled, at, shape=tuple(x._data.shape), dims=(d,))
     return unlifted(x + added, input)
@@ -171,7 +171,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     """A copy of ``input`` with the slices at ``index`` along ``dim`` replaced by those of ``source``."""
     x, at, d = index_vector(input, dim, index, "index_copy")
     v = _slices(x, at, d, source, "index_copy")
-    with within(x, d, "index_copy", IndexError):
+    with indices_within(x, d, "index_copy", IndexError):
         out = ops.index_put(x, v, at, dims=(d,))
     return unlifted(out, input)
 
@@ -182,7 +182,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy of ``input`` with a number (or 0-d tensor) in the slices at ``index`` along ``dim``."""
     x, at, d = index_vector(input, dim, index, "index_fill", wraps=True)
     count = x._data.shape[d]
-    with within(x, d, "index_fill", IndexError):
+    with indices_within(x, d, "index_fill", IndexError):
         filled = ops.index_put(new_full(at, shape=(count,), value=False, dtype="bool"), True, at, dims=(0,))
     mask = reshaped(filled, tuple(count if i == d else 1 for i in range(x._data.ndim)))
     out = where(mask, _number_or_0d(input, value, "index_fill"), x)  # each element once, unlike its index
