@@ -1,4 +1,4 @@
-"""Which tensors gradients are: one for several parameters, or one that something else holds, and not so any more."""
+"""Tensors from outside: which ones gradients are, and what those are of which a step reads no element."""
 
 from __future__ import annotations
 
@@ -49,3 +49,41 @@ def test_gradients_that_become_others(function, first):
         return found
 
     assert trained(leafgrad.compile(lambda *given: function(*given))) == trained(function)
+
+
+@pytest.mark.parametrize(
+    ("read", "change"),
+    [
+        (lambda w: w.shape[0], lambda w: w.resize_(3)),
+        (lambda w: len(w), lambda w: setattr(w, "data", leafgrad.ones(3))),
+        (lambda w: w.dim(), lambda w: setattr(w, "data", leafgrad.ones(1, 2))),
+        (lambda w: w.dtype is leafgrad.float32, lambda w: setattr(w, "data", w.data.double())),
+        (lambda w: w.is_contiguous(), lambda w: setattr(w, "data", leafgrad.ones(4)[::2])),
+        (lambda w: w.requires_grad, lambda w: w.requires_grad_()),
+        (lambda w: sum(p.requires_grad for p in [w]), lambda w: w.requires_grad_()),
+        (lambda w: w.is_leaf, lambda w: w.mul_(ones())),
+    ],
+)
+def test_what_a_tensor_is_of_which_no_element_is_read(read, change):
+    def found(compiler):
+        w = leafgrad.ones(2)
+        step = compiler(lambda x: x * 2 if read(w) in (2, 0, False) else x * 3)
+        before = [step(leafgrad.ones(1)).item() for _ in range(4)]
+        change(w)
+        return before, [step(leafgrad.ones(1)).item() for _ in range(4)]
+
+    assert found(leafgrad.compile) == found(lambda function: function)
+
+
+def test_whose_gradients_are_asked_for_must_still_require_them():
+    w, unused = ones(), ones()
+
+    @leafgrad.compile
+    def step(x):
+        return leafgrad.autograd.grad((x * w).sum(), [w, unused], allow_unused=True)[0]
+
+    for _ in range(4):
+        assert step(leafgrad.ones(1)).item() == 1
+    unused.requires_grad_(False)
+    with pytest.raises(RuntimeError, match="element 1 of tensors does not require grad"):
+        step(leafgrad.ones(1))

@@ -21,6 +21,7 @@ from leafgrad.compile.guard.tensors import TensorConditions
 from leafgrad.compile.ir.memory import Apart
 from leafgrad.compile.ir.sources import Argument, Captured
 from leafgrad.compile.record.ancestors import Ancestors
+from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.tensor import Tensor
 
 
@@ -96,7 +97,7 @@ class Guards(TensorConditions):
         for i, leaf in enumerate(leaves):
             self.argument(i, leaf)
         self.distinct(tensors, leaves, {id(t): "a captured tensor" for t in captured} | environment.tensors)
-        for t in captured:
+        for t in (*captured, *self.unused(environment, captured, leaves)):
             self.captured(t, environment.tensors.get(id(t), "a captured tensor"))
         for view in views:
             self.view(view, leaves, environment)
@@ -111,6 +112,13 @@ class Guards(TensorConditions):
         self.accepts = conditions.compiled([c for c in self.conditions if not c.covered], len(leaves), self.scope)
 
     # ---- the conditions ---------------------------------------------------------------------------------------
+
+    @staticmethod
+    def unused(environment: Environment, captured: Sequence[Tensor], leaves: Sequence[Any]) -> list[Tensor]:
+        """Tensors of which the Python may have read what they are, a shape say, though not what they hold."""
+        used = {id(t) for t in (*captured, *leaves)}
+        reached = (environment.seen.get(key) for key in environment.tensors if key not in used)
+        return [t for t in reached if isinstance(t, Tensor) and not isinstance(t._data, SymbolBase)]
 
     def argument(self, i: int, leaf: Any) -> None:
         at = f"a{i}"
