@@ -266,6 +266,15 @@ def test_pad_sequence(device):
     assert [len(s) for s in sequences.unpad_sequence(left, lg.tensor([2, 3]), batch_first=True)] == [2, 3]
 
 
+@pytest.mark.parametrize("lengths", [[3, 3], [3, 2]])
+def test_sequences_have_memory_of_their_own(lengths):
+    x = lg.ones(3, 2, 4)
+    sequences.pack_padded_sequence(x, lengths).data.zero_()
+    for s in sequences.unpad_sequence(x, lengths):
+        s.zero_()
+    assert x.all()
+
+
 # ---- what goes wrong ----------------------------------------------------------------------------------------------
 
 X = lg.ones(4, 3, 2)

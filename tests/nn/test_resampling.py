@@ -76,6 +76,22 @@ def test_shuffling():
     assert F.channel_shuffle(x, 4)[0, :, 0, 0].tolist() == [0, 8, 16, 24, 4, 12, 20, 28]
 
 
+@pytest.mark.parametrize(
+    ("shuffle", "shape"),
+    [
+        (lambda x: F.pixel_shuffle(x, 2), (1, 4, 1, 1)),
+        (lambda x: F.pixel_unshuffle(x, 2), (1, 1, 2, 2)),
+        (lambda x: F.channel_shuffle(x, 1), (1, 4, 2, 2)),
+        (lambda x: F.channel_shuffle(x, 4), (2, 4, 3)),
+    ],
+)
+def test_shuffling_gives_memory_of_its_own(shuffle, shape):
+    """Also where no element has to move."""
+    x = lg.ones(shape)
+    shuffle(x).zero_()
+    assert x.all()
+
+
 def test_layers():
     x = lg.ones(1, 4, 4, 6)
     assert nn.Upsample(scale_factor=1.5)(x).shape == (1, 4, 6, 9)

@@ -159,6 +159,8 @@ def test_chain_matmul_is_deprecated():
     a, b = tensors(normal((2, 3), (3, 4)))
     with pytest.warns(UserWarning, match="use leafgrad.linalg.multi_dot"):
         assert leafgrad.chain_matmul(a, b).tolist() == (a @ b).tolist()
+    with pytest.warns(UserWarning, match="multi_dot"):
+        assert leafgrad.chain_matmul(a).data_ptr() != a.data_ptr()
 
 
 def test_multi_dot_multiplies_in_the_cheapest_order():

@@ -237,6 +237,12 @@ def test_matrix_rank_counts_singular_values_above_the_tolerance():
     assert linalg.matrix_rank(x, rtol=2.0).tolist() == [0, 0]
 
 
+def test_the_first_power_has_memory_of_its_own():
+    x = leafgrad.ones(2, 2)
+    linalg.matrix_power(x, 1).zero_()
+    assert x.all()
+
+
 def test_results_have_names():
     x = leafgrad.tensor(normal(3, 3))
     assert linalg.svd(x)._fields == ("U", "S", "Vh")

@@ -393,6 +393,9 @@ def test_sums_to_sizes_that_broadcast():
     for whole in (x.bool(), x.to(leafgrad.uint8), x.int()):
         for summed in (leafgrad.Tensor.sum_to_size, leafgrad.compile(leafgrad.Tensor.sum_to_size)):
             assert summed(whole, 1, 3, 1).dtype is leafgrad.int64
+    for number in (x[0, 0, 0], x[0, 0, 0].int()):
+        total = number.sum_to_size(())
+        assert (total.dtype, total.data_ptr() == number.data_ptr()) == (number.sum().dtype, False)
     for size in ((2,), (1, 1, 3, 4), (3, 2)):
         with pytest.raises(RuntimeError, match="is not expandable to size"):
             x.sum_to_size(size)

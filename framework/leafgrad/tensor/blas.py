@@ -265,7 +265,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     messages.warn("chain_matmul is deprecated; use leafgrad.linalg.multi_dot, which takes a list of matrices")
     for i, m in enumerate(matrices):
         check_ndim("chain_matmul", f"matrices[{i}]", m, 2)
-    return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
+    return matrices[0].clone() if len(matrices) == 1 else multi_dot(matrices)
 
 
 @public(out="cast")

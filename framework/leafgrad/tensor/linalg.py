@@ -87,8 +87,8 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     expect_tensor(A, "A", "linalg.matrix_power")
     n = integer(n, "n", "linalg.matrix_power")
     check_square(A, "linalg.matrix_power")
-    if n == 0:
-        return unit(A)
+    if n in (0, 1):
+        return A.clone() if n else unit(A)
     base, result = A if n > 0 else inv(A), None
     n = abs(n)
     while True:

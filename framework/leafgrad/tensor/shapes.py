@@ -401,7 +401,7 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     )
     if not expandable:
         raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(self.shape)}}}.")
-    if wanted == tuple(self.shape):
+    if wanted and wanted == tuple(self.shape):  # a number is summed, as in PyTorch
         return self
     exact = not (self.dtype.is_floating_point or self.dtype.is_complex)
     return ops.sum_to(self.long() if exact else self, shape=wanted)

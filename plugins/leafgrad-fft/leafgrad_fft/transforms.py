@@ -115,7 +115,7 @@ def _complex(function: str, input: Tensor, s: Any, dim: Dims, norm: str | None, 
     input = _expect(function, input, "complex")
     (dims, sizes), norm = _dims(function, input.ndim, dim, s), _norm(function, norm)
     if not dims:
-        return input
+        return input.clone()
     input = _sized(function, input, dims, sizes)
     result: Tensor = fft_complex(input, dims=dims, inverse=inverse, norm=norm)
     return result

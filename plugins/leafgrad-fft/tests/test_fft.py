@@ -166,6 +166,9 @@ def test_no_dimensions_leave_numbers_alone():
     x = leafgrad.tensor(REAL)
     assert leafgrad.equal(leafgrad_fft.fftn(x, dim=()), x + 0j)
     assert leafgrad.equal(leafgrad_fft.ifft2(x, s=[], dim=[]), x + 0j)
+    z = x + 0j
+    leafgrad_fft.fftn(z, dim=()).zero_()
+    assert leafgrad.equal(z, x + 0j)
     out = leafgrad.empty(0, dtype=leafgrad.float64)
     assert leafgrad.equal(leafgrad_fft.fftfreq(4, 0.5, out=out), leafgrad.tensor([0.0, 0.5, -1.0, -0.5]))
 

@@ -15,6 +15,7 @@ from leafgrad.ops.ranges import range_sum
 from leafgrad.tensor.arguments import expect_floating, expect_tensor, integer
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.formats import keeps_channels_last
+from leafgrad.tensor.rearranging import separate
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["channel_shuffle", "interpolate", "pixel_shuffle", "pixel_unshuffle"]
@@ -241,7 +242,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
             f"but input.size(-3)={c} is not divisible by {r * r}"
         )
     n, apart = len(rest), input.reshape(*rest, c // (r * r), r, r, h, w)
-    return apart.permute(*range(n), n, n + 3, n + 1, n + 4, n + 2).reshape(*rest, c // (r * r), h * r, w * r)
+    spread = apart.permute(*range(n), n, n + 3, n + 1, n + 4, n + 2)
+    return separate(spread.reshape(*rest, c // (r * r), h * r, w * r))
 
 
 @keeps_channels_last
@@ -261,7 +263,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
                 f"is not divisible by {r}"
             )
     n, apart = len(rest), input.reshape(*rest, c, h // r, r, w // r, r)
-    return apart.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(*rest, c * r * r, h // r, w // r)
+    gathered = apart.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3)
+    return separate(gathered.reshape(*rest, c * r * r, h // r, w // r))
 
 
 def _factor(input: Any, factor: Any, function: str, name: str) -> int:
@@ -294,4 +297,4 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
         raise RuntimeError(
             f"channel_shuffle: Number of channels must be divisible by groups. Got {c} channels and {groups} groups."
         )
-    return input.reshape(n, groups, c // groups, *rest).transpose(1, 2).reshape(n, c, *rest)
+    return separate(input.reshape(n, groups, c // groups, *rest).transpose(1, 2).reshape(n, c, *rest))

@@ -16,6 +16,7 @@ from leafgrad.tensor.creation import arange
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.joining import cat, stack
 from leafgrad.tensor.public import publish
+from leafgrad.tensor.rearranging import separate
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
@@ -203,7 +204,8 @@ def pack_padded_sequence(
     if sizes[0] > len(input):
         raise RuntimeError(f"lengths: expected at most {len(input)}, the length of the padded input, got {sizes[0]}")
     steps = tuple(sum(length > t for length in sizes) for t in range(sizes[0]))
-    return PackedSequence(picked(input, steps), tensor(list(steps), dtype=int64), order)._keep(steps, _tracer())
+    data = separate(picked(input, steps))
+    return PackedSequence(data, tensor(list(steps), dtype=int64), order)._keep(steps, _tracer())
 
 
 def _lengths(lengths: Tensor | Sequence[int]) -> list[int]:
@@ -291,7 +293,7 @@ def unpad_sequence(
         batch_first: whether the batch is the first dimension.
     """
     full = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    return [full[n, :length] for n, length in enumerate(_lengths(lengths))]
+    return [full[n, :length].clone() for n, length in enumerate(_lengths(lengths))]
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
