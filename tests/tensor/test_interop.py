@@ -494,3 +494,10 @@ def test_to_takes_one_device_and_one_dtype():
     with pytest.raises(TypeError, match=r"to\(\): expected one dtype"):
         x.to(leafgrad.float64, leafgrad.float32)
     assert x.to("cpu", leafgrad.float64).dtype is leafgrad.float64
+
+
+def test_to_takes_non_blocking_and_copy_by_place():
+    x = leafgrad.ones(2)
+    for place in ("cpu", leafgrad.float32, x):
+        assert x.to(place, True) is x.to(place, True, False) is x
+        assert x.to(place, False, True).data_ptr() != x.data_ptr()

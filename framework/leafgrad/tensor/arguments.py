@@ -191,6 +191,7 @@ def destination(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtype
     """Device, dtype and whether to copy, of the arguments of ``to``; a TypeError if they are not its."""
     place, kind, copy = kwargs.pop("device", None), kwargs.pop("dtype", None), kwargs.pop("copy", False)
     kwargs.pop("non_blocking", None)
+    switches: list[bool] = []  # PyTorch's positional non_blocking, and copy
     if kwargs:
         raise TypeError(f"to() got an unexpected keyword argument {next(iter(kwargs))!r}")
     for a in args:
@@ -202,10 +203,11 @@ def destination(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtype
         elif isinstance(a, (dtypes.dtype, type)):  # one of Python's, as float
             kind = _only(kind, a, "dtype")
         elif isinstance(a, bool):
-            continue  # PyTorch's positional non_blocking
+            switches.append(a)
         elif a is not None:
             raise TypeError(f"to(): expected a dtype, a device or a Tensor, got {a!r}")
-    return (None if place is None else devices.device(place), None if kind is None else dtypes.check(kind), bool(copy))
+    device, dtype = None if place is None else devices.device(place), None if kind is None else dtypes.check(kind)
+    return device, dtype, bool(copy) or switches[1:] == [True]
 
 
 def first_of(numbers: Any, fits: Callable[[int], bool]) -> str:

@@ -414,7 +414,7 @@ class Tensor(Methods, asking.Overridable, TensorBase):
         ``non_blocking`` nobody waits for that of a pinned tensor, which must not be written until it is done.
         """
         memory_format = kwargs.pop("memory_format", None)
-        non_blocking = bool(kwargs.get("non_blocking")) or any(a is True for a in args)
+        non_blocking = bool(kwargs.get("non_blocking")) or next((a for a in args if isinstance(a, bool)), False)
         place, kind, copy = arguments.destination(*args, **kwargs)
         out = self
         if kind is not None and kind is not out.dtype:
