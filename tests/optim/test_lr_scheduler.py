@@ -41,6 +41,8 @@ MAKERS = {
     "lower triangles": (lambda o: s.CyclicLR(o, 0.0, 1.0, 2, mode="triangular2"), [0, 0.5, 1, 0.5, 0, 0.25, 0.5, 0.25]),
     "warm-up": (lambda o: s.SequentialLR(o, [s.LinearLR(o, 0.5, total_iters=2), s.ExponentialLR(o, 0.5)], [3]),
         [0.5, 0.75, 1, 1, 0.5, 0.25, 0.125, 0.0625]),
+    "restarts, then another": (lambda o: s.SequentialLR(o, [s.CosineAnnealingWarmRestarts(o, 3, 2), s.StepLR(o, 2)],
+        [5]), [cosine(t, 3) for t in range(3)] + [cosine(t, 6) for t in range(2)] + [1, 1, 0.1]),
     "chained": (lambda o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 2), s.ExponentialLR(o, 0.5)]),
         [0.1, 0.05, 0.25, 0.125, 0.0625, 0.03125, 0.015625, 0.0078125]),
     "chained within chained": (lambda o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 2),

@@ -261,6 +261,10 @@ COMBINED = {
         o, [s.ConstantLR(o, 0.1, 3), s.ExponentialLR(o, 0.9), s.CosineAnnealingWarmRestarts(o, 3)], [4, 9]
     ),
     "warm-up": lambda s, o: s.SequentialLR(o, [s.LinearLR(o, 0.1, total_iters=4), s.CosineAnnealingLR(o, 9)], [4]),
+    "restarts first": lambda s, o: s.SequentialLR(
+        o, [s.CosineAnnealingWarmRestarts(o, 2, 2), s.OneCycleLR(o, 0.5, 20)], [7]
+    ),
+    "averaging last": lambda s, o: s.SequentialLR(o, [s.LinearLR(o, 0.1), swa(s).SWALR(o, 0.05, anneal_epochs=4)], [6]),
     "nested": lambda s, o: s.SequentialLR(
         o, [s.SequentialLR(o, [s.ConstantLR(o, 0.1, 3), s.StepLR(o, 2)], [2]), s.MultiStepLR(o, [2, 3])], [6]
     ),

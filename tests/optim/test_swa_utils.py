@@ -105,12 +105,24 @@ def test_update_bn_takes_the_statistics_of_one_pass(training):
 def test_swalr_goes_to_its_rate_and_stays():
     optimizer = optim.SGD([leafgrad.zeros(1, requires_grad=True)], lr=1.0)
     schedule = swa_utils.SWALR(optimizer, swa_lr=0.2, anneal_epochs=4, anneal_strategy="linear")
+    assert rates(optimizer, schedule, 7) == pytest.approx([1.0, 0.8, 0.6, 0.4, 0.2, 0.2, 0.2])
+
+
+def test_swalr_starts_at_its_milestone():
+    optimizer = optim.SGD([leafgrad.zeros(1, requires_grad=True)], lr=1.0)
+    before = optim.lr_scheduler.ConstantLR(optimizer, 0.5, 9)
+    after = swa_utils.SWALR(optimizer, swa_lr=0.2, anneal_epochs=2, anneal_strategy="linear")
+    schedule = optim.lr_scheduler.SequentialLR(optimizer, [before, after], [2])
+    assert rates(optimizer, schedule, 6) == pytest.approx([0.5, 0.5, 0.5, 0.35, 0.2, 0.2])
+
+
+def rates(optimizer, schedule, count):
     found = []
-    for _ in range(7):
+    for _ in range(count):
         found.append(schedule.get_last_lr()[0])
         optimizer.step()
         schedule.step()
-    assert found == pytest.approx([1.0, 0.8, 0.6, 0.4, 0.2, 0.2, 0.2])
+    return found
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        step = max(1, self._step_count) if self.anneal_epochs == 0 else self._step_count
+        step = max(self._step_count - 1, 1 if self.anneal_epochs == 0 else 0)
         before, now = self._share(step - 1), self._share(step)
         rates = []
         for group, lr in zip(self.optimizer.param_groups, self._now(), strict=True):

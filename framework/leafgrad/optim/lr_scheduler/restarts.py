@@ -55,9 +55,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         """Go to the next epoch, or to ``epoch``, which may be a fraction."""
         if epoch is not None and epoch < 0:
             raise ValueError(f"Expected non-negative epoch, but got {epoch}")
+        self._step_count += 1
         self._go(epoch)
 
     def _go(self, epoch: float | None = None) -> None:
+        if epoch is None and self.last_epoch < 0:
+            epoch = 0  # the first epoch comes again after SequentialLR took it back
         if epoch is None:
             self.T_cur += 1
             if self.T_cur >= self.T_i:
@@ -69,9 +72,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_i = self.T_0 * self.T_mult**runs
             self.T_cur = epoch - self.T_0 * (runs if self.T_mult == 1 else (self.T_mult**runs - 1) / (self.T_mult - 1))
             self.last_epoch = math.floor(epoch)
-        rates = self.get_lr()
-        self._step_count += 1
-        self._set(rates)
+        self._set(self.get_lr())
 
     def _runs(self, epoch: float) -> int:
         """How many runs are over at ``epoch``."""

@@ -90,12 +90,14 @@ class LRScheduler:
             warnings.warn(ORDER, UserWarning, stacklevel=2)
         if epoch is not None:
             warnings.warn(EPOCH, UserWarning, stacklevel=2)
+        self._step_count += 1
         self._go(epoch)
 
     def _start(self) -> None:
         """Set the first rates."""
         self._step_count = 0
         self._go()
+        self._step_count = 1
 
     def _restart(self) -> None:
         """Go back to epoch 0, from the initial rates."""
@@ -104,9 +106,7 @@ class LRScheduler:
     def _go(self, epoch: int | None = None) -> None:
         """To the next epoch, or to ``epoch``."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        rates = self.get_lr() if epoch is None else self._get_closed_form_lr()
-        self._step_count += 1
-        self._set(rates)
+        self._set(self.get_lr() if epoch is None else self._get_closed_form_lr())
 
     def _set(self, rates: list[Any]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
