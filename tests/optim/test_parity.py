@@ -264,6 +264,9 @@ COMBINED = {
     "restarts first": lambda s, o: s.SequentialLR(
         o, [s.CosineAnnealingWarmRestarts(o, 2, 2), s.OneCycleLR(o, 0.5, 20)], [7]
     ),
+    "from an epoch": lambda s, o: s.SequentialLR(
+        o, [s.ConstantLR(o, 0.5, 9), s.LinearLR(o, 0.1), s.ExponentialLR(o, 0.5)], [2, 9], last_epoch=4
+    ),
     "averaging last": lambda s, o: s.SequentialLR(o, [s.LinearLR(o, 0.1), swa(s).SWALR(o, 0.05, anneal_epochs=4)], [6]),
     "nested": lambda s, o: s.SequentialLR(
         o, [s.SequentialLR(o, [s.ConstantLR(o, 0.1, 3), s.StepLR(o, 2)], [2]), s.MultiStepLR(o, [2, 3])], [6]

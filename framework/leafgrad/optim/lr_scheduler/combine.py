@@ -74,8 +74,7 @@ class SequentialLR(Combined):
         for group in optimizer.param_groups:
             put(group, "lr", group["initial_lr"])
         rewind(self)
-        first = self._active()
-        first._start()
+        schedulers[bisect_right(milestones, 0)]._start()  # whatever last_epoch, as in PyTorch
         self._note()
 
     def _active(self) -> LRScheduler:
