@@ -12,6 +12,8 @@ from leafgrad.nn import functional as F
 
 TESTS = "nn.functional.resampling"
 
+AA = {"antialias": True}
+
 
 def test_the_nearest_of_whole_multiples_are_copies(device):
     x = lg.arange(24.0).reshape(1, 2, 3, 4)
@@ -66,6 +68,20 @@ def test_derivatives_and_compiled(mode, scale, device):
     for _ in range(2):
         for ours, want in zip(compiled(there), with_gradients(x), strict=True):
             assert (ours.cpu() - want).abs().max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("mode", "options"), [("linear", {}), ("bilinear", {}), ("trilinear", {}), ("bilinear", AA), ("bicubic", AA)]
+)
+def test_a_dimension_of_the_same_size_stays_as_it_is_whatever_the_scale(mode, options):
+    n = MODES[mode]
+    x = lg.arange(3.0 * 2**n).reshape(1, 3, *(2,) * n) ** 2
+    result = F.interpolate(x, scale_factor=1.3, mode=mode, **options)
+    assert lg.equal(result, x)
+    assert result.data_ptr() != x.data_ptr()
+    if n > 1:
+        more = F.interpolate(x, scale_factor=(*(1.3,) * (n - 1), 2.0), mode=mode, **options)
+        assert lg.equal(more, F.interpolate(x, scale_factor=(*(1.0,) * (n - 1), 2.0), mode=mode, **options))
 
 
 def test_shuffling():

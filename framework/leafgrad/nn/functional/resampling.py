@@ -78,13 +78,15 @@ def interpolate(
         return resized(expect_floating(input, "interpolate", NotImplementedError), length, new)
     if mode in SMOOTH:
         expect_floating(input, "interpolate", NotImplementedError)
-    for d in range(n):
+    for d, scale in enumerate(scales):
+        if length[d] == new[d] and (antialias or mode.endswith("linear")):
+            scale = None  # all stay in their places, as in PyTorch
         if antialias:
-            filters = _filters(mode, length[d], new[d], scales[d], bool(align_corners))
+            filters = _filters(mode, length[d], new[d], scale, bool(align_corners))
             weights = tensor(filters, dtype=input.dtype, device=input.device)
             input = (input.transpose(2 + d, -1) @ weights.t()).transpose(2 + d, -1)
             continue
-        taps = _taps(mode, length[d], new[d], scales[d], bool(align_corners), input.dtype is float64)
+        taps = _taps(mode, length[d], new[d], scale, bool(align_corners), input.dtype is float64)
         input = _weighted(input, 2 + d, taps)
     return input
 
