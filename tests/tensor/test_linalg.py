@@ -295,6 +295,8 @@ ERRORS = [
     (lambda x: linalg.matrix_norm(x(2, 2), dim=(0, 0)), RuntimeError, "dims must be different"),
     (lambda x: linalg.vector_norm(x(2), "fro"), TypeError, "argument 'ord' must be Number, not str"),
     (lambda x: linalg.vector_norm(x(0), np.inf), RuntimeError, "inf norm of an empty tensor"),
+    (lambda x: linalg.vector_norm(x(0, 3), -1.0, dim=0), RuntimeError, "-1.0 norm of an empty tensor"),
+    (lambda x: linalg.vector_norm(x(0, 3), np.inf, dim=(0, 1)), RuntimeError, "inf norm of an empty tensor"),
     (lambda x: linalg.matrix_power(x(2, 2), 2.0), TypeError, "argument 'n' must be int, not float"),
     (lambda x: linalg.multi_dot([x(2, 2)]), RuntimeError, "expected at least 2 tensors but got 1"),
     (lambda x: linalg.multi_dot([x(2, 3), x(2, 3)]), RuntimeError, "tensors 0 and 1 with shapes"),

@@ -28,6 +28,14 @@ def test_renorm(p):
     assert gradcheck(lambda x: x.renorm(p, 1, 1.5), x.clone().requires_grad_())
 
 
+@pytest.mark.parametrize("p", [np.inf, -np.inf, -1.0, 2.0])
+def test_no_vectors_have_no_norms(p):
+    """Where each has elements, but there is none."""
+    for norm in (leafgrad.linalg.vector_norm, leafgrad.compile(leafgrad.linalg.vector_norm)):
+        assert norm(leafgrad.zeros(0, 3), p, dim=-1).shape == (0,)
+        assert norm(leafgrad.zeros(2, 0, 3), p, dim=(0, 2), keepdim=True).shape == (1, 0, 1)
+
+
 def test_nuclear_norms_by_their_older_name():
     x = leafgrad.randn(2, 3, 4, dtype=leafgrad.float64)
     leafgrad.testing.assert_close(leafgrad.norm(x[0], "nuc"), leafgrad.linalg.svdvals(x[0]).sum())

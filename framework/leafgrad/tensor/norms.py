@@ -42,12 +42,13 @@ def vector_norm(
     x = cast(x, dtype)
     check_floating(x, "linalg.vector_norm", "x")
     over = dims(x, dim, "linalg.vector_norm")
+    if (ord < 0 or ord == math.inf) and not reduce.count(x.shape, over):
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {ord} norm of an empty tensor, got size {list(x.shape)} and "
+            f"dimensions {list(over)}"
+        )
     result: Tensor
     if math.isinf(ord):
-        if not math.prod(x.shape):
-            raise RuntimeError(
-                f"linalg.vector_norm cannot compute the {ord} norm of an empty tensor, got size {list(x.shape)}"
-            )
         result = (reduce.amax if ord > 0 else reduce.amin)(magnitude(x), dim=over, keepdim=keepdim)
     else:
         result = reduce.norm(x, p=float(ord), dim=over, keepdim=keepdim)
