@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 import leafgrad
+from leafgrad.ops import random as random_ops
 
 TESTS = "ops.drawing tensor.writes"
 
@@ -78,6 +80,40 @@ def test_ranges(device):
     assert leafgrad.randn_like(leafgrad.zeros(2, 3, device=device)).shape == (2, 3)
     assert leafgrad.randint_like(leafgrad.zeros(4, device=device), 1, 2).tolist() == [1, 1, 1, 1]
     assert leafgrad.randn(2, requires_grad=True).requires_grad
+
+
+@pytest.mark.parametrize("dtype", [leafgrad.float16, leafgrad.bfloat16])
+def test_halves_are_drawn_in_float32_and_rounded(dtype):
+    g = leafgrad.Generator().manual_seed(0)
+    x = leafgrad.empty(100_000, dtype=dtype)
+    for low, high in ((2, 3), (-3, -2)):
+        x.uniform_(low, high, generator=g)
+        assert (x >= low).all()
+        assert (x < high).all()
+        assert abs(x.double().mean().item() - low - 0.5) < 0.02
+    x.exponential_(generator=g)
+    assert (x > 0).all()
+    assert x.max() > 9
+    for drawn in (x.cauchy_(generator=g), x.log_normal_(0, 4, generator=g)):
+        assert drawn.unique().numel() > leafgrad.rand(100_000, dtype=dtype, generator=g).unique().numel()
+    leafgrad.manual_seed(0)
+    assert leafgrad.distributions.Exponential(leafgrad.ones(100_000, dtype=dtype)).sample().max() > 9
+    assert leafgrad.nn.functional.gumbel_softmax(leafgrad.zeros(10_000, 10, dtype=dtype)).isfinite().all()
+    leafgrad.manual_seed(1)
+    want = x.exponential_().clone()
+    leafgrad.manual_seed(1)
+    assert leafgrad.equal(leafgrad.compile(leafgrad.Tensor.exponential_)(x), want)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_exponential_numbers_are_above_zero_also_where_zero_is_drawn(dtype):
+    class Zero:
+        def uniform(self, shape, dtype):
+            return np.zeros(shape, dtype)
+
+    drawn = random_ops.exponential.forward(np, generator=Zero(), shape=(2,), dtype=dtype, rate=1.0)
+    assert drawn.dtype == dtype
+    assert (drawn > 0).all()
 
 
 def test_manual_seed_restarts_all_devices_also_those_not_used_yet(device):

@@ -10,6 +10,7 @@ from leafgrad.distributions.constraints import nonnegative, positive, real
 from leafgrad.distributions.distribution import Distribution, parameters
 from leafgrad.distributions.exp_family import ExponentialFamily
 from leafgrad.dtypes import finfo
+from leafgrad.tensor.creation import empty
 from leafgrad.tensor.random import rand
 from leafgrad.tensor.tensor import Tensor
 
@@ -51,8 +52,8 @@ class Exponential(ExponentialFamily):
         return self._expanded(batch_shape, _instance, rate=self.rate.expand(batch_shape))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        drawn = rand(self._extended_shape(sample_shape), dtype=self.rate.dtype, device=self.rate.device)
-        return -(-drawn).log1p() / self.rate
+        shape = self._extended_shape(sample_shape)
+        return empty(shape, dtype=self.rate.dtype, device=self.rate.device).exponential_() / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -5,17 +5,42 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from leafgrad import dtypes
 from leafgrad.backends import Generator
 from leafgrad.ops.define import op
 
 Shape = tuple[int, ...]
 
+DIGITS = {"float16": 11, "bfloat16": 8}
+"""The binary digits of dtypes whose numbers are drawn and computed in float32, and rounded last."""
+
+
+def wide(dtype: str) -> str:
+    """The dtype to draw and to compute in."""
+    return "float32" if dtype in DIGITS else dtype
+
+
+def rounded(drawn: Any, dtype: str) -> Any:
+    """What was drawn in the ``wide`` dtype in its own. bfloat16 is rounded by those who call the op."""
+    return drawn.astype(dtype) if dtype == "float16" else drawn
+
+
+def narrower(xp: Any, x: Any, digits: int) -> Any:
+    """float32 rounded to fewer binary digits."""
+    fraction, exponent = xp.frexp(x)
+    return xp.ldexp(xp.rint(xp.ldexp(fraction, digits)), exponent - digits)
+
 
 @op("random", "nondifferentiable")
 def uniform(xp: Any, *, generator: Generator, shape: Shape, dtype: str, low: float = 0.0, high: float = 1.0) -> Any:
     """Numbers uniform in [low, high). -> shape"""
-    drawn = generator.uniform(shape, dtype)
-    return drawn if (low, high) == (0.0, 1.0) else drawn * (high - low) + low
+    if (low, high) == (0.0, 1.0):
+        return generator.uniform(shape, dtype)
+    drawn = generator.uniform(shape, wide(dtype)) * (high - low) + low
+    if dtype in DIGITS:  # what is rounded up to ``high`` becomes ``low``, as in PyTorch
+        drawn = narrower(xp, drawn, DIGITS[dtype])
+        drawn = xp.where(drawn < high, drawn, low)
+    return rounded(drawn, dtype)
 
 
 @op("random", "nondifferentiable")
@@ -27,20 +52,22 @@ def normal(xp: Any, *, generator: Generator, shape: Shape, dtype: str, mean: flo
 
 @op("random", "nondifferentiable")
 def exponential(xp: Any, *, generator: Generator, shape: Shape, dtype: str, rate: float) -> Any:
-    """Exponential numbers of the given rate. -> shape"""
-    return -xp.log1p(-generator.uniform(shape, dtype)) / rate
+    """Exponential numbers of the given rate, never 0: a logarithm of them is finite. -> shape"""
+    drawn = generator.uniform(shape, wide(dtype))
+    least = dtypes.finfo(dtypes.of(drawn)).eps / 2  # the next above 0
+    return rounded(-xp.log1p(-xp.maximum(drawn, least)) / rate, dtype)
 
 
 @op("random", "nondifferentiable")
 def log_normal(xp: Any, *, generator: Generator, shape: Shape, dtype: str, mean: float, std: float) -> Any:
     """Numbers whose logarithm is normal, of the given mean and standard deviation. -> shape"""
-    return xp.exp(generator.normal(shape, dtype) * std + mean)
+    return rounded(xp.exp(generator.normal(shape, wide(dtype)) * std + mean), dtype)
 
 
 @op("random", "nondifferentiable")
 def cauchy(xp: Any, *, generator: Generator, shape: Shape, dtype: str, median: float, sigma: float) -> Any:
     """Cauchy numbers: the density is half its largest value at ``median`` plus and minus ``sigma``. -> shape"""
-    return xp.tan((generator.uniform(shape, dtype) - 0.5) * math.pi) * sigma + median
+    return rounded(xp.tan((generator.uniform(shape, wide(dtype)) - 0.5) * math.pi) * sigma + median, dtype)
 
 
 @op("random", "nondifferentiable")
