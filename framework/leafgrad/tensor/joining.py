@@ -436,5 +436,5 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     places = list(choose(range(input.shape[0]), r))
     if not r:
-        return zeros(0, 0, dtype=input.dtype, device=input.device)
+        return zeros(0, dtype=input.dtype, device=input.device)
     return input[tensor(places, dtype=dtypes.int64, device=input.device).reshape(len(places), r)]
