@@ -87,6 +87,8 @@ class Domain:
         if time and time.name in self.space:
             raise ValueError(f"Time: expected a name other than {', '.join(self.space)}, got {time.name!r}")
         self.names = (*self.space, *[p.name for p in self.parameters], *([time.name] if time else []))
+        if "" in self.names:  # which any derivative would begin with
+            raise ValueError(f"expected a name of each coordinate, got {', '.join(map(repr, self.names))}")
         if len(set(self.names)) < len(self.names):
             raise ValueError(
                 f"Parameter: expected another name than other coordinates have, got {', '.join(self.names)}"

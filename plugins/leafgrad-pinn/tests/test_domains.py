@@ -194,6 +194,8 @@ def test_a_time_alone(rng):
         (lambda: Disk(1, x=0, y=0) + Disk(1, x=0, z=0), "expected the same coordinates"),
         (lambda: Interval("x", 0, 1) * Interval("x", 0, 1), "expected different coordinates"),
         (lambda: Interval("x", 0, 1) * Time("x", 0, 1), "expected a name other than x"),
+        (lambda: as_domain(Box(**{"": (0, 1), "y": (0, 1)})), "expected a name of each coordinate, got '', 'y'"),
+        (lambda: Interval("x", 0, 1) * Time("", 0, 1), "expected a name of each coordinate, got 'x', ''"),
         (lambda: as_domain(LShape()).boundary(5, ["top"], "grid", None), "expected edges of the domain"),
         (lambda: as_domain(LShape()).interior(5, "random", np.random.default_rng(0)), "sampler: expected one of"),
         (lambda: as_domain(LShape()).interior(5, "stratified", None), "is in time"),
