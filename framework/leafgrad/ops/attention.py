@@ -16,8 +16,9 @@ from leafgrad.ops.compare import eq, isfinite
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import add, div, mul, sub
 from leafgrad.ops.exponential import exp, log
+from leafgrad.ops.half import total
 from leafgrad.ops.matmul import matmul
-from leafgrad.ops.reduce import amax, sum, total
+from leafgrad.ops.reduce import amax, sum
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import permute, triu
 

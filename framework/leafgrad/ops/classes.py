@@ -11,8 +11,9 @@ from leafgrad.ops.convert import new_full, to_dtype
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import div, mul, neg, sub
 from leafgrad.ops.exponential import exp
+from leafgrad.ops.half import total
 from leafgrad.ops.index import expect_in_range
-from leafgrad.ops.reduce import log_softmax, lowered, raised, softmax, sum, total
+from leafgrad.ops.reduce import log_softmax, lowered, raised, softmax, sum
 from leafgrad.ops.select import maximum
 from leafgrad.ops.shape import reshape
 from leafgrad.ops.small import SMALL, known, repeated, summing

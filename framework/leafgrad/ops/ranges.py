@@ -7,7 +7,7 @@ from bisect import bisect_right
 from typing import Any
 
 from leafgrad.ops.define import op
-from leafgrad.ops.reduce import total
+from leafgrad.ops.half import total
 
 Range = tuple[int, int]
 Ranges = tuple[Range, ...]

@@ -12,6 +12,7 @@ from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import abs, abs_x, div, mul, pow, sub
 from leafgrad.ops.exponential import exp, log
 from leafgrad.ops.geometry import inverse
+from leafgrad.ops.half import total
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import expand, permute, reshape
 from leafgrad.ops.small import SMALL, summing
@@ -39,13 +40,6 @@ def count(x_shape: Shape, dim: Dims) -> int:
     if dim is None or (type(dim) is tuple and len(dim) == len(x_shape)):
         return math.prod(x_shape)
     return math.prod([x_shape[d] for d in dims(dim, len(x_shape))])
-
-
-def total(x: Any, dim: Dims, keepdim: bool) -> Any:
-    """The sum of an array, float16 added up in float32."""
-    if x.dtype == "float16":
-        return x.sum(axis=dim, keepdims=keepdim, dtype="float32").astype("float16")
-    return x.sum(axis=dim, keepdims=keepdim)
 
 
 def dot(xp: Any, x: Any, y: Any, dim: Dims, keepdim: bool) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 from leafgrad.ops.abstract import broadcast_shape, reduced
 from leafgrad.ops.define import op
 from leafgrad.ops.geometry import inverse
+from leafgrad.ops.half import total
 from leafgrad.ops.shifted import all_samples, behind, in_front, kept_first, shifted
 from leafgrad.ops.small import SMALL, repeated
 
@@ -104,14 +105,14 @@ def _expand_batched(call: Any) -> Any:
 @op("linear", "complex", transpose_of=expand)
 def sum_to(xp: Any, x: Any, *, shape: Shape) -> Any:
     """x summed over the dimensions in which it was broadcast from ``shape``; the transpose of expand."""
-    return x.sum(axis=reduced(x.shape, shape)).reshape(shape)
+    return total(x, reduced(x.shape, shape), False).reshape(shape)
 
 
 @sum_to.kernel("numpy")
 def _sum_to(xp: Any, x: Any, *, shape: Shape) -> Any:
     """As above; over leading dimensions in one step."""
     lead = x.ndim - len(shape)
-    if lead < 1 or x.shape[lead:] != shape:
+    if lead < 1 or x.shape[lead:] != shape or x.dtype.char == "e":
         return sum_to.forward(xp, x, shape=shape)
     if x.ndim == 2 and lead == 1 and x.size <= SMALL and x.dtype.char in "fd":
         return repeated(xp, x.shape[:1], 1, x.dtype).dot(x)

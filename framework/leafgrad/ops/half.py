@@ -1,0 +1,17 @@
+"""float16 in ops: stored in 16 bits, added up in float32 and rounded once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def accumulator(dtype: Any) -> Any:
+    """The dtype in which numbers of a dtype are added up: ones in float16 would stop at 2048."""
+    return "float32" if dtype == "float16" else dtype
+
+
+def total(x: Any, dim: int | tuple[int, ...] | None, keepdim: bool) -> Any:
+    """The sum of an array, float16 added up in float32."""
+    if x.dtype == "float16":
+        return x.sum(axis=dim, keepdims=keepdim, dtype="float32").astype("float16")
+    return x.sum(axis=dim, keepdims=keepdim)
