@@ -1,8 +1,11 @@
 """float16: sums are taken in float32 and rounded once, as PyTorch takes them on the CPU; compiled as in eager."""
 
+import math
+
 import pytest
 
 import leafgrad as lg
+from leafgrad.nn import functional as F
 
 EXECUTORS = [None, "numpy", "native"]
 MANY = 5000  # as many ones as float16 cannot add up: from 2048 on, one more is none
@@ -52,3 +55,79 @@ def test_the_gradient_of_what_was_broadcast(spread, executor):
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_sum_to_size(executor):
     assert run(lambda x: x.sum_to_size(1, 2), executor, ones(MANY, 2)).tolist() == [[MANY, MANY]]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, i: x.cumsum(0)[-1:],
+        lambda x, i: x.flip(0).cumsum(0)[-1:],
+        lambda x, i: lg.zeros_like(x[:1]).scatter_add(0, i[:, None], x),
+        lambda x, i: lg.zeros_like(x[:1]).index_add(0, i, x),
+        lambda x, i: lg.zeros_like(x[:1]).index_put((i,), x, accumulate=True),
+        lambda x, i: lg.zeros_like(x[:1]).scatter_reduce(0, i[:, None], x, "sum"),
+        lambda x, i: F.embedding_bag(i[None], x[:1], mode="sum"),
+        lambda x, i: F.embedding_bag(i[None], x[:1], mode="sum", per_sample_weights=x.T),
+    ],
+)
+def test_sums_along_a_dimension_and_at_indices(function, executor):
+    found = run(function, executor, ones(MANY, 1), lg.zeros(MANY, dtype=lg.int64))
+    assert found.dtype is lg.float16
+    assert found.item() == MANY
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda w, i: w.index_select(0, i),
+        lambda w, i: w[i],
+        lambda w, i: w.gather(0, i[:, None]),
+        lambda w, i: F.embedding(i, w),
+    ],
+)
+def test_the_gradient_of_what_was_read_at_indices(function, executor):
+    index = lg.zeros(MANY, dtype=lg.int64)
+    assert run(gradient(lambda w: function(w, index)), executor, ones(2, 1)).tolist() == [[MANY], [0]]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_few_rows_are_added_in_float32(executor):
+    rows, index = lg.tensor([[2048.0], [1.0], [1.0]], dtype=lg.float16), lg.zeros(3, dtype=lg.int64)
+    found = run(lambda v, i: lg.zeros_like(v[:1]).index_add(0, i, v), executor, rows, index)
+    assert found.item() == 2050
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_the_gradients_of_running_sums_and_products(executor):
+    x = ones(MANY)
+    assert run(gradient(lambda x: x.cumsum(0)), executor, x)[:2].tolist() == [MANY, MANY]
+    assert run(gradient(lambda x: x.cumprod(0)), executor, x)[:2].tolist() == [MANY, MANY]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.cumprod(0)[-1],
+        lambda x: lg.ones_like(x[:1]).scatter_reduce(0, lg.zeros_like(x, dtype=lg.int64), x, "prod")[0],
+    ],
+)
+def test_products_are_rounded_once(function, executor):
+    x = lg.full((1000,), 1 + 2**-10, dtype=lg.float16)
+    assert run(function, executor, x).item() == pytest.approx((1 + 2**-10) ** 1000, abs=2**-10)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_logcumsumexp(executor):
+    x = lg.zeros(MANY, dtype=lg.float16)
+    assert run(lambda x: x.logcumsumexp(0), executor, x)[-1].item() == pytest.approx(math.log(MANY), abs=2**-8)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_the_transposes_of_windows(executor):
+    largest = gradient(lambda x: F.max_pool1d(F.pad(x, (2999, 2999)), 3000, 1))
+    assert run(largest, executor, ones(1, 1, 1)).item() == 3000
+    columns = lg.tensor([2048.0, 1.0, 1.0], dtype=lg.float16).reshape(1, 1, 3).expand(1, 3, 3)
+    assert run(lambda c: F.fold(c, (1, 5), (1, 3)), executor, columns)[0, 0, 0].tolist() == [2048, 2048, 2050, 2, 1]

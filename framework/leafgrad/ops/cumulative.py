@@ -8,6 +8,7 @@ from typing import Any
 from leafgrad.ops.conjugate import is_complex
 from leafgrad.ops.define import op
 from leafgrad.ops.exponential import exp, logaddexp
+from leafgrad.ops.half import accumulator
 from leafgrad.ops.select import where
 
 
@@ -65,9 +66,9 @@ def cumprod(xp: Any, x: Any, *, dim: int, reverse: bool = False) -> Any:
 def _running(xp: Any, function: Any, x: Any, dim: int, reverse: bool) -> Any:
     if not x.ndim:
         return x.copy()
-    if reverse:
-        return xp.flip(function(xp.flip(x, dim), dim), dim)
-    return function(x, dim)
+    wide = x.astype(accumulator(x.dtype), copy=False)
+    found = xp.flip(function(xp.flip(wide, dim), dim), dim) if reverse else function(wide, dim)
+    return found if wide is x else found.astype(x.dtype)
 
 
 @op("along", "holomorphic")
@@ -79,14 +80,15 @@ def recurrence(xp: Any, a: Any, b: Any, *, dim: int, reverse: bool = False) -> A
     """
     if reverse:
         return xp.flip(recurrence.forward(xp, xp.flip(a, dim), xp.flip(b, dim), dim=dim), dim)
-    a, b = a.copy(), b.copy()
+    kind = accumulator(a.dtype)
+    a, b, made = a.astype(kind), b.astype(kind), b.dtype
     reach, n = 1, a.shape[dim]
     while reach < n:
         late, early = part(a, dim, reach, None), part(a, dim, None, n - reach)
         b[late] += a[late] * b[early]
         a[late] = a[late] * a[early]
         reach *= 2
-    return b
+    return b.astype(made, copy=False)
 
 
 def _recurrence_b(g: Any, a: Any, *, dim: int, reverse: bool) -> Any:
@@ -126,7 +128,7 @@ def logcumsumexp(xp: Any, x: Any, *, dim: int) -> Any:
     """
     if not x.ndim:
         return x.copy()
-    y, reach, n = x.copy(), 1, x.shape[dim]
+    y, reach, n = x.astype(accumulator(x.dtype)), 1, x.shape[dim]
     if is_complex(x):
         for i in range(1, n):
             y[part(x, dim, i, i + 1)] = logaddexp.forward(xp, x[part(x, dim, i, i + 1)], y[part(x, dim, i - 1, i)])
@@ -135,7 +137,7 @@ def logcumsumexp(xp: Any, x: Any, *, dim: int) -> Any:
         late, early = part(x, dim, reach, None), part(x, dim, None, n - reach)
         y[late] = logaddexp.forward(xp, y[late], y[early])
         reach *= 2
-    return y
+    return y.astype(x.dtype, copy=False)
 
 
 def _gap(x: Any, y: Any) -> Any:

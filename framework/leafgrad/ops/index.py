@@ -16,6 +16,7 @@ from leafgrad import backends
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
 from leafgrad.ops.geometry import index_axes, index_shape, inverse
+from leafgrad.ops.half import accumulator
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import expand, permute, reshape
 
@@ -82,10 +83,11 @@ def _spelled_out(xp: Any, shape: Shape, at: Sequence[Any], dims: tuple[int, ...]
 
 def _add_at(xp: Any, shape: Shape, key: tuple[Any, ...], values: Any) -> Any:
     """Zeros of ``shape`` with ``values`` added at ``key``; through one flat index, for which ufunc.at is fast."""
-    out = xp.zeros(shape, dtype=values.dtype)
+    out = xp.zeros(shape, dtype=accumulator(values.dtype))
     flat = _flat_index(xp, shape, key)
-    xp.add.at(out.reshape(-1), xp.broadcast_to(flat, values.shape).reshape(-1), values.reshape(-1))
-    return out
+    wide = values.astype(out.dtype, copy=False)
+    xp.add.at(out.reshape(-1), xp.broadcast_to(flat, values.shape).reshape(-1), wide.reshape(-1))
+    return out.astype(values.dtype, copy=False)
 
 
 def _flat_index(xp: Any, shape: Shape, key: tuple[Any, ...]) -> Any:
@@ -133,10 +135,10 @@ def index_sum(xp: Any, x: Any, *at: Any, shape: Shape, dims: tuple[int, ...], in
 def _index_sum(xp: Any, x: Any, *at: Any, shape: Shape, dims: tuple[int, ...], inside: bool = False) -> Any:
     """As above; of few rows, each is added by itself."""
     if len(dims) == 1 and at[0].ndim == 1 and at[0].size <= FEW:
-        out, lead = xp.zeros(shape, dtype=x.dtype), (slice(None),) * dims[0]
+        out, lead = xp.zeros(shape, dtype=accumulator(x.dtype)), (slice(None),) * dims[0]
         for i, k in enumerate(at[0].tolist()):
             out[(*lead, k)] += x[(*lead, i)]
-        return out
+        return out.astype(x.dtype, copy=False)
     return index_sum.forward(xp, x, *at, shape=shape, dims=dims, inside=inside)
 
 
@@ -371,15 +373,15 @@ def scatter_product(xp: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
     with _bounds():
         flat = xp.broadcast_to(_flat_index(xp, x.shape, _along(xp, x.shape, at, dim)), v.shape).reshape(-1)
     order = xp.argsort(flat, kind="stable")
-    target, run, reach = flat[order], v.reshape(-1)[order], 1
+    target, run, reach = flat[order], v.reshape(-1)[order].astype(accumulator(v.dtype), copy=False), 1
     while reach < len(target):
         same = target[reach:] == target[:-reach]
         run[reach:] *= xp.where(same, run[:-reach], 1)
         reach *= 2
     last = _last_of_runs(xp, target)
-    factors = xp.ones(x.size + 1, dtype=x.dtype)  # with one for what is not the last of its run
+    factors = xp.ones(x.size + 1, dtype=run.dtype)  # with one for what is not the last of its run
     factors[xp.where(last, target, x.size)] = run
-    return x * factors[:-1].reshape(x.shape)
+    return (x * factors[:-1].reshape(x.shape)).astype(x.dtype, copy=False)
 
 
 def _others(g: Any, x: Any, product: Any, zeros: Any) -> Any:

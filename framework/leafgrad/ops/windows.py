@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 from leafgrad.ops.define import op
 from leafgrad.ops.geometry import window_span
+from leafgrad.ops.half import accumulator
 from leafgrad.ops.select import zero
 from leafgrad.ops.shifted import shifted
 from leafgrad.ops.small import SMALL
@@ -110,12 +111,12 @@ def fold(xp: Any, x: Any, *, windows: Windows) -> Any:
     """Every element of every window added where it was; the transpose of unfold. -> (..., *length)"""
     planes = x.shape[: x.ndim - 2 * len(windows.size)]
     x = x.reshape((*planes, math.prod(windows.kernel), *windows.size))
-    total = xp.zeros((*planes, *windows.extent), dtype=x.dtype)
+    total = xp.zeros((*planes, *windows.extent), dtype=accumulator(x.dtype))
     whole = (slice(None),) * len(planes)
     for i, tap in enumerate(taps(windows)):
         part = total[(*whole, *tap)]  # by itself, since ``total[...] +=`` would write the sum there again
         part += x[(*whole, i)]
-    return unframed(xp, total, windows)
+    return unframed(xp, total.astype(x.dtype, copy=False), windows)
 
 
 def unframed(xp: Any, frame: Any, windows: Windows) -> Any:
@@ -244,9 +245,9 @@ def window_pick(xp: Any, x: Any, at: Any, *, windows: Windows) -> Any:
 @op("any_dtype", transpose_of=window_pick)
 def window_place(xp: Any, v: Any, at: Any, *, windows: Windows) -> Any:
     """Zeros with v added where ``window_pick`` would read; its transpose. (..., *size) twice -> (..., *length)"""
-    out = xp.zeros((*_planes(v, windows), *windows.length), dtype=v.dtype)
-    xp.add.at(out.reshape(-1), _flat(xp, at, windows), v.reshape(-1))
-    return out
+    out = xp.zeros((*_planes(v, windows), *windows.length), dtype=accumulator(v.dtype))
+    xp.add.at(out.reshape(-1), _flat(xp, at, windows), v.reshape(-1).astype(out.dtype, copy=False))
+    return out.astype(v.dtype, copy=False)
 
 
 def _flat(xp: Any, at: Any, windows: Windows) -> Any:
