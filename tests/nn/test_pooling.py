@@ -33,6 +33,40 @@ def test_blocks(device):
         np.testing.assert_allclose(result.cpu().numpy(), want, rtol=1e-12)
 
 
+@pytest.mark.parametrize("executor", [None, "numpy", "native"])
+@pytest.mark.parametrize("dtype", [lg.float16, lg.bfloat16])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: F.avg_pool2d(x, 8),
+        lambda x: F.adaptive_avg_pool2d(x, 1),
+        lambda x: F.interpolate(x, size=1, mode="area"),
+    ],
+)
+def test_means_of_16_bits_are_rounded_once(function, dtype, executor):
+    if executor == "native":
+        pytest.importorskip("leafgrad_native")
+    big = lg.full((1, 1, 8, 8), 60000.0, dtype=dtype)
+    x = (big * lg.linspace(0.9, 1.0, 64).reshape(1, 1, 8, 8)).to(dtype)
+    found = (lg.compile(function, executor=executor) if executor else function)(x)
+    assert found.dtype is dtype
+    assert found.item() == x.double().mean().to(dtype).item()
+
+
+@pytest.mark.parametrize("executor", [None, "numpy", "native"])
+def test_the_gradient_of_a_mean_of_many_in_float16(executor):
+    if executor == "native":
+        pytest.importorskip("leafgrad_native")
+
+    def gradient(x):
+        x = x.detach().requires_grad_()
+        return lg.autograd.grad(F.adaptive_avg_pool2d(x, 1).sum(), x)[0]
+
+    x = lg.ones(1, 1, 300, 300, dtype=lg.float16)
+    found = (lg.compile(gradient, executor=executor) if executor else gradient)(x)
+    assert found[0, 0, 0, 0].item() == lg.tensor(1 / 90000, dtype=lg.float16).item()
+
+
 def test_overlapping_windows_in_one_dimension():
     x = lg.tensor([[[3.0, 1, 4, 1, 5, 9, 2]]])
     values, indices = F.max_pool1d(x, 3, 2, padding=1, return_indices=True)

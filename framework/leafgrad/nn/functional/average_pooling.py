@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from leafgrad.dtypes import bfloat16, float16
 from leafgrad.nn.functional.windows import Size, Wanted, adaptive, expect_filled, pooled, shares
 from leafgrad.ops.activation import relu
 from leafgrad.ops.marks import shown_as
@@ -109,13 +110,16 @@ def _averaged(
 
 
 def _mean(input: Tensor, ranges: list[Ranges], counts: list[list[int]], divisor: int | None = None) -> Tensor:
-    """Sums over ranges of the last dimensions, divided by ``divisor`` or by the product of each one's counts."""
-    total, by = input, divisor
+    """Sums over ranges of the last dimensions, divided by ``divisor`` or by the product of each one's counts.
+
+    Those of 16 bits are rounded once, after the division: a sum may be infinite where the mean is not.
+    """
+    total, by = input.float() if input.dtype in (float16, bfloat16) else input, divisor
     for d, within in reversed(list(enumerate(ranges))):
         total = range_sum(total, ranges=within, dim=input.ndim - len(ranges) + d)
     if by is None:
         by = _divisors(counts, total)
-    return total / by if input.dtype.is_floating_point else total.div(by, rounding_mode="trunc")
+    return (total / by).to(input.dtype) if input.dtype.is_floating_point else total.div(by, rounding_mode="trunc")
 
 
 def _divisors(counts: list[list[int]], like: Tensor) -> Any:
