@@ -166,6 +166,15 @@ def test_normalize_and_cosine_similarity(device):
     assert F.normalize(lg.zeros(1, 3, device=device)).tolist() == [[0, 0, 0]]
 
 
+def test_the_cosine_of_long_vectors(device):
+    x = lg.full((1, 64), 256.0, dtype=lg.float16, device=device)  # the product of two such lengths is infinite
+    y = x * lg.tensor([1.0, -1.0, 1.0, 1.0], dtype=lg.float16, device=device).repeat(16)
+    for other, cosine in ((x, 1.0), (-x, -1.0), (y, 0.5)):
+        assert F.cosine_similarity(x, other).item() == pytest.approx(cosine, abs=2**-8)
+    longer = lg.full((1, 64), 1e20, device=device)
+    assert F.cosine_similarity(longer, longer).isfinite().all()
+
+
 # ---- initial values -----------------------------------------------------------------------------------------------
 
 

@@ -16,8 +16,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         expect_real(expect_tensor(x, name, "cosine_similarity"), "cosine_similarity")
     if x1.shape != x2.shape:
         x1, x2 = broadcast_tensors(x1, x2)
-    lengths = x1.norm(2, dim).clamp(min=eps) * x2.norm(2, dim).clamp(min=eps)
-    return (x1 * x2).sum(dim) / lengths
+    # each by its own length first: a product of lengths may be infinite, or 0, where the cosine is neither
+    x1, x2 = (x / x.norm(2, dim, keepdim=True).clamp(min=eps) for x in (x1, x2))
+    return (x1 * x2).sum(dim)
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
