@@ -39,17 +39,26 @@ def range_sum(xp: Any, x: Any, *, ranges: Ranges, dim: int) -> Any:
 
 
 def _keys(xp: Any, ranges: Ranges, k: int) -> tuple[Any, Any]:
-    """Which ranges have an element k, and which elements these are."""
+    """Which ranges have an element k, and which elements these are: slices, or arrays."""
+    to, of = _places(ranges, k)
+    return (
+        to if type(to) is slice else xp.asarray(to, dtype="int64"),
+        of if type(of) is slice else xp.asarray(of, dtype="int64"),
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def _places(ranges: Ranges, k: int) -> tuple[slice | list[int], slice | list[int]]:
     having = [i for i, (start, stop) in enumerate(ranges) if stop - start > k]
-    return _key(xp, having), _key(xp, [ranges[i][0] + k for i in having])
+    return _spaced(having), _spaced([ranges[i][0] + k for i in having])
 
 
-def _key(xp: Any, places: list[int]) -> Any:
-    """Places as a slice if they are evenly spaced, else as an array."""
+def _spaced(places: list[int]) -> slice | list[int]:
+    """Places as a slice if they are evenly spaced."""
     step = places[1] - places[0] if len(places) > 1 else 1
     if step > 0 and places == list(range(places[0], places[-1] + 1, step)):
         return slice(places[0], places[-1] + 1, step)
-    return xp.asarray(places, dtype="int64")
+    return places
 
 
 @functools.lru_cache(maxsize=1024)

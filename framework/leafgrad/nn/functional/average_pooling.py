@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -10,11 +11,13 @@ from leafgrad.nn.functional.windows import Size, Wanted, adaptive, expect_filled
 from leafgrad.ops.activation import relu
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.ranges import Ranges, range_sum
-from leafgrad.ops.windows import window_max
+from leafgrad.ops.windows import Windows, window_max
 from leafgrad.tensor.arguments import expect_floating, integer
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.formats import keeps_channels_last
 from leafgrad.tensor.tensor import Tensor
+
+_range_sum = range_sum.function
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -98,6 +101,12 @@ def _averaged(
     windows = pooled(input, n, function, kernel_size, stride, padding, 1, ceil_mode)
     if divisor_override is not None and not integer(divisor_override, "divisor_override", function):
         raise RuntimeError(f"{function}: divisor must be not zero")
+    return _mean(input, *_covered(windows, bool(count_include_pad)), divisor_override)
+
+
+@functools.lru_cache(maxsize=256)
+def _covered(windows: Windows, count_include_pad: bool) -> tuple[list[Ranges], list[list[int]]]:
+    """What windows cover of each dimension, and how many elements count in each."""
     ranges, counts = [], []
     for m, k, s, p, size in zip(
         *(windows.length, windows.kernel, windows.stride, windows.padding, windows.size), strict=True
@@ -106,7 +115,7 @@ def _averaged(
         within = tuple((max(start, 0), min(stop, m)) for start, stop in padded)
         ranges.append(within)
         counts.append([stop - start for start, stop in (padded if count_include_pad else within)])
-    return _mean(input, ranges, counts, divisor_override)
+    return ranges, counts
 
 
 def _mean(input: Tensor, ranges: list[Ranges], counts: list[list[int]], divisor: int | None = None) -> Tensor:
@@ -116,7 +125,7 @@ def _mean(input: Tensor, ranges: list[Ranges], counts: list[list[int]], divisor:
     """
     total, by = input.float() if input.dtype in (float16, bfloat16) else input, divisor
     for d, within in reversed(list(enumerate(ranges))):
-        total = range_sum(total, ranges=within, dim=input.ndim - len(ranges) + d)
+        total = _range_sum(total, ranges=within, dim=input._data.ndim - len(ranges) + d)
     if by is None:
         by = _divisors(counts, total)
     return (total / by).to(input.dtype) if input.dtype.is_floating_point else total.div(by, rounding_mode="trunc")
