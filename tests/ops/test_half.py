@@ -131,3 +131,93 @@ def test_the_transposes_of_windows(executor):
     assert run(largest, executor, ones(1, 1, 1)).item() == 3000
     columns = lg.tensor([2048.0, 1.0, 1.0], dtype=lg.float16).reshape(1, 1, 3).expand(1, 3, 3)
     assert run(lambda c: F.fold(c, (1, 5), (1, 3)), executor, columns)[0, 0, 0].tolist() == [2048, 2048, 2050, 2, 1]
+
+
+# ---- beside numbers -------------------------------------------------------------------------------------------------
+
+NUMBERS = [1e5, 0.1, 1e-8, -3.7, 70000, 2.0, 65504.0, math.inf, True]
+OPERATIONS = {
+    "product": lambda x, c: x * c,
+    "reflected product": lambda x, c: c * x,
+    "quotient": lambda x, c: x / c,
+    "reflected quotient": lambda x, c: c / x,
+    "rounded down": lambda x, c: lg.div(x, c, rounding_mode="floor"),
+    "rounded to 0": lambda x, c: lg.div(x, c, rounding_mode="trunc"),
+    "floor division": lambda x, c: x // c,
+}
+
+
+def same(found, want):
+    assert found.dtype is want.dtype is lg.float16
+    assert found.numpy().tobytes() == want.numpy().tobytes()
+
+
+def halves():
+    """Numbers of each size, and those at both ends."""
+    x = 2.0 ** lg.linspace(-24, 15.9, 500)
+    return lg.cat([x, -x]).to(lg.float16)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("number", NUMBERS, ids=str)
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+def test_a_number_beside_float16_is_taken_in_float32(operation, number, executor):
+    x = halves()
+    same(run(lambda x: operation(x, number), executor, x), operation(x.float(), number).to(lg.float16))
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("number", [65536.0, 0.1, 70000])
+def test_so_is_a_second_argument_without_dimensions(number, executor):
+    x, y = halves(), lg.tensor(number)
+    for name in ("product", "quotient", "rounded to 0"):
+        want = OPERATIONS[name](x.float(), y.float()).to(lg.float16)
+        same(run(OPERATIONS[name], executor, x, y), want)
+    assert (y.half() * lg.tensor(65536.0)).dtype is lg.float32
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_the_gradient_beside_a_number(executor):
+    x = lg.tensor([0.5, 0.25], dtype=lg.float16)
+    pulled = gradient(lambda x: (x * 1e5) * 0.3e-5)
+    want = (lg.tensor(0.3e-5).half().float() * 1e5).half().item()  # rounded by either op
+    assert run(pulled, executor, x).tolist() == [want] * 2
+    scale = lg.tensor(65536.0, requires_grad=True)
+    ((x * scale) / 65536.0).sum().backward()
+    assert scale.grad.dtype is lg.float32
+    assert scale.grad.item() == pytest.approx(0.75 / 65536)
+
+
+def test_what_is_recorded_is_shown_as_one_node():
+    x = ones(2, requires_grad=True)
+    node = (x * 0.1).grad_fn
+    assert type(node).__name__ == "MulBackward0"
+    assert len(node.next_functions) == 2
+    assert node.next_functions[0][0] is (x * 2.0).grad_fn.next_functions[0][0]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("number", [1e5, 0.1, 2.0])
+def test_in_place(number, executor):
+    def function(x):
+        y = x.clone()
+        y *= number
+        z = x.clone().div_(number)
+        return y, z
+
+    x = halves()
+    for found, want in zip(run(function, executor, x), (x.float() * number, x.float() / number), strict=True):
+        same(found, want.to(lg.float16))
+
+
+def test_a_number_that_a_recording_follows():
+    program = lg.compile(lambda x, c: x * c)
+    x = halves()
+    for c in (0.1, 2.0, 1e5, 0.3, 7.0):
+        same(program(x, c), (x.float() * c).to(lg.float16))
+
+
+def test_in_a_batch():
+    x, y = halves().reshape(10, 100), lg.linspace(0.1, 1e5, 10)
+    same(lg.vmap(lambda x: x * 0.1)(x), (x.float() * 0.1).half())
+    same(lg.vmap(lambda x, y: x * y)(x, y), (x.float() * y[:, None]).half())

@@ -16,8 +16,8 @@ from functools import partial
 from types import CodeType, FunctionType
 from typing import Any, Final, Protocol, cast, overload
 
-from leafgrad import modes
-from leafgrad.ops import dispatch, messages
+from leafgrad import backends, modes
+from leafgrad.ops import dispatch, half, messages
 from leafgrad.ops.node import EMPTY, SEQ, Epoch, Node, SymbolBase, T, TensorBase, Version
 from leafgrad.ops.tracebacks import WRITTEN
 from leafgrad.ops.traits import ALL, normal, rank
@@ -45,12 +45,12 @@ WORDS: Final = frozenset(
 CODES: Final[dict[str, CodeType]] = {}  # ops that are alike share their code
 SCOPE: Final[dict[str, Any]] = {
     "__name__": __name__, "__builtins__": builtins, "ABSTRACT": (SymbolBase, TensorBase), "ALL": ALL, "EMPTY": EMPTY,
-    "GRAD": modes.GRAD,
+    "GRAD": modes.GRAD, "HALF": backends.by_device_type("cpu").xp.dtype("float16"),
     "INFERENCE": dispatch.INFERENCE_VERSION, "MISSING": MISSING, "Epoch": Epoch, "Node": Node, "TensorBase": TensorBase,
     "Version": Version, "_dispatch": dispatch, "_cause": messages.cause,
     "_failed": messages.failed, "_mode": modes.get, "_new": object.__new__,
-    "_given": partial(operator.is_not, None), "_shape": operator.attrgetter("shape"), "_normal": normal,
-    "_rank": rank, "_step": SEQ.__next__,
+    "_given": partial(operator.is_not, None), "_held": half.holds,
+    "_shape": operator.attrgetter("shape"), "_normal": normal, "_rank": rank, "_step": SEQ.__next__,
 }  # fmt: skip
 
 # What stands in a function until it is written, by how many public arguments it has.
@@ -154,6 +154,7 @@ class CallText:
         if operands(self.op) == 2 and self.numbers:
             lines += [f"elif isinstance(other, TensorBase) and (type({x}) is float or type({x}) is int):"]
             lines += indented([*mode, *self.tensor(1), f"_a0, _e0, _kind, _dtype = {x}, None, type(_a1), _a1.dtype"])
+            lines += indented(self.held(x))
         lines += ["else:", *indented(self.arrays())]
         return [*lines, *self.normalized("_a0.ndim")]
 
@@ -173,10 +174,15 @@ class CallText:
                 f"    if _kind in _lines and not _a0.flags.c_contiguous and _a0.strides != _a{i}.strides: {self.leave}"
             ]
         if self.numbers:
-            lines += [f"elif type({x}) is float or type({x}) is int: _a{i}, _e{i} = {x}, None"]
+            lines += [f"elif type({x}) is float or type({x}) is int:", f"    _a{i}, _e{i} = {x}, None"]
+            lines += indented(self.held(x))
         if i >= self.signature.required:
             lines += [f"elif {x} is None or {x} is MISSING: _a{i} = _e{i} = None"]
         return [*lines, f"else: {self.leave}"]
+
+    def held(self, number: str) -> list[str]:
+        """A number beside float16 is one that it holds, where the op would take another one in float32."""
+        return [f"if _dtype is HALF and not _held({number}): {self.leave}"] if self.op.exact else []
 
     def apart(self, a: str) -> str:
         """That an array of whatever dtype is complex, where the op does not take it."""

@@ -1,7 +1,8 @@
-"""float16 in ops: stored in 16 bits, added up in float32 and rounded once."""
+"""float16 in ops: stored in 16 bits, added up in float32 and rounded once; and which numbers it holds."""
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 
@@ -15,3 +16,11 @@ def total(x: Any, dim: int | tuple[int, ...] | None, keepdim: bool) -> Any:
     if x.dtype == "float16":
         return x.sum(axis=dim, keepdims=keepdim, dtype="float32").astype("float16")
     return x.sum(axis=dim, keepdims=keepdim)
+
+
+def holds(number: Any) -> bool:
+    """Whether float16 holds a number as it is."""
+    try:
+        return bool(struct.unpack("e", struct.pack("e", float(number)))[0] == number)
+    except (OverflowError, TypeError):  # of complex numbers
+        return False

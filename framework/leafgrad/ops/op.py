@@ -74,6 +74,7 @@ class Op(Declarations):
         self.conjugating = Conjugating(self)
         self.count = len(signature.parameters)
         self.dims = dims_of(traits, signature)
+        self.exact = name in narrow.EXACT
         self.keeps_layout = bool(traits & {"elementwise", "view"})
         expand(self)
         self.function = call.function(self, self.general)
@@ -203,6 +204,8 @@ class Op(Declarations):
             if flags & TRACE:
                 return TRACER.get().trace(self, args, params, flags)
             return watched(self, args, lambda: self.general(args, params))
+        if self.exact and (wide := promotion.beside_number(self, args)) is not None:
+            return promotion.to_float16(self, args, self.apply(wide, params))
         args = promotion.prepare(self, args)
         raw = tuple([a._data if isinstance(a, TensorBase) else a for a in args])
         if flags & BATCH or any(isinstance(r, SymbolBase) and r.level for r in raw):
@@ -217,6 +220,8 @@ class Op(Declarations):
     def trace(self, args: tuple[Any, ...], params: dict[str, Any], flags: int) -> Any:
         """The same in a trace, where something stands for each Tensor from outside."""
         tracer = TRACER.get()
+        if self.exact and (wide := promotion.beside_number(self, args)) is not None:
+            return promotion.to_float16(self, args, self.apply(wide, params))
         args = promotion.prepare(self, args)
         args = tuple([tracer.inside(a) if isinstance(a, TensorBase) else a for a in args])
         raw = tuple([tracer.lift(a) if isinstance(a, TensorBase) else a for a in args])

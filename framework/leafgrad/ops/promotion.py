@@ -13,8 +13,9 @@ from typing import Any
 
 from leafgrad import dtypes, modes
 from leafgrad.backends.place import place
-from leafgrad.ops import messages
+from leafgrad.ops import half, messages
 from leafgrad.ops.conjugate import is_complex, refusal
+from leafgrad.ops.marks import mark
 from leafgrad.ops.node import SymbolBase, TensorBase
 
 # As PyTorch lists them for the CPU; elsewhere dtypes stay as they are.
@@ -64,6 +65,31 @@ def prepare(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(floating) > 1:
         raise messages.dtypes_differ(op, args)
     return args
+
+
+def beside_number(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """``args`` in float32, where they would be float16 and one is a number that may be none there; None elsewhere.
+
+    That is a number of Python's, or a second argument without dimensions.
+    """
+    if not any(isinstance(a, TensorBase) and dtypes.of(a._data) is dtypes.float16 for a in args):
+        return None
+    args = tuple([a if isinstance(a, TensorBase) else _number(op, i, a) for i, a in enumerate(args)])
+    if not any(_finer(i, a) for i, a in enumerate(args)) or result_type(args) is not dtypes.float16:
+        return None
+    return tuple([_cast(a, dtypes.float32) for a in args])
+
+
+def _finer(i: int, a: Any) -> bool:
+    """Whether an argument is a number that float16 may not hold: one that a recording follows is not looked at."""
+    if isinstance(a, TensorBase):
+        return i == 1 and not a._data.ndim and dtypes.of(a._data) is not dtypes.float16
+    return type(a) not in _CATEGORY or not half.holds(a)
+
+
+def to_float16(op: Any, args: tuple[Any, ...], result: Any) -> Any:
+    """What an op made of arguments ``beside_number``, in float16 and shown as made of ``args``."""
+    return mark(_cast(result, dtypes.float16), op.label, *args)
 
 
 def without_bools(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:

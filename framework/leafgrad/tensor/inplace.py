@@ -12,7 +12,7 @@ from typing import Any
 from leafgrad import dtypes, modes
 from leafgrad.errors import TraceError
 from leafgrad.modes import GRAD, INFERENCE, TRACE, TRACER
-from leafgrad.ops import dispatch, messages
+from leafgrad.ops import dispatch, half, messages
 from leafgrad.ops.convert import clone, new_full, to_dtype
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import add
@@ -128,6 +128,8 @@ def _plain(x: Any, name: str, y: Any, flags: int) -> bool:
         return False
     if a.dtype.kind != "f" and not (a.dtype.kind == "i" and type(y) is int and abs(y) < 128 and name != "div"):
         return False  # an integer that every integer dtype has
+    if a.dtype.char == "e" and not isinstance(y, TensorBase) and not half.holds(y):
+        return False
     own = x._view is None and a.base is None and x._writes is not dispatch.INFERENCE_VERSION
     if not own or modes.DERIVATIVES.get():
         check(x, name)
