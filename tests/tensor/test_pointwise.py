@@ -415,3 +415,31 @@ def test_divisors_in_place_and_across_dtypes():
     assert a.gcd(b).tolist() == [4, 6, 0]
     assert a.clone().gcd_(b).dtype is leafgrad.int64
     assert a.clone().lcm_(b).tolist() == [24, 36, 0]
+
+
+@pytest.mark.parametrize("executor", [None, "numpy", "native"])
+@pytest.mark.parametrize("dtype", [leafgrad.float16, leafgrad.bfloat16])
+def test_sums_of_products_in_16_bits_are_rounded_once(dtype, executor):
+    if executor == "native":
+        pytest.importorskip("leafgrad_native")
+    x, y, z = (leafgrad.tensor(a * 100).to(dtype) for a in (N, M, P))
+    alpha = leafgrad.tensor(0.1, dtype=dtype).item()
+    functions = [
+        (lambda x, y, z: leafgrad.add(x, y, alpha=0.1), lambda x, y, z: x + y * alpha),
+        (lambda x, y, z: leafgrad.sub(x, y, alpha=0.1), lambda x, y, z: x - y * alpha),
+        (lambda x, y, z: leafgrad.add(x, 0.1, alpha=3), lambda x, y, z: x + 3 * alpha),
+        (lambda x, y, z: leafgrad.addcmul(x, y, z, value=0.1), lambda x, y, z: x + y * z * 0.1),
+        (lambda x, y, z: leafgrad.addcdiv(x, y, z, value=0.1), lambda x, y, z: x + y / z * 0.1),
+    ]
+    for function, want in functions:
+        found = (leafgrad.compile(function, executor=executor) if executor else function)(x, y, z)
+        assert found.dtype is dtype
+        assert found.tolist() == want(x.float(), y.float(), z.float()).to(dtype).tolist()
+
+
+def test_factors_beyond_all_of_float16():
+    x = leafgrad.ones(2, dtype=leafgrad.float16)
+    for function in (leafgrad.add, leafgrad.sub, leafgrad.rsub):
+        with pytest.raises(RuntimeError, match=r"alpha: value cannot be converted to type leafgrad\.float16"):
+            function(x, x, alpha=1e5)
+    assert leafgrad.addcmul(x, x, x * 0.01, value=1e5).tolist() == [1001, 1001]

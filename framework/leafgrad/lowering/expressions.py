@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad.ops.define import C_FUNCTIONS
+from leafgrad.ops.half import nearest
 
 C_TYPES = {
     "float32": "float", "float64": "double", "bool": "uint8_t", "uint8": "uint8_t",
@@ -155,18 +155,9 @@ def literal(value: Any, kind: str) -> str:
         return f"(({C_TYPES[kind]}){int(value or 0)}LL)" if abs(int(value or 0)) < 1 << 63 else "INT64_MIN"
     number = math.nan if value is None else float(value)
     if kind in HALVES:
-        number, kind = nearest_half(number), held(kind)
+        number, kind = nearest(number), held(kind)
     if math.isnan(number):
         return f"(({C_TYPES[kind]})NAN)"
     if math.isinf(number):
         return f"(({C_TYPES[kind]}){'-' if number < 0 else ''}INFINITY)"
     return f"(({C_TYPES[kind]}){number!r})"
-
-
-def nearest_half(number: float) -> float:
-    """The float16 that is nearest to a number."""
-    try:
-        (found,) = struct.unpack("e", struct.pack("e", number))
-    except OverflowError:
-        return math.copysign(math.inf, number)
-    return float(found)

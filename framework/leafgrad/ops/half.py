@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import Any
 
@@ -18,9 +19,14 @@ def total(x: Any, dim: int | tuple[int, ...] | None, keepdim: bool) -> Any:
     return x.sum(axis=dim, keepdims=keepdim)
 
 
+def nearest(number: float) -> float:
+    """The float16 that is nearest to a number."""
+    try:
+        return float(struct.unpack("e", struct.pack("e", float(number)))[0])
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
 def holds(number: Any) -> bool:
     """Whether float16 holds a number as it is."""
-    try:
-        return bool(struct.unpack("e", struct.pack("e", float(number)))[0] == number)
-    except (OverflowError, TypeError):  # of complex numbers
-        return False
+    return not isinstance(number, complex) and nearest(number) == number

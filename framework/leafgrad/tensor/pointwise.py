@@ -12,6 +12,7 @@ from leafgrad.ops import (
     divisors,
     elementwise as ew,
     exponential,
+    half,
     inverse_erf,
     narrow,
     rounding,
@@ -25,6 +26,7 @@ from leafgrad.ops.convert import new_full
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.promotion import result_type, without_bools
 from leafgrad.tensor.arguments import cast, expect_floating, expect_real, expect_tensor, integer, number
+from leafgrad.tensor.creation import converted
 from leafgrad.tensor.inplace import in_place
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.public import public
@@ -124,13 +126,22 @@ def rsub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     return sub(other, input, alpha=alpha)
 
 
+NARROW = dtypes.float16, dtypes.bfloat16  # computed in float32
+
+
+def _rounded(number: float, kind: dtypes.dtype) -> float:
+    """The number of a dtype of 16 bits that is nearest to another one."""
+    return half.nearest(number) if kind is dtypes.float16 else float(narrow.rounded(number))
+
+
 def _with_scaled(op: Any, input: Any, other: Any, alpha: float) -> Any:
     kind = result_type(without_bools(op, (input, other)))
     if isinstance(alpha, float) and not kind.is_differentiable:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-    if kind is dtypes.bfloat16:  # rounded once
-        x, y = (cast(t, dtypes.float32) if isinstance(t, Tensor) else t for t in (input, other))
-        return cast(op(x, y * narrow.rounded(alpha)), kind)
+    if kind in NARROW:  # rounded once, but for the numbers, which are of that dtype
+        factor = _rounded(converted(alpha, kind, f"{op.name}: alpha"), kind)
+        x, y = (cast(t, dtypes.float32) if isinstance(t, Tensor) else _rounded(t, kind) for t in (input, other))
+        return cast(op(x, y * factor), kind)
     y = cast(other, kind) * alpha if isinstance(other, Tensor) else other * alpha
     return op(input, y if kind is not dtypes.bool_ else cast(y, kind) if isinstance(y, Tensor) else bool(y))
 
@@ -197,7 +208,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
     """``input + value * tensor1 * tensor2``. All broadcast."""
     kind, (x, y, z) = _in_one_dtype(input, tensor1, tensor2, value, "addcmul")
     result = x + (y * z if value == 1 else y * z * value)
-    return cast(result, kind) if kind is dtypes.bfloat16 else result
+    return cast(result, kind) if kind in NARROW else result
 
 
 @public(out="cast", inplace=True)
@@ -213,11 +224,11 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
         )
     kind, (x, y, z) = _in_one_dtype(input, tensor1, tensor2, value, "addcdiv")
     result = x + (y / z if value == 1 else y / z * value)
-    return cast(result, kind) if kind is dtypes.bfloat16 else result
+    return cast(result, kind) if kind in NARROW else result
 
 
 def _in_one_dtype(input: Any, tensor1: Any, tensor2: Any, value: float, function: str) -> tuple[Any, list[Tensor]]:
-    """The dtype in which three tensors meet, and they in it (bfloat16 in float32): nothing is rounded on the way."""
+    """The dtype in which three tensors meet, and they in it (16 bits in float32): nothing is rounded on the way."""
     given = ("input", input), ("tensor1", tensor1), ("tensor2", tensor2)
     tensors = [expect_tensor(t, name, function) for name, t in given]
     kind = result_type(tuple(tensors))
@@ -225,7 +236,7 @@ def _in_one_dtype(input: Any, tensor1: Any, tensor2: Any, value: float, function
         raise NotImplementedError(f"{function}: expected integers or floats, got bools; convert one with .long()")
     if isinstance(value, float) and not kind.is_differentiable:
         raise RuntimeError("For integral input tensors, argument value must not be a floating point number.")
-    wide = dtypes.float32 if kind is dtypes.bfloat16 else kind
+    wide = dtypes.float32 if kind in NARROW else kind
     return kind, [cast(t, wide) for t in tensors]
 
 
