@@ -101,3 +101,33 @@ def test_activation_errors():
         F.prelu(lg.ones(2, 3), lg.ones(2))
     assert F.prelu(lg.tensor(-2.0), lg.tensor([0.5])).shape == ()
     assert F.prelu(-lg.ones(2, 3), lg.arange(3).float()).tolist() == [[0, -1, -2]] * 2
+
+
+@pytest.mark.parametrize("executor", [None, "numpy", "native"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: F.leaky_relu(x, 1e-8),
+        lambda x: F.leaky_relu(x, 1e5),
+        lambda x: F.elu(x, 0.3),
+        lambda x: F.softplus(x, 0.1, 1e5),
+        F.silu,
+        F.mish,
+        F.hardswish,
+    ],
+)
+def test_in_float16_results_are_rounded_once(function, executor):
+    if executor == "native":
+        pytest.importorskip("leafgrad_native")
+    x = lg.tensor([-700.0, -3.0, -0.1, 0.0, 0.1, 3.0, 700.0, 60000.0], dtype=lg.float16)
+
+    def both(x):
+        leaf = x.detach().requires_grad_()
+        y = function(leaf)
+        return y.detach(), lg.autograd.grad(y.sum(), leaf)[0]
+
+    found = (lg.compile(both, executor=executor) if executor else both)(x)
+    for a, b in zip(found, both(x.float()), strict=True):
+        assert a.dtype is lg.float16
+        assert a.tolist() == b.half().tolist()
+    assert type(function(x.requires_grad_()).grad_fn).__name__ == type(function(x.float()).grad_fn).__name__

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from leafgrad.dtypes import float16, of
 from leafgrad.ops import activation as ops, messages
-from leafgrad.ops.marks import shown_as
+from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.op import Op
 from leafgrad.ops.select import where
 from leafgrad.tensor import arguments, pointwise, reductions
@@ -58,7 +59,18 @@ __all__ = [
 def _run(op: Op, input: Tensor, inplace: bool, **params: Any) -> Tensor:
     """``op`` of a floating tensor, or a complex one if it takes them, into its memory if ``inplace``."""
     arguments.expect_differentiable(input, op.name)
-    return update(input, op, **params) if inplace else op(input, **params)
+    function = _in_float32(op) if of(input._data) is float16 else op
+    return update(input, function, **params) if inplace else function(input, **params)
+
+
+def _in_float32(op: Op) -> Any:
+    """``op`` of float16: its parameters are no float16, and the result is rounded once."""
+
+    def function(x: Tensor, **params: Any) -> Tensor:
+        return mark(op(x.float(), **params).half(), op.label, x)
+
+    function.__name__ = op.name
+    return function
 
 
 # ---- piecewise linear ---------------------------------------------------------------------------------------------
