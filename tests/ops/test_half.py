@@ -133,6 +133,12 @@ def test_the_transposes_of_windows(executor):
     assert run(lambda c: F.fold(c, (1, 5), (1, 3)), executor, columns)[0, 0, 0].tolist() == [2048, 2048, 2050, 2, 1]
 
 
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_the_gradient_of_a_mean_of_more_than_float16_counts(executor):
+    found = run(gradient(lambda x: x.mean() * 1024), executor, ones(100000))
+    assert found[0].item() == lg.tensor(1024 / 100000).half().item()
+
+
 # ---- beside numbers -------------------------------------------------------------------------------------------------
 
 NUMBERS = [1e5, 0.1, 1e-8, -3.7, 70000, 2.0, 65504.0, math.inf, True]

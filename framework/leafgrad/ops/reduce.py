@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from leafgrad.ops.abstract import PRECISE
-from leafgrad.ops.convert import new_full
+from leafgrad.ops.convert import new_full, to_dtype
 from leafgrad.ops.cumulative import cumprod, shift
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import abs, abs_x, div, mul, pow, sub
@@ -87,7 +87,15 @@ def _mean(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
     return out / (x.size // (out.size or 1))
 
 
-mean.vjp(x=lambda g, x_shape, *, dim: broadcast_back(g / count(x_shape, dim), x_shape, dim))
+def _mean_x(g: Any, x_shape: Shape, *, dim: Dims) -> Any:
+    n = count(x_shape, dim)
+    if n > 2048 and g.dtype == "float16":  # which may not hold it
+        wide = to_dtype(g, dtype="float32", source="float16") / n
+        return broadcast_back(to_dtype(wide, dtype="float16", source="float32"), x_shape, dim)
+    return broadcast_back(g / n, x_shape, dim)
+
+
+mean.vjp(x=_mean_x)
 mean.lower("native", lambda c, e: c.reduction("+", e.params["dim"], mean=True))
 
 
