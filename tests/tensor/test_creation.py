@@ -176,6 +176,8 @@ def test_like_and_new_keep_dtype_and_device(device):
         (lambda: leafgrad.full((2,), float("nan"), dtype=leafgrad.int64), RuntimeError, "without overflow, got nan"),
         (lambda: leafgrad.ones(2, dtype=leafgrad.int8).new_full((2,), -129), RuntimeError, "without overflow"),
         (lambda: leafgrad.full_like(leafgrad.ones(2).byte(), 256), RuntimeError, "without overflow"),
+        (lambda: leafgrad.full((2,), 65505, dtype=leafgrad.float16), RuntimeError, "full: fill_value: .* overflow"),
+        (lambda: leafgrad.full((2,), -1e39), RuntimeError, "leafgrad.float32 without overflow, got -1e"),
         (lambda: leafgrad.arange(0, 5, 0), RuntimeError, "nonzero"),
         (lambda: leafgrad.arange(5, 1), RuntimeError, "inconsistent with step sign"),
         (lambda: leafgrad.arange(float("inf")), RuntimeError, "finite"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 import leafgrad
@@ -40,3 +42,26 @@ def test_index_reduce_in_place():
     out = t.index_reduce_(0, leafgrad.tensor([0, 2, 0]), leafgrad.full((3, 2), 2.0), "prod")
     assert out is t
     assert t.tolist() == [[4, 4], [1, 1], [2, 2]]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, at, value: x.masked_fill(x > 0, value),
+        lambda x, at, value: x.clone().masked_fill_(x > 0, value),
+        lambda x, at, value: x.index_fill(0, at, value),
+        lambda x, at, value: x.scatter(0, at, value),
+        lambda x, at, value: x.clone().fill_(value),
+        lambda x, at, value: leafgrad.full_like(x, value),
+        lambda x, at, value: leafgrad.nn.functional.pad(x, (1, 0), value=value),
+    ],
+)
+def test_numbers_beyond_all_of_float16_are_not_written(function):
+    x, at = leafgrad.ones(2, dtype=leafgrad.float16), leafgrad.tensor([0])
+    for value in (-1e9, 70000, 65505.0):
+        with pytest.raises(RuntimeError, match=r"cannot be converted to type leafgrad\.float16 without overflow"):
+            function(x, at, value)
+    for value in (-math.inf, math.nan, 65504, 0.1):
+        assert function(x, at, value).dtype is leafgrad.float16
+    x[0] = -1e9  # where PyTorch writes what float16 makes of it
+    assert x.tolist() == [-math.inf, 1]

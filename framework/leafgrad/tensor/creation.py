@@ -61,8 +61,16 @@ def number(value: Any, argument: str, may_be_complex: bool = False) -> Any:
     raise TypeError(f"{argument}: expected a number, got {type(value).__name__}")
 
 
+LEAST = dtypes.finfo(dtypes.float16).max  # the largest number that every floating dtype holds
+
+
+def beyond(value: float, dtype: dtypes.dtype) -> bool:
+    """Whether a number is finite, and beyond all that a floating dtype holds."""
+    return abs(value) > LEAST and dtypes.finfo(dtype).max < abs(value) < math.inf
+
+
 def converted(plain: Any, dtype: dtypes.dtype, argument: str) -> Any:
-    """A number of the dtype's category; a RuntimeError if an integer dtype does not hold it."""
+    """A number of the dtype's category; a RuntimeError if it is finite, and beyond all that the dtype holds."""
     if dtype.is_complex:
         return complex(plain)
     if isinstance(plain, complex):
@@ -70,7 +78,10 @@ def converted(plain: Any, dtype: dtypes.dtype, argument: str) -> Any:
             raise RuntimeError(f"{argument}: value cannot be converted to type {dtype} without overflow, got {plain}")
         plain = plain.real
     if dtype.is_floating_point:
-        return float(plain)
+        plain = float(plain)
+        if beyond(plain, dtype):
+            raise RuntimeError(f"{argument}: value cannot be converted to type {dtype} without overflow, got {plain}")
+        return plain
     if isinstance(plain, float) and not math.isfinite(plain):
         raise RuntimeError(f"{argument}: value cannot be converted to type {dtype} without overflow, got {plain}")
     if dtype is dtypes.bool_:

@@ -6,6 +6,7 @@ boolean masks stand for the integers where they hold: finding these waits for th
 
 from __future__ import annotations
 
+import math
 import operator
 from numbers import Number
 from typing import Any
@@ -18,6 +19,7 @@ from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import Index, part, permute
 from leafgrad.tensor import arguments
+from leafgrad.tensor.creation import beyond
 from leafgrad.tensor.data import copied
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach
@@ -284,6 +286,8 @@ def _value(x: Tensor, value: Any) -> Any:
         return arguments.discarding(value.to(x.device) if not value._data.ndim else value, x.dtype)
     if isinstance(value, (list, tuple)) or (type(value) in backends.BACKENDS and value.ndim):
         return copied(value, x.dtype, x.device)
+    if type(value) in (int, float) and x.dtype.is_floating_point and beyond(value, x.dtype):
+        return math.inf if value > 0 else -math.inf  # as PyTorch, unlike in fill_
     return value_for(x, value, "value")
 
 

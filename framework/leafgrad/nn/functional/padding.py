@@ -11,6 +11,7 @@ from leafgrad.tensor.arguments import expect_tensor, shape as sizes
 from leafgrad.tensor.formats import keeps_channels_last
 from leafgrad.tensor.rearranging import constant_pad
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.writes import value_for
 
 __all__ = ["pad"]
 
@@ -44,7 +45,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             f"{len(margins)} and input of dimension {ndim}"
         )
     if mode == "constant":
-        return constant_pad(input, margins, 0 if value is None else value)
+        return constant_pad(input, margins, 0 if value is None else value_for(input, value, "pad: value"))
     if mode not in MODES:
         raise NotImplementedError(f"pad: Unrecognised padding mode {mode}; expected one of {', '.join(MODES)}")
     if value:
