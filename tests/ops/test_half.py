@@ -227,3 +227,23 @@ def test_in_a_batch():
     x, y = halves().reshape(10, 100), lg.linspace(0.1, 1e5, 10)
     same(lg.vmap(lambda x: x * 0.1)(x), (x.float() * 0.1).half())
     same(lg.vmap(lambda x, y: x * y)(x, y), (x.float() * y[:, None]).half())
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x**1e5,
+        lambda x: x.clone().pow_(-70000),
+        lambda x: x.clamp(max=1e5),
+        lambda x: x.clamp_min(-70000),
+        lambda x: lg.clip(x, -1e5, 0.7),
+    ],
+)
+def test_numbers_beyond_all_of_float16(function, executor):
+    x = lg.tensor([0.5, 3.0], dtype=lg.float16)
+    with pytest.raises(RuntimeError, match=r"cannot be converted to type leafgrad\.float16 without overflow"):
+        run(function, executor, x)
+    assert run(lambda x: x.clamp(0.7, math.inf) ** 2.0, executor, x).tolist() == [0.490234375, 9]
+    assert (x.float() ** 1e5).tolist() == [0, math.inf]
+    assert (1e5**x).dtype is lg.float16

@@ -181,8 +181,9 @@ class CallText:
         return [*lines, f"else: {self.leave}"]
 
     def held(self, number: str) -> list[str]:
-        """A number beside float16 is one that it holds, where the op would take another one in float32."""
-        return [f"if _dtype is HALF and not _held({number}): {self.leave}"] if self.op.exact else []
+        """A number beside float16 is one that it holds, where another one is taken in float32, or refused."""
+        asks = self.op.exact or self.op.within_float16
+        return [f"if _dtype is HALF and not _held({number}): {self.leave}"] if asks else []
 
     def apart(self, a: str) -> str:
         """That an array of whatever dtype is complex, where the op does not take it."""

@@ -155,6 +155,7 @@ def _pow_y(g: Any, out: Any, x: Any, y: Any) -> Any:
     )  # 0**y is constant in y > 0, though log(0) is infinite
 
 
+pow.within_float16 = True
 pow.vjp(x=_pow_x, y=_pow_y)
 
 

@@ -45,6 +45,7 @@ class Op(Declarations):
 
     straight = True
     no_bool: str | None = None  # what is said of bool tensors, where the op takes none
+    within_float16 = False  # whether numbers beyond all of float16 are an error beside it, as in PyTorch
     transparent = False  # whether it only hands an unbatched argument to vmap, once; other uses of that go past it
     batching: Callable[[Any], Any] | None = None
     shares = False  # whether it only hands an argument over to a batch, once; other uses of that go past it

@@ -7,6 +7,7 @@ never see mixed dtypes. Under autocast, products are taken in 16 bits, and what 
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Iterable
 from typing import Any
@@ -53,6 +54,8 @@ def prepare(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
         target = result_type(args)
         if "float" in traits and not target.is_differentiable:
             target = dtypes.get_default_dtype()
+        if op.within_float16 and target is dtypes.float16:
+            _expect_within(op, args)
         return tuple([_cast(a, target) for a in args])
     if "float" in traits:
         return tuple([
@@ -85,6 +88,16 @@ def _finer(i: int, a: Any) -> bool:
     if isinstance(a, TensorBase):
         return i == 1 and not a._data.ndim and dtypes.of(a._data) is not dtypes.float16
     return type(a) not in _CATEGORY or not half.holds(a)
+
+
+def _expect_within(op: Any, args: tuple[Any, ...]) -> None:
+    """A RuntimeError if a number beside the first argument is finite, and beyond all of float16."""
+    top = dtypes.finfo(dtypes.float16).max
+    for a in args[1:]:
+        if type(a) in (int, float) and top < abs(a) < math.inf:
+            raise RuntimeError(
+                f"{op.name}: value cannot be converted to type {dtypes.float16} without overflow, got {a}"
+            )
 
 
 def to_float16(op: Any, args: tuple[Any, ...], result: Any) -> Any:

@@ -117,6 +117,7 @@ def _clamp_high(g: Any, x: Any, low: Any, high: Any) -> Any:
     return where(x > high if low is None else (x > high) | (high < low), g, 0)
 
 
+clamp.within_float16 = True
 clamp.vjp(x=_clamp_x, low=_clamp_low, high=_clamp_high)
 
 
