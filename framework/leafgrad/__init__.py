@@ -3,7 +3,6 @@
 import functools as _functools
 import sys as _sys
 import typing as _typing
-from importlib import import_module as _import_module
 from math import e as e, inf as inf, nan as nan, pi as pi
 
 # NumPy before all else: further inside, Python's stack gets and gives back a page of memory at many a call.
@@ -72,7 +71,6 @@ from leafgrad.threads import get_num_threads as get_num_threads, set_num_threads
 
 bool, float, int = bool_, float_, int_
 
-_import_module("leafgrad.tensor.view")  # results are of the class Tensor from now on
 _publish(globals())
 for _kind in Tensor.__mro__:
     _show(vars(_kind), "leafgrad.Tensor")

@@ -19,6 +19,16 @@ _later: dict[str, Mapping[str, str]] = {}
 _borrowed: dict[str, set[str]] = {}
 
 
+def calling(module: str, name: str) -> Callable[..., Any]:
+    """A function that calls another one, whose module is imported at the first call."""
+
+    def function(*args: Any) -> Any:
+        return getattr(import_module(module), name)(*args)
+
+    function.__name__ = name
+    return function
+
+
 def attach(
     package: str,
     names: Mapping[str, str] | None = None,

@@ -9,6 +9,7 @@ from copy import deepcopy
 from typing import Any
 
 from leafgrad import backends, devices, dtypes, modes
+from leafgrad.lazy import calling
 from leafgrad.ops import dispatch
 from leafgrad.ops.convert import clone, to_device
 from leafgrad.ops.node import GraphNode, Hooks, Leaf, Output, SymbolBase, TensorBase, Version
@@ -442,3 +443,4 @@ class Tensor(Methods, asking.Overridable, TensorBase):
 
 
 asking.let_subclasses_override(Tensor)
+dispatch.adopt(Tensor, *[calling("leafgrad.tensor.view", name) for name in ("make", "detach")])
