@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import runpy
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import types
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,24 @@ from leafgrad import distributed
 from leafgrad.distributed import launcher
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+@pytest.fixture
+def import_cut_once(tmp_path, monkeypatch):
+    """Imports a module of lines that find values in ``cut``: the first import is cut short, and it is made anew."""
+
+    def imported(lines, **values):
+        (tmp_path / "cut_once.py").write_text(f"import cut\n{lines}\ncut.go_on()\n")
+        cut = types.SimpleNamespace(**values, go_on=lambda: 1 / 0)
+        monkeypatch.setitem(sys.modules, "cut", cut)
+        monkeypatch.syspath_prepend(tmp_path)
+        with pytest.raises(ZeroDivisionError):
+            importlib.import_module("cut_once")
+        cut.go_on = lambda: None
+        importlib.import_module("cut_once")
+
+    yield imported
+    sys.modules.pop("cut_once", None)
 
 
 @pytest.fixture

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import re
-import sys
-import types
 
 import pytest
 
@@ -91,16 +88,8 @@ def test_what_is_listed_is_there():
                 functools.reduce(getattr, name.split("."), kind)
 
 
-def test_a_module_whose_import_was_cut_is_imported_again(declared, tmp_path, monkeypatch):
-    text = "import cut\n@cut.public\ndef twice_of(input):\n    return input * 2\ncut.go_on()\n"
-    (tmp_path / "functions_of_a_test.py").write_text(text)
-    cut = types.SimpleNamespace(public=declared, go_on=lambda: 1 / 0)
-    monkeypatch.setitem(sys.modules, "cut", cut)
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ZeroDivisionError):
-        importlib.import_module("functions_of_a_test")
-    cut.go_on = lambda: None
-    importlib.import_module("functions_of_a_test")
+def test_a_module_whose_import_was_cut_is_imported_again(declared, import_cut_once):
+    import_cut_once("@cut.public\ndef twice_of(input):\n    return input * 2", public=declared)
     assert leafgrad.tensor(2.0).twice_of() == 4
     with pytest.raises(TypeError, match="leafgrad already has a function 'twice_of'"):
         declared(twice_of)
