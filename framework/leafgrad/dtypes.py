@@ -90,6 +90,7 @@ short, int_, long = int16, int32, int64
 
 ALL: Final = (bool_, uint8, int8, int16, int32, int64, float16, float32, float64, complex64, complex128)
 BY_NAME: Final = {d.name: d for d in ALL} | {bfloat16.known_as: bfloat16}
+REDUCED: Final = (float16, bfloat16)  # PyTorch's reduced floating types: stored in 16 bits, computed in float32
 _BY_ARRAY_DTYPE: dict[object, dtype] = {}
 FLOATING: Final[set[object]] = set()  # dtypes of raw arrays and Symbols that are floating ones, as far as met
 DIFFERENTIABLE: Final[set[object]] = set()  # the same of floating and complex ones

@@ -6,6 +6,8 @@ import math
 import struct
 from typing import Any
 
+LARGEST = 65504.0
+
 
 def accumulator(dtype: Any) -> Any:
     """The dtype in which numbers of a dtype are added up: ones in float16 would stop at 2048."""

@@ -92,9 +92,8 @@ def _finer(i: int, a: Any) -> bool:
 
 def _expect_within(op: Any, args: tuple[Any, ...]) -> None:
     """A RuntimeError if a number beside the first argument is finite, and beyond all of float16."""
-    top = dtypes.finfo(dtypes.float16).max
     for a in args[1:]:
-        if type(a) in (int, float) and top < abs(a) < math.inf:
+        if type(a) in (int, float) and half.LARGEST < abs(a) < math.inf:
             raise RuntimeError(
                 f"{op.name}: value cannot be converted to type {dtypes.float16} without overflow, got {a}"
             )

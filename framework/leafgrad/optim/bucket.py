@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.dtypes import bfloat16, dtype, float16, float32, float64, get_default_dtype
+from leafgrad.dtypes import REDUCED, dtype, float32, float64, get_default_dtype
 from leafgrad.ops.complex import view_as_complex, view_as_real
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.flat import Shape, offsets, pack
@@ -25,7 +25,7 @@ SETS = 64  # of parameters whose buckets are kept
 
 def exact(kind: dtype) -> dtype:
     """The dtype in which parameters of dtype ``kind`` count their steps: float16 ends at 2048, bfloat16 at 256."""
-    return float32 if kind in (float16, bfloat16) else kind.to_real()
+    return float32 if kind in REDUCED else kind.to_real()
 
 
 def counting() -> dtype:

@@ -7,7 +7,7 @@ import numbers
 from typing import Any
 
 from leafgrad import devices, dtypes
-from leafgrad.ops import create, dispatch
+from leafgrad.ops import create, dispatch, half
 from leafgrad.ops.conjugate import is_complex
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor import arguments, formats
@@ -61,12 +61,9 @@ def number(value: Any, argument: str, may_be_complex: bool = False) -> Any:
     raise TypeError(f"{argument}: expected a number, got {type(value).__name__}")
 
 
-LEAST = dtypes.finfo(dtypes.float16).max  # the largest number that every floating dtype holds
-
-
 def beyond(value: float, dtype: dtypes.dtype) -> bool:
     """Whether a number is finite, and beyond all that a floating dtype holds."""
-    return abs(value) > LEAST and dtypes.finfo(dtype).max < abs(value) < math.inf
+    return abs(value) > half.LARGEST and dtypes.finfo(dtype).max < abs(value) < math.inf
 
 
 def converted(plain: Any, dtype: dtypes.dtype, argument: str) -> Any:

@@ -23,7 +23,6 @@ from leafgrad.tensor.operators import ask, defers
 from leafgrad.tensor.overrides import overriding
 from leafgrad.tensor.view import ambiguous, write_view, written_through
 
-HALF = 65504  # the largest number of float16
 _RAW: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.iadd,
     "sub": operator.isub,
@@ -139,7 +138,7 @@ def _plain(x: Any, name: str, y: Any, flags: int) -> bool:
 def filled(x: Any, value: Any) -> bool:
     """Fill a tensor with a number that every floating dtype holds, if nothing is recorded. Whether that was done."""
     flags = modes.get()
-    small = (type(value) is float or type(value) is int) and -HALF <= value <= HALF
+    small = (type(value) is float or type(value) is int) and abs(value) <= half.LARGEST
     own = x._view is None and getattr(x._data, "base", x) is None  # whose elements lie apart from each other
     if not small or flags > GRAD or not own or not _plain(x, "fill", value, flags):
         return False

@@ -126,9 +126,6 @@ def rsub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     return sub(other, input, alpha=alpha)
 
 
-NARROW = dtypes.float16, dtypes.bfloat16  # computed in float32
-
-
 def _rounded(number: float, kind: dtypes.dtype) -> float:
     """The number of a dtype of 16 bits that is nearest to another one."""
     return half.nearest(number) if kind is dtypes.float16 else float(narrow.rounded(number))
@@ -138,7 +135,7 @@ def _with_scaled(op: Any, input: Any, other: Any, alpha: float) -> Any:
     kind = result_type(without_bools(op, (input, other)))
     if isinstance(alpha, float) and not kind.is_differentiable:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-    if kind in NARROW:  # rounded once, but for the numbers, which are of that dtype
+    if kind in dtypes.REDUCED:  # rounded once, but for the numbers, which are of that dtype
         factor = _rounded(converted(alpha, kind, f"{op.name}: alpha"), kind)
         x, y = (cast(t, dtypes.float32) if isinstance(t, Tensor) else _rounded(t, kind) for t in (input, other))
         return cast(op(x, y * factor), kind)
@@ -208,7 +205,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
     """``input + value * tensor1 * tensor2``. All broadcast."""
     kind, (x, y, z) = _in_one_dtype(input, tensor1, tensor2, value, "addcmul")
     result = x + (y * z if value == 1 else y * z * value)
-    return cast(result, kind) if kind in NARROW else result
+    return cast(result, kind) if kind in dtypes.REDUCED else result
 
 
 @public(out="cast", inplace=True)
@@ -224,7 +221,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
         )
     kind, (x, y, z) = _in_one_dtype(input, tensor1, tensor2, value, "addcdiv")
     result = x + (y / z if value == 1 else y / z * value)
-    return cast(result, kind) if kind in NARROW else result
+    return cast(result, kind) if kind in dtypes.REDUCED else result
 
 
 def _in_one_dtype(input: Any, tensor1: Any, tensor2: Any, value: float, function: str) -> tuple[Any, list[Tensor]]:
@@ -236,7 +233,7 @@ def _in_one_dtype(input: Any, tensor1: Any, tensor2: Any, value: float, function
         raise NotImplementedError(f"{function}: expected integers or floats, got bools; convert one with .long()")
     if isinstance(value, float) and not kind.is_differentiable:
         raise RuntimeError("For integral input tensors, argument value must not be a floating point number.")
-    wide = dtypes.float32 if kind in NARROW else kind
+    wide = dtypes.float32 if kind in dtypes.REDUCED else kind
     return kind, [cast(t, wide) for t in tensors]
 
 

@@ -6,7 +6,7 @@ import functools
 import math
 from typing import Any
 
-from leafgrad.dtypes import bfloat16, float16
+from leafgrad.dtypes import REDUCED
 from leafgrad.nn.functional.windows import Size, Wanted, adaptive, expect_filled, pooled, shares
 from leafgrad.ops.activation import relu
 from leafgrad.ops.marks import shown_as
@@ -123,7 +123,7 @@ def _mean(input: Tensor, ranges: list[Ranges], counts: list[list[int]], divisor:
 
     Those of 16 bits are rounded once, after the division: a sum may be infinite where the mean is not.
     """
-    total, by = input.float() if input.dtype in (float16, bfloat16) else input, divisor
+    total, by = input.float() if input.dtype in REDUCED else input, divisor
     for d, within in reversed(list(enumerate(ranges))):
         total = _range_sum(total, ranges=within, dim=input._data.ndim - len(ranges) + d)
     if by is None:

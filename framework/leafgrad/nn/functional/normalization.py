@@ -260,7 +260,7 @@ def rms_norm(
     """
     expect_differentiable(input, "rms_norm", NotImplementedError)
     dims = _check_last(input, normalized_shape, weight)
-    kind = dtypes.float32 if input.dtype in (dtypes.float16, dtypes.bfloat16) else input.dtype.to_real()
+    kind = dtypes.float32 if input.dtype in dtypes.REDUCED else input.dtype.to_real()
     small = dtypes.finfo(kind).eps if eps is None else eps
     if input.dtype.is_complex:  # its squares, not those of its magnitude
         return _affine(input * (input.square().mean(dims, keepdim=True) + small).rsqrt(), weight, None)
