@@ -46,6 +46,7 @@ def mul(xp: Any, x: Any, y: Any) -> Any:
     return x * y
 
 
+mul.exact = True
 mul.vjp(x=lambda g, y: g * y, y=lambda g, x: g * x)
 
 
@@ -55,6 +56,7 @@ def div(xp: Any, x: Any, y: Any) -> Any:
     return x / y
 
 
+div.exact = True
 div.vjp(x=lambda g, y: g / y, y=lambda g, x, y: -g * (x / y / y))  # not by out, which may be written to, as in PyTorch
 
 

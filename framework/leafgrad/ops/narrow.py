@@ -18,9 +18,6 @@ NAME: Final = dtypes.bfloat16.known_as
 TABLES: Final[list[dict[type, tuple[Forward, Any]]]] = []
 """The tables of all ops, by which they find their forwards: what they remembered is void once there is bfloat16."""
 
-EXACT: Final = frozenset({"mul", "div", "floor_divide", "div_floor", "div_trunc"})
-"""Ops of two arguments that take a Python number in float32; others take it in bfloat16, as PyTorch does."""
-
 _arrays: Any = None  # leafgrad.backends.bfloat16
 
 
@@ -95,7 +92,7 @@ def narrowed(op: Any, value: Any) -> Any:
 
 def rounds_numbers(op: Any) -> bool:
     """Whether it takes a Python number in the dtype of its other argument."""
-    return op.arity == 2 and "elementwise" in op.traits and op.name not in EXACT
+    return op.arity == 2 and "elementwise" in op.traits and not op.exact
 
 
 def in_float32(op: Any, forward: Forward) -> Forward:

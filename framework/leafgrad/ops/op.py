@@ -45,6 +45,7 @@ class Op(Declarations):
 
     straight = True
     no_bool: str | None = None  # what is said of bool tensors, where the op takes none
+    exact = False  # whether it takes a Python number beside 16 bits in float32; others take it in these, as PyTorch's
     within_float16 = False  # whether numbers beyond all of float16 are an error beside it, as in PyTorch
     transparent = False  # whether it only hands an unbatched argument to vmap, once; other uses of that go past it
     batching: Callable[[Any], Any] | None = None
@@ -75,7 +76,6 @@ class Op(Declarations):
         self.conjugating = Conjugating(self)
         self.count = len(signature.parameters)
         self.dims = dims_of(traits, signature)
-        self.exact = name in narrow.EXACT
         self.keeps_layout = bool(traits & {"elementwise", "view"})
         expand(self)
         self.function = call.function(self, self.general)

@@ -88,6 +88,9 @@ def floor_divide(xp: Any, x: Any, y: Any) -> Any:
     return x // y
 
 
+floor_divide.exact = True
+
+
 @_on_host
 @op("elementwise", "raises")
 def div_floor(xp: Any, x: Any, y: Any) -> Any:
@@ -96,6 +99,7 @@ def div_floor(xp: Any, x: Any, y: Any) -> Any:
     return x // y
 
 
+div_floor.exact = True
 div_floor.vjp(x=zero, y=zero)
 
 
@@ -109,6 +113,7 @@ def div_trunc(xp: Any, x: Any, y: Any) -> Any:
     return (x - xp.fmod(x, y)) // y
 
 
+div_trunc.exact = True
 div_trunc.vjp(x=zero, y=zero)
 
 
