@@ -125,7 +125,7 @@ def are_quiet(states: Sequence[State], span: float) -> bool:
                 quiet = now
             elif now - quiet >= QUIET:
                 return True
-        return not states
+        return False
     finally:
         sys.setswitchinterval(interval)
 

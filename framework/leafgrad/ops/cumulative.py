@@ -10,6 +10,7 @@ from leafgrad.ops.define import op
 from leafgrad.ops.exponential import exp, logaddexp
 from leafgrad.ops.half import accumulator
 from leafgrad.ops.select import where
+from leafgrad.ops.shape import in_reverse
 
 
 def part(x: Any, dim: int, start: int | None, stop: int | None) -> tuple[Any, ...]:
@@ -67,7 +68,7 @@ def _running(xp: Any, function: Any, x: Any, dim: int, reverse: bool) -> Any:
     if not x.ndim:
         return x.copy()
     wide = x.astype(accumulator(x.dtype), copy=False)
-    found = xp.flip(function(xp.flip(wide, dim), dim), dim) if reverse else function(wide, dim)
+    found = in_reverse(function(in_reverse(wide, (dim,)), dim), (dim,)) if reverse else function(wide, dim)
     return found if wide is x else found.astype(x.dtype)
 
 
@@ -79,7 +80,7 @@ def recurrence(xp: Any, a: Any, b: Any, *, dim: int, reverse: bool = False) -> A
     "Data parallel algorithms", Commun. ACM 29 (1986).
     """
     if reverse:
-        return xp.flip(recurrence.forward(xp, xp.flip(a, dim), xp.flip(b, dim), dim=dim), dim)
+        return in_reverse(recurrence.forward(xp, in_reverse(a, (dim,)), in_reverse(b, (dim,)), dim=dim), (dim,))
     kind = accumulator(a.dtype)
     a, b, made = a.astype(kind), b.astype(kind), b.dtype
     reach, n = 1, a.shape[dim]
