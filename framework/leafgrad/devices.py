@@ -41,8 +41,10 @@ class device:
 
     def resolve(self) -> tuple[str, int]:
         """Device type and index after loading the backend; RuntimeError if there is no such device."""
-        count = backends.by_device_type(self.type).device_count()
-        index = self.index or 0
+        backend, index = backends.by_device_type(self.type), self.index or 0
+        if backend.one_device and not index:
+            return self.type, 0
+        count = backend.device_count()
         if index >= count:
             raise RuntimeError(f"device {self}: expected an index below {count}, the number of {self.type} devices")
         return self.type, index
@@ -82,7 +84,7 @@ def _default() -> tuple[device, bool]:
 def given(asked: Any, otherwise: device | None = None) -> device:
     """The device asked for; if that is None the default one; where none was chosen as such, ``otherwise`` if given."""
     if asked is not None:
-        return device(asked)
+        return asked if isinstance(asked, device) else device(asked)
     default = DEFAULTS.get()[-1]
     return default if otherwise is None or default is not _CPU else otherwise
 

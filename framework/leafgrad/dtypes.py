@@ -91,7 +91,7 @@ short, int_, long = int16, int32, int64
 ALL: Final = (bool_, uint8, int8, int16, int32, int64, float16, float32, float64, complex64, complex128)
 BY_NAME: Final = {d.name: d for d in ALL} | {bfloat16.known_as: bfloat16}
 REDUCED: Final = (float16, bfloat16)  # PyTorch's reduced floating types: stored in 16 bits, computed in float32
-_BY_ARRAY_DTYPE: dict[object, dtype] = {}
+BY_ARRAY_DTYPE: dict[object, dtype] = {}
 FLOATING: Final[set[object]] = set()  # dtypes of raw arrays and Symbols that are floating ones, as far as met
 DIFFERENTIABLE: Final[set[object]] = set()  # the same of floating and complex ones
 _default = float32
@@ -101,7 +101,7 @@ _setter = get_ident()
 def of(array: Any) -> dtype:
     """The dtype of a raw array or a Symbol."""
     native = array.dtype
-    found = _BY_ARRAY_DTYPE.get(native)
+    found = BY_ARRAY_DTYPE.get(native)
     return found if found is not None else _learn(native)
 
 
@@ -112,7 +112,7 @@ def _learn(native: object) -> dtype:
             f"leafgrad has no dtype {name!r}; expected one of {', '.join(BY_NAME)}. "
             "Convert the array first, e.g. array.astype('float32')"
         )
-    found = _BY_ARRAY_DTYPE[native] = BY_NAME[name]
+    found = BY_ARRAY_DTYPE[native] = BY_NAME[name]
     if found.is_differentiable:
         DIFFERENTIABLE.add(native)
         if found.is_floating_point:

@@ -119,6 +119,11 @@ class CallText:
         self.elsewhere = ("biu" if op.converts_integers else "") + ("" if plain else "c")  # kinds that do not
         self.checked = self.numbers and op.keeps_dtype and self.count > 1 and op.traits & {"elementwise", "promote"}
 
+    @property
+    def layouts(self) -> bool:
+        """Whether operands may lie in memory each in its own order, of which the result's follows."""
+        return self.op.keeps_layout and self.count > 1 and "view" not in self.op.traits
+
     def given(self) -> str:
         """The arguments, without those that were not given."""
         text = f"({', '.join(self.names)},)" if self.names else "()"
@@ -150,7 +155,7 @@ class CallText:
         lines = [*mode, *self.tensor(0), "_kind, _dtype = type(_a0), _a0.dtype" if asked else "_kind = type(_a0)"]
         for i in range(1, self.count):
             lines += self.other(i)
-        lines = [f"if isinstance({x}, TensorBase):", *indented(lines)]
+        lines = [*["_apart = False"][: self.layouts], f"if isinstance({x}, TensorBase):", *indented(lines)]
         if operands(self.op) == 2 and self.numbers:
             lines += [f"elif isinstance(other, TensorBase) and (type({x}) is float or type({x}) is int):"]
             lines += indented([*mode, *self.tensor(1), f"_a0, _e0, _kind, _dtype = {x}, None, type(_a1), _a1.dtype"])
@@ -169,10 +174,10 @@ class CallText:
         x, alike = self.names[i], "" if self.op.mixes_dtypes else f" or _a{i}.dtype is not _dtype"
         lines = [f"if isinstance({x}, TensorBase):", *indented(self.tensor(i))]
         lines += [f"    if type(_a{i}) is not _kind{alike or self.apart(f'_a{i}')}: {self.leave}"]
-        if self.op.keeps_layout:
-            lines += [
-                f"    if _kind in _lines and not _a0.flags.c_contiguous and _a0.strides != _a{i}.strides: {self.leave}"
-            ]
+        if self.layouts:
+            ordered = "_a0.flags.c_contiguous" if self.count == 2 else f"(_a0.flags.c_contiguous and _a{i}.flags.c_contiguous)"
+            apart = f"_kind in _lines and not {ordered} and _a0.strides != _a{i}.strides"
+            lines += [f"    _apart = {'' if i == 1 else '_apart or '}{apart}"]
         if self.numbers:
             lines += [f"elif type({x}) is float or type({x}) is int:", f"    _a{i}, _e{i} = {x}, None"]
             lines += indented(self.held(x))
@@ -258,6 +263,8 @@ class CallText:
         several = f"if type(_r) is tuple: return _op.record({self.args}, {self.params}, {raw}, _r, _flags)"
         lines += ["if type(_r) is not _kind:", "    _r = _dispatch.wrap(_op, _kind, _r)", f"    {several}"]
         lines += [f"if _r.dtype is not _dtype: {self.leave}"] if self.checked else []
+        if self.layouts:
+            lines += [f"if _apart: _r = _dispatch.as_operands(_r, {raw})"]
         return [*lines, *([] if self.op.keeps_layout else ["if not _r.flags.c_contiguous: _r = _r.copy()"])]
 
     def made(self) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from leafgrad import backends, dtypes, modes
 from leafgrad.ops import messages
-from leafgrad.ops.geometry import inverse, memory_order
+from leafgrad.ops.geometry import descends, inverse, memory_order
 from leafgrad.ops.node import EMPTY, Epoch, Node, Output, SymbolBase, TensorBase, Version, transparent
 
 R = TypeVar("R")
@@ -106,6 +106,8 @@ def detach(x: Any) -> Any:
 def create(op: Any, place: tuple[str, int], **params: Any) -> Any:
     """Run an op that takes no arrays on a device, or record it under a trace; returns a Tensor."""
     flags = modes.get()
+    if flags <= modes.GRAD:
+        return alias(created(op, place, params))
     if flags & (modes.WATCH | modes.TRACE) == modes.WATCH:
         return modes.watched(op, (), lambda: create(op, place, **params))
     if flags & modes.BATCH and "random" in op.traits:
@@ -121,6 +123,8 @@ def created(op: Any, place: tuple[str, int], params: dict[str, Any]) -> Any:
     if modes.get() & modes.TRACE:
         return modes.TRACER.get().create(op, place, params)
     backend = backends.by_device_type(place[0])
+    if backend.one_device:
+        return op.create(backend, params)
     with backend.device_scope(place[1]):
         return op.create(backend, params)
 
@@ -342,8 +346,11 @@ def ordered(data: Any, order: tuple[int, ...]) -> Any:
 
 def as_operands(result: Any, operands: Sequence[Any]) -> Any:
     """The result of an elementwise op, in the order of its operands: the first decides, in NumPy all must agree."""
-    if any(isinstance(a, SymbolBase) for a in (result, *operands)):
+    first = operands[0]
+    if isinstance(result, SymbolBase) or any([isinstance(a, SymbolBase) for a in operands]):
         return result
+    if getattr(first, "shape", None) == result.shape and descends(first.strides):
+        return result if result.flags.c_contiguous else copied(result)
     order = order_of_operands(result.shape, operands)
     return result if order is None else ordered(result, order)
 
@@ -358,7 +365,7 @@ def order_of_operands(shape: tuple[int, ...], operands: Sequence[Any]) -> tuple[
         missing = len(shape) - a.ndim
         sizes = zip(a.shape, shape[missing:], a.strides, strict=True)
         strides.append((0,) * missing + tuple([step if n == wide else 0 for n, wide, step in sizes]))
-    return memory_order(shape, strides)
+    return memory_order(shape, tuple(strides))
 
 
 def as_leaf(g: Any, leaf: Any) -> Any:
@@ -372,7 +379,7 @@ def as_leaf(g: Any, leaf: Any) -> Any:
 
 def order_of(data: Any) -> tuple[int, ...]:
     """The dimensions of a raw array as they lie in memory, outermost first; their own order if it has gaps."""
-    order = memory_order(data.shape, [data.strides])
+    order = memory_order(data.shape, (data.strides,))
     return order if data.transpose(order).flags.c_contiguous else tuple(range(data.ndim))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 
 from leafgrad.ops.abstract import Shape, broadcast_shape
@@ -62,7 +63,18 @@ def window_span(count: int, kernel: int, stride: int, padding: int, dilation: in
     return (count - 1) * stride + dilation * (kernel - 1) + 1 - padding
 
 
-def memory_order(shape: Shape, strides: Sequence[Shape]) -> Shape:
+def descends(strides: Sequence[float]) -> bool:
+    """Whether the dimensions lie in memory in their own order, with or without gaps, so that no other operand counts."""
+    outer = math.inf
+    for step in strides:
+        if not 0 < step < outer:
+            return False
+        outer = step
+    return True
+
+
+@functools.lru_cache(maxsize=512)
+def memory_order(shape: Shape, strides: tuple[Shape, ...]) -> Shape:
     """The dimensions of an elementwise result as they lie in memory, outermost first, as PyTorch has them.
 
     The first of the operands decides, and where its strides do not, being 0 or equal, the next.

@@ -113,7 +113,7 @@ def preserved(out: Tensor, like: Tensor) -> Tensor:
     data = layout(like)
     if isinstance(data, SymbolBase) or data.flags.c_contiguous or data.shape != out._data.shape:
         return out
-    return follow(out, memory_order(data.shape, [data.strides]))
+    return follow(out, memory_order(data.shape, (data.strides,)))
 
 
 def channels_last(t: Any) -> tuple[int, ...] | None:

@@ -57,7 +57,7 @@ class Tensor(Methods, asking.Overridable, TensorBase):
     @property
     def dtype(self) -> dtypes.dtype:
         """The type of the elements."""
-        return dtypes.of(self._data)
+        return dtypes.BY_ARRAY_DTYPE.get(self._data.dtype) or dtypes.of(self._data)
 
     @property
     def device(self) -> devices.device:
@@ -414,6 +414,8 @@ class Tensor(Methods, asking.Overridable, TensorBase):
         ``non_blocking``, ``copy``, ``memory_format``. A copy between devices is an operation of the graph. With
         ``non_blocking`` nobody waits for that of a pinned tensor, which must not be written until it is done.
         """
+        if not kwargs and len(args) == 1 and isinstance(args[0], dtypes.dtype):
+            return arguments.discarding(self, args[0])
         memory_format = kwargs.pop("memory_format", None)
         non_blocking = bool(kwargs.get("non_blocking")) or next((a for a in args if isinstance(a, bool)), False)
         place, kind, copy = arguments.destination(*args, **kwargs)
