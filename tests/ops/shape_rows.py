@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from op_table import Row, uniform
 
-from leafgrad.ops import binomial, create, gamma, index, poisson, random, shape, sort, strided
+from leafgrad.ops import binomial, combine, create, gamma, index, poisson, random, shape, sort, strided
 from leafgrad.tensor import inplace, view
 
 CUBE = [((2, 3, 4),)]
@@ -155,11 +155,11 @@ INDEX = [
         errors=[((np.zeros(1), np.array([3])), {"shape": (3,), "dim": 0}, RuntimeError, "out of bounds")]),
     Row(index.scatter, lambda x, at, v, dim: along(x, at, v, lambda old, new: new),
         samples=lambda rng, dtype: [((uniform(rng, dtype, (3, 4)), ONCE, uniform(rng, dtype, (3, 2))), {"dim": 1})]),
-    Row(index.scatter_best, lambda x, at, v, dim, largest: along(x, at, v, np.maximum if largest else np.minimum),
+    Row(combine.scatter_best, lambda x, at, v, dim, largest: along(x, at, v, np.maximum if largest else np.minimum),
         samples=lambda rng, dtype: [
             ((uniform(rng, dtype, (3, 4)), ALONG, uniform(rng, dtype, (3, 2))), {"dim": 1, "largest": largest})
             for largest in (True, False)], order=2),
-    Row(index.scatter_product, lambda x, at, v, dim: along(x, at, v, np.multiply),
+    Row(combine.scatter_product, lambda x, at, v, dim: along(x, at, v, np.multiply),
         samples=lambda rng, dtype: [
             ((uniform(rng, dtype, (3, 4), 0.5, 1.5), ALONG, uniform(rng, dtype, (3, 2), 0.5, 1.5)), {"dim": 1})]),
     Row(index.argwhere, lambda x: np.argwhere(x > 0), samples=lambda rng, dtype: [

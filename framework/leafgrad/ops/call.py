@@ -175,7 +175,8 @@ class CallText:
         lines = [f"if isinstance({x}, TensorBase):", *indented(self.tensor(i))]
         lines += [f"    if type(_a{i}) is not _kind{alike or self.apart(f'_a{i}')}: {self.leave}"]
         if self.layouts:
-            ordered = "_a0.flags.c_contiguous" if self.count == 2 else f"(_a0.flags.c_contiguous and _a{i}.flags.c_contiguous)"
+            both = f"(_a0.flags.c_contiguous and _a{i}.flags.c_contiguous)"  # of two operands the first decides alone
+            ordered = "_a0.flags.c_contiguous" if self.count == 2 else both
             apart = f"_kind in _lines and not {ordered} and _a0.strides != _a{i}.strides"
             lines += [f"    _apart = {'' if i == 1 else '_apart or '}{apart}"]
         if self.numbers:

@@ -174,6 +174,10 @@ def on_device_of(data: Any) -> AbstractContextManager[Any]:
 
 def overwrite(data: Any, values: Any) -> None:
     """Write into a raw array."""
+    backend = BACKENDS.get(type(data))
+    if backend is None or backend.one_device:
+        data[...] = values
+        return
     with on_device_of(data):
         data[...] = values
 
@@ -346,9 +350,10 @@ def ordered(data: Any, order: tuple[int, ...]) -> Any:
 
 def as_operands(result: Any, operands: Sequence[Any]) -> Any:
     """The result of an elementwise op, in the order of its operands: the first decides, in NumPy all must agree."""
+    for a in (result, *operands):
+        if isinstance(a, SymbolBase):
+            return result
     first = operands[0]
-    if isinstance(result, SymbolBase) or any([isinstance(a, SymbolBase) for a in operands]):
-        return result
     if getattr(first, "shape", None) == result.shape and descends(first.strides):
         return result if result.flags.c_contiguous else copied(result)
     order = order_of_operands(result.shape, operands)

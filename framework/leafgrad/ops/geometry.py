@@ -64,7 +64,7 @@ def window_span(count: int, kernel: int, stride: int, padding: int, dilation: in
 
 
 def descends(strides: Sequence[float]) -> bool:
-    """Whether the dimensions lie in memory in their own order, with or without gaps, so that no other operand counts."""
+    """Whether dimensions lie in memory in their own order, with or without gaps, so that no other operand counts."""
     outer = math.inf
     for step in strides:
         if not 0 < step < outer:

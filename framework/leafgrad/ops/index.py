@@ -9,16 +9,16 @@ for which the host waits; none where it is said that all are ``inside``, as in r
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import backends
-from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
 from leafgrad.ops.geometry import index_axes, index_shape, inverse
 from leafgrad.ops.half import accumulator
-from leafgrad.ops.select import where
 from leafgrad.ops.shape import expand, permute, reshape
+from leafgrad.ops.small import SMALL
 
 Shape = tuple[int, ...]
 FEW = 16  # rows that are sooner added one by one than by an index
@@ -49,17 +49,26 @@ def _ladder(xp: Any, n: int, axis: int, ndim: int) -> Any:
     return xp.arange(n, dtype="int64").reshape((1,) * axis + (n,) + (1,) * (ndim - axis - 1))
 
 
-def _along(xp: Any, shape: Shape, at: Any, dim: int, inside: bool = False) -> tuple[Any, ...]:
+@functools.lru_cache(maxsize=256)
+def _ladders(xp: Any, shape: Shape, dim: int) -> tuple[Any, ...]:
+    """One along each axis of an array of ``shape`` but ``dim``, which has None."""
+    return tuple([None if d == dim else _ladder(xp, n, d, len(shape)) for d, n in enumerate(shape)])
+
+
+def along(xp: Any, shape: Shape, at: Any, dim: int, inside: bool = False) -> tuple[Any, ...]:
     """The key of ``gather``: ``at`` along ``dim``, each element's own index elsewhere."""
-    if shape:
-        expect_in_range(at, shape[dim], dim, inside)
+    backend = backends.BACKENDS[type(at)]
+    if shape and not inside:
+        backend.check_index(at, shape[dim], dim)
     for d, (n, size) in enumerate(zip(at.shape, shape, strict=True)):
         if d != dim and n > size:
             raise IndexError(f"index {n - 1} is out of bounds for dimension {d} with size {size}")
-    return tuple(at if d == dim else _ladder(xp, n, d, at.ndim) for d, n in enumerate(at.shape))
+    kept = backend.one_device and at.size <= SMALL
+    ladders = (_ladders if kept else _ladders.__wrapped__)(xp, at.shape, dim)
+    return tuple([at if ladder is None else ladder for ladder in ladders])
 
 
-class _bounds:
+class bounds:
     """Within it an index out of range is a RuntimeError, as PyTorch's is of gather and its kin."""
 
     __slots__ = ()
@@ -84,13 +93,13 @@ def _spelled_out(xp: Any, shape: Shape, at: Sequence[Any], dims: tuple[int, ...]
 def _add_at(xp: Any, shape: Shape, key: tuple[Any, ...], values: Any) -> Any:
     """Zeros of ``shape`` with ``values`` added at ``key``; through one flat index, for which ufunc.at is fast."""
     out = xp.zeros(shape, dtype=accumulator(values.dtype))
-    flat = _flat_index(xp, shape, key)
+    flat = flat_index(xp, shape, key)
     wide = values.astype(out.dtype, copy=False)
     xp.add.at(out.reshape(-1), xp.broadcast_to(flat, values.shape).reshape(-1), wide.reshape(-1))
     return out.astype(values.dtype, copy=False)
 
 
-def _flat_index(xp: Any, shape: Shape, key: tuple[Any, ...]) -> Any:
+def flat_index(xp: Any, shape: Shape, key: tuple[Any, ...]) -> Any:
     """The index of what ``key`` chooses in the flattened array."""
     flat, stride = 0, 1
     for n, k in zip(reversed(shape), reversed(key), strict=True):
@@ -251,8 +260,10 @@ def _index_put_batched(call: Any) -> Any:
 @op("any_dtype", "raises", "complex")
 def gather(xp: Any, x: Any, at: Any, *, dim: int, inside: bool = False) -> Any:
     """out[i, j, k] = x[i, at[i, j, k], k] for dim = 1, and alike. ``at`` may be smaller than x. -> at.shape"""
-    with _bounds():
-        return x[_along(xp, x.shape, at, dim, inside)]
+    try:
+        return x[along(xp, x.shape, at, dim, inside)]
+    except IndexError as error:
+        raise ValueError(str(error)) from None  # a RuntimeError, as PyTorch's is of gather and its kin
 
 
 gather.kernel("bfloat16")(gather.forward)
@@ -261,15 +272,15 @@ gather.kernel("bfloat16")(gather.forward)
 @op("any_dtype", "raises", "complex", transpose_of=gather)
 def gather_sum(xp: Any, x: Any, at: Any, *, shape: Shape, dim: int, inside: bool = False) -> Any:
     """Zeros of ``shape`` with x added where ``gather`` would read; the transpose of gather."""
-    with _bounds():
-        return _add_at(xp, shape, _along(xp, shape, at, dim, inside), x)
+    with bounds():
+        return _add_at(xp, shape, along(xp, shape, at, dim, inside), x)
 
 
 gather.lower("native", lambda c, e: c.lookup("read", (e.params["dim"],), at=1, along=True))
 gather_sum.lower("native", lambda c, e: c.lookup("add", (e.params["dim"],), at=1, along=True))
 
 
-def _by_rows(call: Any, resized: bool = False) -> Any:
+def by_rows(call: Any, resized: bool = False) -> Any:
     """Each row of the batch has index arrays of its own, and all have as many rows."""
     axis = next(a for a in call.axes if a is not None)
     if axis == call.params["dim"] or call.out.shape[axis] != call.length:
@@ -278,8 +289,8 @@ def _by_rows(call: Any, resized: bool = False) -> Any:
 
 
 gather.shape(lambda x, at: x.like(at.shape) if x.ndim == at.ndim else None)
-gather.chunk(_by_rows)
-gather_sum.chunk(lambda call: _by_rows(call, resized=True))
+gather.chunk(by_rows)
+gather_sum.chunk(lambda call: by_rows(call, resized=True))
 gather.vjp(x=lambda g, x_shape, at, *, dim: gather_sum(g, at, shape=x_shape, dim=dim, inside=True))
 gather_sum.vjp(x=lambda g, at, *, dim: gather(g, at, dim=dim, inside=True))
 
@@ -288,137 +299,21 @@ gather_sum.vjp(x=lambda g, at, *, dim: gather(g, at, dim=dim, inside=True))
 def scatter(xp: Any, x: Any, at: Any, v: Any, *, dim: int, inside: bool = False) -> Any:
     """x with v (of at's shape, or a number) written where ``gather`` would read."""
     out = x.copy()
-    with _bounds():
-        out[_along(xp, x.shape, at, dim, inside)] = v
+    with bounds():
+        out[along(xp, x.shape, at, dim, inside)] = v
     return out
 
 
 scatter.lower("native", lambda c, e: c.lookup("write", (e.params["dim"],), at=1, along=True))
 scatter.shape(lambda x, at, v: x.shape)
-scatter.chunk(_by_rows)
+scatter.chunk(by_rows)
 scatter.vjp(
     x=lambda g, at, *, dim: scatter(g, at, 0, dim=dim, inside=True),
     v=lambda g, at, *, dim: gather(g, at, dim=dim, inside=True),
 )
 
 
-def _last_of_runs(xp: Any, target: Any) -> Any:
-    """Of indices in order, whether each is the last of those that equal it. (n,) -> (n,)"""
-    last = xp.ones(len(target), "bool")
-    last[:-1] = target[1:] != target[:-1]
-    return last
-
-
-@op("any_dtype", "raises")
-def scatter_best(xp: Any, x: Any, at: Any, v: Any, *, dim: int, largest: bool) -> Any:
-    """The largest (smallest) of x and all of v that goes to the same index; equal ones share the gradient.
-
-    At nan that is nan.
-    """
-    out = x.copy()
-    with _bounds():
-        (xp.maximum if largest else xp.minimum).at(out, _along(xp, x.shape, at, dim), v)
-    return out
-
-
-@scatter_best.kernel("cupy")
-def _scatter_best(xp: Any, x: Any, at: Any, v: Any, *, dim: int, largest: bool) -> Any:
-    """As above, by sorting: CuPy's maximum.at rounds float64 to float32, and leaves nan out."""
-    with _bounds():
-        flat = xp.broadcast_to(_flat_index(xp, x.shape, _along(xp, x.shape, at, dim)), v.shape).reshape(-1)
-    values = v.reshape(-1)
-    ranks = values if largest else -values if v.dtype.kind == "f" else ~values  # nan comes last either way
-    order = xp.argsort(ranks, kind="stable")
-    order = order[xp.argsort(flat[order], kind="stable")]
-    target = flat[order]
-    last = _last_of_runs(xp, target)
-    out = x.copy()
-    to, best = target[last], values[order][last]
-    out.reshape(-1)[to] = (xp.maximum if largest else xp.minimum)(x.reshape(-1)[to], best)
-    return out
-
-
-def _share(g: Any, out: Any, x: Any, at: Any, v: Any, dim: int) -> Any:
-    """The gradient divided by how many of x and v are equal to the result; infinite where that is nan."""
-    hits = _ones_where(g, v == gather(out, at, dim=dim, inside=True))
-    return g / (_ones_where(g, x == out) + gather_sum(hits, at, shape=tuple(out.shape), dim=dim, inside=True))
-
-
-def _ones_where(g: Any, condition: Any) -> Any:
-    return where(condition, new_full(g, shape=(), value=1), 0)
-
-
-scatter_best.vjp(
-    x=lambda g, out, x, at, v, *, dim: _ones_where(g, x == out) * _share(g, out, x, at, v, dim),
-    v=lambda g, out, x, at, v, *, dim: (
-        _ones_where(g, v == gather(out, at, dim=dim, inside=True))
-        * gather(_share(g, out, x, at, v, dim), at, dim=dim, inside=True)
-    ),
-)
-scatter_best.shape(lambda x, at, v: x.shape)
-scatter_best.chunk(_by_rows)
-
-
-@scatter_best.lower("native")
-def _extreme(c: Any, e: Any) -> Any:
-    return c.lookup("max" if e.params["largest"] else "min", (e.params["dim"],), at=1, along=True)
-
-
-@op("any_dtype", "raises", "holomorphic")
-def scatter_product(xp: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
-    """x times the product of all of v that goes to the same index.
-
-    Sorted by index, neighbours are multiplied in log2(n) sweeps; CUDA has no atomic product.
-    """
-    with _bounds():
-        flat = xp.broadcast_to(_flat_index(xp, x.shape, _along(xp, x.shape, at, dim)), v.shape).reshape(-1)
-    order = xp.argsort(flat, kind="stable")
-    target, run, reach = flat[order], v.reshape(-1)[order].astype(accumulator(v.dtype), copy=False), 1
-    while reach < len(target):
-        same = target[reach:] == target[:-reach]
-        run[reach:] *= xp.where(same, run[:-reach], 1)
-        reach *= 2
-    last = _last_of_runs(xp, target)
-    factors = xp.ones(x.size + 1, dtype=run.dtype)  # with one for what is not the last of its run
-    factors[xp.where(last, target, x.size)] = run
-    return (x * factors[:-1].reshape(x.shape)).astype(x.dtype, copy=False)
-
-
-def _others(g: Any, x: Any, product: Any, zeros: Any) -> Any:
-    """g times the product of all that goes to an index but x, given that of all but the ``zeros`` many zeros."""
-    alone = where((zeros == 1) & (x == 0), product, 0)
-    return g * where(zeros == 0, product / where(x == 0, 1, x), alone)
-
-
-def _without_zeros(x: Any, at: Any, v: Any, dim: int) -> tuple[Any, Any]:
-    """The product of what is not zero at each index, and how many zeros there are."""
-    one = new_full(x, shape=(), value=1)
-    product = scatter_product(where(x == 0, 1, x), at, where(v == 0, 1, v), dim=dim)
-    return product, where(x == 0, one, 0) + gather_sum(
-        where(v == 0, one, 0), at, shape=tuple(x.shape), dim=dim, inside=True
-    )
-
-
-def _product_x(g: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
-    return _others(g, x, *_without_zeros(x, at, v, dim))
-
-
-def _product_v(g: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
-    product, zeros = _without_zeros(x, at, v, dim)
-    return _others(
-        gather(g, at, dim=dim, inside=True),
-        v,
-        gather(product, at, dim=dim, inside=True),
-        gather(zeros, at, dim=dim, inside=True),
-    )
-
-
-scatter_product.vjp(x=_product_x, v=_product_v)
-scatter_product.shape(lambda x, at, v: x.shape)
-scatter_product.chunk(_by_rows)
-
-
-def _along_batched(call: Any) -> Any:
+def along_batched(call: Any) -> Any:
     """Each element's own index elsewhere is its own sample, too. Numbers have one dimension for this purpose."""
     shape = call.params.get("shape", call.shape(1 if call.op is gather else 0))
     args = [call.front(i, max(call.widest(), 1)) for i in range(len(call.args))]
@@ -427,8 +322,8 @@ def _along_batched(call: Any) -> Any:
     return out if shape else reshape(out, shape=(call.size,))
 
 
-for _op in (gather, gather_sum, scatter, scatter_best, scatter_product):
-    _op.batched(_along_batched)
+for _op in (gather, gather_sum, scatter):
+    _op.batched(along_batched)
 
 
 # ---- where something holds ----------------------------------------------------------------------------------------

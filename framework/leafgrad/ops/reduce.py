@@ -15,7 +15,7 @@ from leafgrad.ops.geometry import inverse
 from leafgrad.ops.half import total
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import expand, permute, reshape
-from leafgrad.ops.small import SMALL, summing
+from leafgrad.ops.small import SMALL, repeated, summing
 from leafgrad.ops.traits import dims
 
 _expand, _reshape = expand.function, reshape.function
@@ -374,7 +374,8 @@ def _log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
     if not x.ndim or not x.size:
         return log_softmax.forward(xp, x, dim=dim)
     y, now = lowered(xp, x, dim)
-    y -= xp.log(total(xp.exp(y), now, True))
+    short = now == x.ndim - 1 and x.size <= SMALL and x.dtype.char in "fd"
+    y -= xp.log(xp.exp(y).dot(repeated(xp, (x.shape[now], 1), 1, x.dtype)) if short else total(xp.exp(y), now, True))
     return raised(y, now, dim)
 
 

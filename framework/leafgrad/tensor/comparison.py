@@ -8,6 +8,7 @@ from leafgrad import dtypes, return_types
 from leafgrad.ops import compare, promotion, reduce, select, sort as ops
 from leafgrad.ops.index import gather
 from leafgrad.ops.marks import shown_as
+from leafgrad.ops.traits import ALL
 from leafgrad.tensor import arguments
 from leafgrad.tensor.arguments import expect_tensor, number
 from leafgrad.tensor.complex_numbers import imag
@@ -20,6 +21,8 @@ from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.signatures import binary, unary
 from leafgrad.tensor.tensor import Tensor
+
+_all, _eq, _gather, _argsort = reduce.all.function, compare.eq.function, gather.function, ops.argsort.function
 
 fmax = binary(select.fmax, out="cast")
 fmin = binary(select.fmin, out="cast")
@@ -58,15 +61,15 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 
 
 def _holds(condition: Tensor) -> bool:
-    return bool(reduce.all(condition, dim=tuple(range(condition.ndim))))
+    return bool(_all(condition, dim=ALL[condition._data.ndim]))
 
 
 @public
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether both have the same size and elements, as a Python bool. nan is not equal to nan."""
-    if expect_tensor(input, "input", "equal").shape != expect_tensor(other, "other", "equal").shape:
+    if expect_tensor(input, "input", "equal")._data.shape != expect_tensor(other, "other", "equal")._data.shape:
         return False
-    return _holds(compare.eq(input, other))
+    return _holds(_eq(input, other))
 
 
 @public(out="exact")
@@ -128,7 +131,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     d = arguments.one_dim(arguments.expect_tensor(input, "input", "argsort"), dim, "argsort")
     if not input._data.ndim:
         return reshaped(argsort(reshaped(input, (1,))), ())
-    return ops.argsort(input, dim=d, descending=bool(descending))
+    return _argsort(input, dim=d, descending=bool(descending))
 
 
 @public(out="cast")
@@ -143,7 +146,7 @@ def _taken(input: Tensor, order: Tensor, dim: int) -> Tensor:
     """The values at ``order`` along ``dim``."""
     if not input._data.ndim:
         return input.clone()
-    return gather(input, order, dim=arguments.one_dim(input, dim), inside=True)
+    return _gather(input, order, dim=arguments.one_dim(input, dim), inside=True)
 
 
 @public(out="exact")

@@ -216,7 +216,7 @@ def zeros_like(
 ) -> Tensor:
     """Zeros of the shape, dtype and device of ``input``."""
     arguments.expect_tensor(input, "input", "zeros_like")
-    made = new_zeros(input, input.shape, dtype=dtype, device=device, requires_grad=requires_grad)
+    made = new_zeros(input, input._data.shape, dtype=dtype, device=device, requires_grad=requires_grad)
     return alike(input, made, memory_format)
 
 
@@ -226,7 +226,7 @@ def ones_like(
 ) -> Tensor:
     """Ones of the shape, dtype and device of ``input``."""
     arguments.expect_tensor(input, "input", "ones_like")
-    made = new_ones(input, input.shape, dtype=dtype, device=device, requires_grad=requires_grad)
+    made = new_ones(input, input._data.shape, dtype=dtype, device=device, requires_grad=requires_grad)
     return alike(input, made, memory_format)
 
 
@@ -281,8 +281,12 @@ def arange(
     if end is None:
         start, end = 0, start
     start = 0 if start is None else start
-    start, end, step = (number(v, f"arange: {name}") for v, name in ((start, "start"), (end, "end"), (step, "step")))
-    if not all(map(math.isfinite, (start, end, step))):
+    whole = type(start) is type(end) is type(step) is int
+    if not whole:
+        given = ("start", start), ("end", end), ("step", step)
+        start, end, step = [number(value, f"arange: {name}") for name, value in given]
+        whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
+    if not whole and not (math.isfinite(start) and math.isfinite(end) and math.isfinite(step)):
         raise RuntimeError(f"arange: expected finite bounds and step, got {start}, {end}, {step}")
     if step == 0:
         raise RuntimeError("arange: step must be nonzero")
@@ -290,7 +294,6 @@ def arange(
         raise RuntimeError(
             f"arange: upper bound and lower bound inconsistent with step sign, got {start}, {end}, {step}"
         )
-    whole = all(isinstance(v, int) for v in (start, end, step))
     target = kind(dtype, dtypes.int64 if whole else None)
     if target is dtypes.int64 and not whole:
         start, end, step, whole = int(start), int(end), int(step), True

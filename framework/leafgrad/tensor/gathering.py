@@ -20,7 +20,7 @@ from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import broadcast_shapes, broadcast_tensors, reshaped
 from leafgrad.tensor.tensor import Tensor
 
-_and = bitwise_and.function
+_and, _gather = bitwise_and.function, ops.gather.function
 
 # ---- checks -------------------------------------------------------------------------------------------------------
 
@@ -76,11 +76,12 @@ def expect_fitting(input: Tensor, index: Tensor, d: int, function: str) -> None:
             f"{function}(): Index tensor must have the same number of dimensions as input tensor, got {list(theirs)} "
             f"and {list(mine)}"
         )
-    if any(b > a for k, (a, b) in enumerate(zip(mine, theirs, strict=True)) if k != d):
-        raise RuntimeError(
-            f"{function}(): Size does not match at some dimension: expected index {list(theirs)} to be no larger than "
-            f"input {list(mine)} apart from dimension {d}"
-        )
+    for k, (a, b) in enumerate(zip(mine, theirs, strict=True)):
+        if b > a and k != d:
+            raise RuntimeError(
+                f"{function}(): Size does not match at some dimension: expected index {list(theirs)} to be no larger "
+                f"than input {list(mine)} apart from dimension {d}"
+            )
 
 
 def lifted(*tensors: Any) -> list[Any]:
@@ -105,19 +106,20 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     if sparse_grad:
         raise NotImplementedError("gather: sparse_grad: there are no sparse tensors; leave it False")
     d = arguments.one_dim(arguments.expect_tensor(input, "input", "gather"), dim, "gather")
-    if arguments.expect_tensor(index, "index", "gather").numel() == 0:  # of any dtype: it names nothing
+    if 0 in arguments.expect_tensor(index, "index", "gather")._data.shape:  # of any dtype: it names nothing
         index = arguments.cast(index, dtypes.int64)
     return _gathered(input, d, expect_indices(index, "gather"), "gather")
 
 
 def _gathered(input: Tensor, d: int, index: Tensor, function: str) -> Tensor:
+    shape = index._data.shape
     x, at = lifted(input, index)
-    if 0 in index.shape:
+    if 0 in shape:
         at = nothing(at, x.ndim)
     expect_fitting(x, at, d, function)
     with indices_within(x, d, function):
-        out: Tensor = ops.gather(x, at, dim=d)
-    return reshaped(out, tuple(index.shape)) if 0 in index.shape or not index._data.ndim else out
+        out: Tensor = _gather(x, at, dim=d)
+    return reshaped(out, tuple(shape)) if 0 in shape or not shape else out
 
 
 def nothing(x: Tensor, ndim: int) -> Tensor:

@@ -21,7 +21,7 @@ from leafgrad.ops.shape import Index, part, permute
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import beyond
 from leafgrad.tensor.data import copied
-from leafgrad.tensor.inplace import update
+from leafgrad.tensor.inplace import filled, update
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.tensor import Tensor
@@ -252,14 +252,17 @@ def getitem(self: Tensor, key: Any) -> Tensor:
 
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """Write ``value`` (a number, a tensor or data for one, which broadcasts) to what ``self[key]`` gives."""
+    at = simple_index(key, self._data.shape)
+    if at is not None and modes.get() <= modes.GRAD and filled(_part(self, at=at), value):
+        return
     value = _value(self, value)
     if _is_mask(self, key) and (not isinstance(value, Tensor) or not value._data.ndim):
         mask = reshaped(key, (*key._data.shape, *(1,) * (self._data.ndim - key._data.ndim)))
         update(self, _where_mask, mask.to(self.device), value)
         return
-    plan = ParsedKey(self, key)
-    target = plan.view(self)
-    if plan.dims:
+    plan = None if at is not None else ParsedKey(self, key)
+    target = _part(self, at=at) if plan is None else plan.view(self)
+    if plan is not None and plan.dims:
         update(target, ops.index_put, plan.value(target, value), *plan.indices, dims=tuple(plan.dims))
     elif isinstance(value, Tensor):
         copy_(target, _trimmed(value, target._data.ndim))

@@ -129,9 +129,8 @@ def _plain(x: Any, name: str, y: Any, flags: int) -> bool:
         return False  # an integer that every integer dtype has
     if a.dtype.char == "e" and not isinstance(y, TensorBase) and not half.holds(y):
         return False
-    own = x._view is None and a.base is None and x._writes is not dispatch.INFERENCE_VERSION
-    if not own or modes.DERIVATIVES.get():
-        check(x, name)
+    if not _unshared(x):
+        check(x, name, fill=name == "fill")
     return dispatch.BACKENDS[type(a)].one_device
 
 
@@ -139,8 +138,7 @@ def filled(x: Any, value: Any) -> bool:
     """Fill a tensor with a number that every floating dtype holds, if nothing is recorded. Whether that was done."""
     flags = modes.get()
     small = (type(value) is float or type(value) is int) and abs(value) <= half.LARGEST
-    own = x._view is None and getattr(x._data, "base", x) is None  # whose elements lie apart from each other
-    if not small or flags > GRAD or not own or not _plain(x, "fill", value, flags):
+    if not small or flags > GRAD or not _plain(x, "fill", value, flags) or overlaps(x._data):
         return False
     x._data[...] = value
     (x._writes or version(x)).bump()
@@ -160,6 +158,8 @@ def check(x: Any, name: str, *, fill: bool = False) -> None:
     Args:
         fill: whether all elements become equal, so that they may lie in one place.
     """
+    if _unshared(x) and not (modes.get() and is_fixed(x._history)):
+        return
     x = dispatch.inside(x)
     check_captured(x, name)
     own, views = is_fixed(x._node), views_of(x)
@@ -186,6 +186,18 @@ def check(x: Any, name: str, *, fill: bool = False) -> None:
             f"({name}_ of a tensor of size {list(x._data.shape)}, expanded or unfolded). Please clone() the tensor "
             "before performing the operation."
         )
+
+
+def _unshared(x: Any) -> bool:
+    """Whether a tensor is one in memory of its own, and nothing is going on but recording perhaps, as mostly."""
+    return (
+        modes.get() <= GRAD
+        and x._view is None
+        and x._writes is not dispatch.INFERENCE_VERSION
+        and type(x._data) in dispatch.BACKENDS
+        and x._data.base is None
+        and not modes.DERIVATIVES.get()
+    )
 
 
 def refused(error: RuntimeError) -> RuntimeError:
@@ -240,13 +252,15 @@ def write(x: T, new: Any, *, held: bool = False) -> T:
     Args:
         held: whether others have ``new``, too, so that it is not the same as the value of ``x`` from now on.
     """
-    given, x, new = x, dispatch.inside(x), dispatch.inside(new)
+    given, flags = x, modes.get()
+    if flags & TRACE:
+        x, new = TRACER.get().inside(x), TRACER.get().inside(new)
     kind, theirs = dtypes.of(x._data), dtypes.of(new._data)
-    if theirs.category > kind.category:
-        raise RuntimeError(
-            f"result type {theirs} can't be cast to the desired output type {kind}; use the out-of-place operation"
-        )
     if theirs is not kind:
+        if theirs.category > kind.category:
+            raise RuntimeError(
+                f"result type {theirs} can't be cast to the desired output type {kind}; use the out-of-place operation"
+            )
         new = to_dtype(new, dtype=kind.name, source=theirs.name)
     if new._data.shape != x._data.shape:
         if len(new._data.shape) > len(x._data.shape):
@@ -257,7 +271,6 @@ def write(x: T, new: Any, *, held: bool = False) -> T:
             raise _does_not_fit(x, new) from None
     if isinstance(new._data, SymbolBase):
         new._data.check_target(x._data)
-    flags = modes.get()
     if flags & GRAD and new._node is not None:
         _check_connected(x)
     base = x if x._view is None else x._view.base

@@ -227,8 +227,10 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 def _in_one_dtype(input: Any, tensor1: Any, tensor2: Any, value: float, function: str) -> tuple[Any, list[Tensor]]:
     """The dtype in which three tensors meet, and they in it (16 bits in float32): nothing is rounded on the way."""
     given = ("input", input), ("tensor1", tensor1), ("tensor2", tensor2)
-    tensors = [expect_tensor(t, name, function) for name, t in given]
-    kind = result_type(tuple(tensors))
+    tensors = [t if isinstance(t, Tensor) else expect_tensor(t, name, function) for name, t in given]
+    kind, second, third = [dtypes.of(t._data) for t in tensors]
+    if not (kind is second is third and kind.is_floating_point):
+        kind = result_type(tuple(tensors))
     if kind is dtypes.bool_:
         raise NotImplementedError(f"{function}: expected integers or floats, got bools; convert one with .long()")
     if isinstance(value, float) and not kind.is_differentiable:

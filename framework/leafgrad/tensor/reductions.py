@@ -278,8 +278,10 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """log of ``softmax``, without overflow. (...) -> (...)"""
     x = input if dtype is None else discarding(expect_tensor(input, "input", "log_softmax"), dtypes.check(dtype))
-    expect_floating(x, "log_softmax", NotImplementedError)
-    return _log_softmax(x, dim=one_dim(x, dim, "log_softmax"))
+    if not (isinstance(x, Tensor) and x._data.dtype in FLOATING):
+        expect_floating(x, "log_softmax", NotImplementedError)
+    d = dim if type(dim) is int and 0 <= dim < x._data.ndim else one_dim(x, dim, "log_softmax")
+    return _log_softmax(x, dim=d)
 
 
 # ---- logic and counts ---------------------------------------------------------------------------------------------

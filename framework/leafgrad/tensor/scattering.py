@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import index as ops
+from leafgrad.ops import combine, index as ops
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.geometry import index_shape
 from leafgrad.ops.marks import shown_as
@@ -42,7 +42,7 @@ def _scatter_arguments(input: Tensor, dim: int, index: Tensor, src: Any, functio
     """Checked, without 0-d tensors, and ``src`` cut to the shape of ``index``."""
     d = arguments.one_dim(arguments.expect_tensor(input, "input", function), dim, function)
     x, at, v = lifted(input, expect_indices(index, function), src)
-    if 0 in index.shape:
+    if 0 in index._data.shape:
         at, v = nothing(at, x.ndim), nothing(v, x.ndim) if isinstance(v, Tensor) else v
     expect_fitting(x, at, d, function)
     if isinstance(v, Tensor):
@@ -122,13 +122,13 @@ def _combined(x: Tensor, at: Tensor, v: Tensor, d: int, reduce: str, include_sel
         if not include_self:
             lowest = -math.inf if reduce == "amax" else math.inf
             x = ops.scatter(x, at, lowest if x.dtype.is_floating_point else v, dim=d)
-        return ops.scatter_best(x, at, v, dim=d, largest=reduce == "amax")
+        return combine.scatter_best(x, at, v, dim=d, largest=reduce == "amax")
     if not include_self:
         x = ops.scatter(x, at, 1 if reduce == "prod" else 0, dim=d)
     if reduce == "prod" and x.dtype is dtypes.bool_:
-        return ops.scatter_best(x, at, v, dim=d, largest=False)
+        return combine.scatter_best(x, at, v, dim=d, largest=False)
     if reduce == "prod":
-        return ops.scatter_product(x, at, v, dim=d)
+        return combine.scatter_product(x, at, v, dim=d)
     total = x + ops.gather_sum(v, at, shape=shape, dim=d)
     if reduce == "sum":
         return total

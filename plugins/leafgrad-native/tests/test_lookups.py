@@ -8,7 +8,7 @@ import pytest
 import leafgrad
 from leafgrad import nn
 from leafgrad.lowering.kernels import Lookup
-from leafgrad.ops import index as ops
+from leafgrad.ops import combine, index as ops
 from leafgrad_native.compiler import NoCompiler, compiler
 
 TESTS = "lowering.lookups"
@@ -95,7 +95,7 @@ def test_along_one_dimension(dtype, rows, kind):
 @pytest.mark.parametrize("largest", [True, False])
 def test_extremes(rows, largest):
     x, v, at = numbers((rows, 6), leafgrad.float32), numbers((rows, 4), leafgrad.float32), indices((rows, 4), 6)
-    c = check(lambda x, at, v: ops.scatter_best(x, at, v, dim=1, largest=largest) + 1, x, at, v)
+    c = check(lambda x, at, v: combine.scatter_best(x, at, v, dim=1, largest=largest) + 1, x, at, v)
     assert lookups(c) == [("scatter_best", rows == ROWS[1])]
 
 
@@ -297,7 +297,7 @@ def test_nothing_is_written_by_a_step_that_fails():
         lambda x, at: ops.index(x, at[:0], dims=(0,)),
         lambda x, at: x[:, at[:0]],
         lambda x, at: ops.gather_sum(x[:0], at[:0, None], shape=(4, 2), dim=0),
-        lambda x, at: ops.scatter_best((x * 9).to(leafgrad.int64), at[:3, None], at[:3, None], dim=0, largest=True),
+        lambda x, at: combine.scatter_best((x * 9).to(leafgrad.int64), at[:3, None], at[:3, None], dim=0, largest=True),
     ],
 )
 def test_what_has_no_loop_is_numpys(step):

@@ -15,6 +15,7 @@ from leafgrad.errors import CompileError
 from leafgrad.ops import (
     attention,
     classes,
+    combine,
     convert,
     convolution,
     cumulative,
@@ -161,8 +162,8 @@ CASES = [
     (index.gather_sum, [(N, 3), ((N, 3), ints(5))], {"dim": 1, "shape": (N + 2, 5)}),
     (index.scatter, [(N, 5), ((N, 3), ints(5)), (N, 3)], {"dim": 1}),
     (index.scatter, [(N, 5), ((N, 3), ints(5)), 2.0], {"dim": 1}),
-    (index.scatter_best, [(N, 5), ((N, 3), ints(5)), (N, 3)], {"dim": 1, "largest": True}),
-    (index.scatter_product, [(N, 5), ((N, 3), ints(5)), (N, 3)], {"dim": 1}),
+    (combine.scatter_best, [(N, 5), ((N, 3), ints(5)), (N, 3)], {"dim": 1, "largest": True}),
+    (combine.scatter_product, [(N, 5), ((N, 3), ints(5)), (N, 3)], {"dim": 1}),
     (convolution.convolution, [(N, 4, 5, 6), (6, 2, 2, 3), (6,)], {"windows": PLANE, "groups": 2}),
     (convolution.convolution, [(N, 2, 7), (N, 2, 3), None], {"windows": LINE, "groups": 1}),
     (convolution.convolution_input, [(N, 6, 6, 2), (6, 2, 2, 3), (4,)], {"windows": PLANE, "groups": 2}),

@@ -58,8 +58,10 @@ __all__ = [
 
 def _run(op: Op, input: Tensor, inplace: bool, **params: Any) -> Tensor:
     """``op`` of a floating tensor, or a complex one if it takes them, into its memory if ``inplace``."""
-    arguments.expect_differentiable(input, op.name)
-    function = _in_float32(op) if of(input._data) is float16 else op
+    kind = of(input._data) if isinstance(input, Tensor) else None
+    if kind is None or not kind.is_differentiable:
+        arguments.expect_differentiable(input, op.name)
+    function = _in_float32(op) if kind is float16 else op.function
     return update(input, function, **params) if inplace else function(input, **params)
 
 

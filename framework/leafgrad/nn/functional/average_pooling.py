@@ -11,10 +11,12 @@ from leafgrad.nn.functional.windows import Size, Wanted, adaptive, expect_filled
 from leafgrad.ops.activation import relu
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.ranges import Ranges, range_sum
+from leafgrad.ops.traits import ALL
 from leafgrad.ops.windows import Windows, window_max
 from leafgrad.tensor.arguments import expect_floating, integer
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.formats import keeps_channels_last
+from leafgrad.tensor.reductions import mean
 from leafgrad.tensor.tensor import Tensor
 
 _range_sum = range_sum.function
@@ -128,7 +130,9 @@ def _mean(input: Tensor, ranges: list[Ranges], counts: list[list[int]], divisor:
         total = _range_sum(total, ranges=within, dim=input._data.ndim - len(ranges) + d)
     if by is None:
         by = _divisors(counts, total)
-    return (total / by).to(input.dtype) if input.dtype.is_floating_point else total.div(by, rounding_mode="trunc")
+    if not input.dtype.is_floating_point:
+        return total.div(by, rounding_mode="trunc")
+    return (total / by).to(input.dtype) if input.dtype in REDUCED else total / by
 
 
 def _divisors(counts: list[list[int]], like: Tensor) -> Any:
@@ -177,6 +181,8 @@ def _adaptive_mean(n: int, input: Any, output_size: Any) -> Tensor:
 
 def resized(input: Tensor, length: tuple[int, ...], size: tuple[int, ...]) -> Tensor:
     """The means of ``size`` windows that cover the last dimensions, of sizes ``length``."""
+    if set(size) == {1}:
+        return mean(input, ALL[input._data.ndim][-len(size) :], True)
     ranges = [shares(m, s) for m, s in zip(length, size, strict=True)]
     return _mean(input, ranges, [[stop - start for start, stop in each] for each in ranges])
 
@@ -227,6 +233,6 @@ def _norm(n: int, input: Any, norm_type: Any, kernel_size: Any, stride: Any, cei
         sign = 1 if norm_type > 0 else -1
         largest: Tensor = window_max(sign * input.abs(), windows=windows)
         return sign * largest
-    mean = _averaged(n, input**norm_type, kernel_size, stride, 0, ceil_mode, True, None)
-    root: Tensor = (mean.sign() * relu(mean.abs()) * math.prod(windows.kernel)) ** (1.0 / norm_type)
+    average = _averaged(n, input**norm_type, kernel_size, stride, 0, ceil_mode, True, None)
+    root: Tensor = (average.sign() * relu(average.abs()) * math.prod(windows.kernel)) ** (1.0 / norm_type)
     return root

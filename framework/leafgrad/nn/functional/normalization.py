@@ -121,9 +121,9 @@ def batch_norm(
             return _affine_channels(input, weight, bias)
         dims = (0, *range(2, len(sizes)))
         if running_mean is not None and running_var is not None:
-            plain = input.detach()
-            _move(running_mean, momentum, _mean(plain, dim=dims))
-            _move(running_var, momentum, _var(plain, dim=dims))
+            with modes.no_grad():
+                _move(running_mean, momentum, _mean(input, dim=dims))
+                _move(running_var, momentum, _var(input, dim=dims))
         return _affine_channels(standardize.function(input, dim=dims, eps=eps), weight, bias)
     if running_mean is None or running_var is None:
         missing = "running_mean" if running_mean is None else "running_var"
@@ -136,9 +136,8 @@ def batch_norm(
 
 
 def _move(running: Tensor, momentum: float | Tensor, value: Tensor) -> None:
-    """Move a running statistic towards a value, in place."""
-    with modes.no_grad():
-        update(running, add, (value - running) * momentum)
+    """Move a running statistic towards a value, in place; where nothing is recorded."""
+    update(running, add, (value - running) * momentum)
 
 
 @shown_as("NativeBatchNormBackward0", "input", "weight", "bias")
@@ -178,9 +177,9 @@ def instance_norm(
     if count == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     if running_mean is not None and running_var is not None:
-        plain = input.detach()
-        _move(running_mean, momentum, plain.mean((0, *dims)))
-        _move(running_var, momentum, plain.var(dims).mean(0))
+        with modes.no_grad():
+            _move(running_mean, momentum, input.mean((0, *dims)))
+            _move(running_var, momentum, input.var(dims).mean(0))
     return _affine_channels(standardize(input, dim=dims, eps=eps), weight, bias)
 
 

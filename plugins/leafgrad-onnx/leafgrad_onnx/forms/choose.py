@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from leafgrad.compile.ir.graph import Equation, Value
-from leafgrad.ops import classes, index
+from leafgrad.ops import classes, combine, index
 from leafgrad.ops.abstract import broadcast_shape
 from leafgrad.ops.geometry import index_axes
 from leafgrad.tensor import inplace, view
@@ -117,14 +117,14 @@ def _gather_sum(w: OnnxWriter, e: Equation) -> str:
     return along(w, e, "ScatterElements", zeros, w(e.inputs[1], "int64"), w(e.inputs[0]), reduction="add")
 
 
-@index.scatter_best.lower("onnx")
+@combine.scatter_best.lower("onnx")
 def _scatter_best(w: OnnxWriter, e: Equation) -> str:
     how = "max" if e.params["largest"] else "min"
     data, at = w(e.inputs[0]), w(e.inputs[1], "int64")
     return along(w, e, "ScatterElements", data, at, updates(w, e), reduction=how)
 
 
-@index.scatter_product.lower("onnx")
+@combine.scatter_product.lower("onnx")
 def _scatter_product(w: OnnxWriter, e: Equation) -> str:
     data, at = w(e.inputs[0]), w(e.inputs[1], "int64")
     return along(w, e, "ScatterElements", data, at, updates(w, e), reduction="mul")
