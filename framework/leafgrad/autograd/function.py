@@ -234,7 +234,7 @@ def attach(ctx: FunctionCtx, node: FunctionNode | None, args: tuple[Any, ...], o
     constant = ctx._constant and same(outputs[i], ctx._constant) is not None
     if node is None or constant or not dtypes.of(out._data).is_differentiable:
         return out
-    end = Output(node, i, out._data.shape)
+    end = Output.of(node, i, out._data.shape)
     if dirty:
         inplace.rebase(out, dispatch.alias(dispatch.inside(out)._data, end))
     else:

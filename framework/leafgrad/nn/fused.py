@@ -127,7 +127,7 @@ def record(
         kept = dispatch.alias(out._data)
         kept._writes = version(out)
         saved.append(Saved(kept, None, i))
-        out._node = Output(node, i, out._data.shape)
+        out._node = Output.of(node, i, out._data.shape)
     saved += [None if t is None else Saved(t, None, None) for t in rest]
     ctx.needs_input_grad, ctx._saved_count, ctx._materialize = tuple(needs), len(saved), False
     ctx._node = weakref.ref(node)

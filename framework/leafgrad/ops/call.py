@@ -261,8 +261,12 @@ class CallText:
             lines = [*self.floating(), "try:", "    _forward, _xp = _lines[_kind]", f"    _r = {self.forward}"]
             lines += ["except Exception:", "    _r = None", f"if _r is None: {self.leave}"]
         raw = "tuple(_raw)" if self.variadic else "(" + "".join([f"_a{i}, " for i in range(self.count)]) + ")"
-        several = f"if type(_r) is tuple: return _op.record({self.args}, {self.params}, {raw}, _r, _flags)"
-        lines += ["if type(_r) is not _kind:", "    _r = _dispatch.wrap(_op, _kind, _r)", f"    {several}"]
+        edges = "tuple(_edges)" if self.variadic else "(" + "".join([f"_e{i}, " for i in range(self.count)]) + ")"
+        edges = f"{edges} if _flags else ()" if self.op.differentiable else "()"
+        several = f"return _op.several({self.args}, {self.params}, {raw}, _r, {edges}, _flags)"
+        several = f"    if type(_r) is tuple: {several}"
+        wrapped = "    _r = _dispatch.wrap(_op, _kind, _r)"
+        lines += ["if type(_r) is not _kind:", *[several][: self.op.c is None], wrapped, several]
         lines += [f"if _r.dtype is not _dtype: {self.leave}"] if self.checked else []
         if self.layouts:
             lines += [f"if _apart: _r = _dispatch.as_operands(_r, {raw})"]

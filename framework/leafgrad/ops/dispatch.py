@@ -393,6 +393,7 @@ def is_differentiable(data: Any) -> bool:
 
 
 def refuse_inference(op: Any, node: Any) -> None:
+    """A RuntimeError if a node keeps an inference tensor."""
     for s, edge in zip(node.saved, node.edges, strict=False):
         if edge is None and isinstance(s, TensorBase) and s._writes is INFERENCE_VERSION:
             raise RuntimeError(

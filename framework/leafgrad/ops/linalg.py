@@ -183,7 +183,7 @@ cofactor.vjp(x=_cofactor)
 @op("complex")
 def slogdet(xp: Any, x: Any) -> Any:
     """Sign, or phase, and logarithm of the absolute value of the determinant. (..., n, n) -> (...), (...) real"""
-    return tuple(xp.linalg.slogdet(x))
+    return tuple(map(xp.asarray, xp.linalg.slogdet(x)))
 
 
 def _slogdet(g: Any, out: Any, x: Any) -> Any:

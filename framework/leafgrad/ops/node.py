@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
 from leafgrad.ops import forms
@@ -251,21 +251,27 @@ class Output(GraphNode):
 
     __slots__ = ("index", "source")
 
-    def __init__(self, source: Node, index: int, shape: tuple[int, ...]) -> None:
-        self.edges = (source,)
-        self.source = source
-        self.index = index
-        self.seq = next(SEQ)
-        self.shape = shape
-        self.hooks = None
-        source.ends[index] = weakref.ref(self)
+    index: int
+    source: Node
+
+    @classmethod
+    def each(cls, source: Node, shapes: Iterable[tuple[int, tuple[int, ...]]]) -> list[Output]:
+        """New ones, by number and shape."""
+        made = []
+        for index, shape in shapes:
+            end = object.__new__(cls)
+            end.edges, end.source, end.index = (source,), source, index
+            end.seq, end.shape, end.hooks = next(SEQ), shape, None
+            source.ends[index] = weakref.ref(end)
+            made.append(end)
+        return made
 
     @classmethod
     def of(cls, source: Node, index: int, shape: tuple[int, ...]) -> Output:
         """The Output of a node that has it already, since gradients and hooks meet in one; else a new one."""
         ref = source.ends.get(index)
         found = None if ref is None else ref()
-        return cls(source, index, shape) if found is None else found
+        return cls.each(source, [(index, shape)])[0] if found is None else found
 
     def name(self) -> str:
         return self.source.name()

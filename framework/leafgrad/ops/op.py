@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, overload
 
-from leafgrad import backends, modes
+from leafgrad import backends, dtypes, modes
 from leafgrad.errors import MissingGradientError
 from leafgrad.modes import ANOMALY, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER, WATCH, watched
 from leafgrad.ops import call, dispatch, first_call, messages, narrow, promotion
@@ -16,10 +18,11 @@ from leafgrad.ops.pull import RuleCall, compile_pull, compile_rule
 from leafgrad.ops.signature import Signature
 from leafgrad.ops.traits import dims_of, expand, normalized
 
-BACKENDS = backends.BACKENDS
+BACKENDS, BY_ARRAY_DTYPE = backends.BACKENDS, dtypes.BY_ARRAY_DTYPE
 MANY = TRACE | BATCH
 get_mode = modes.get
 new = object.__new__
+SHAPE, DTYPE, GIVEN = operator.attrgetter("shape"), operator.attrgetter("dtype"), partial(operator.is_not, None)
 
 Pulled = Sequence[tuple[GraphNode, Any]]
 
@@ -253,61 +256,83 @@ class Op(Declarations):
             result = dispatch.in_order(result)
         elif len(raw) > 1 and type(result) is not tuple and "view" not in self.traits:
             result = dispatch.as_operands(result, raw)
-        node = None
+        edges: tuple[Any, ...] = ()
         if flags & GRAD and self.differentiable:
             if len(args) < self.arity:
                 args += (None,) * (self.arity - len(args))
             edges = tuple([
                 (a._history if a._view is None else a._node) if isinstance(a, TensorBase) else None for a in args
             ])  # fmt: skip
-            if any(edges) and (type(result) is tuple or dispatch.is_differentiable(result)):
-                node = self.node(args, params, raw, result, edges, flags)
         if type(result) is tuple:
-            return tuple([self.output(args, params, r, node, i, flags) for i, r in enumerate(result)])
-        return self.output(args, params, result, node, None, flags)
+            return self.several(args, params, raw, result, edges, flags)
+        node = None
+        if any(edges) and dispatch.is_differentiable(result):
+            node = self.node(args, params, raw, result, edges, flags)
+        (out,) = self.made([result], node, flags)
+        return dispatch.make_view(self, args[0], params, out) if "view" in self.traits else out
+
+    def several(self, args: Any, params: Any, raw: Any, results: Any, edges: Any, flags: int) -> tuple[Any, ...]:
+        """A Tensor around each of several results, with one node for all where an argument requires grad."""
+        kind, parts = type(raw[0]), []
+        for r in results:
+            if not isinstance(r, SymbolBase):
+                r = r if type(r) is kind else dispatch.wrap(self, kind, r)
+                r = r if r.flags.c_contiguous else dispatch.copied(r)
+            parts.append(r)
+        node = self.node(args, params, raw, tuple(parts), edges, flags) if any(edges) else None
+        return tuple(self.made(parts, node, flags, numbered=True))
 
     def node(self, args: Any, params: Any, raw: Any, result: Any, edges: Any, flags: int) -> Node:
         node = Node()
-        node.op = self.conjugating if self.holomorphic and any(map(is_complex, raw)) else self
+        node.op = self
+        for r in raw if self.holomorphic else ():
+            if isinstance(r, complex) or getattr(getattr(r, "dtype", None), "kind", "") == "c":
+                node.op = self.conjugating
         node.params = params
         node.edges = edges
         node.seq = next(SEQ)
         if type(result) is tuple:
-            node.shape, node.dtypes = zip(*[(r.shape, r.dtype) for r in result], strict=True)
-            node.ends = {}
+            node.shape, node.dtypes, node.ends = tuple(map(SHAPE, result)), tuple(map(DTYPE, result)), {}
         else:
             node.shape = result.shape
         node.hooks = None
-        needs = tuple([e is not None for e in edges])
-        keep, keep_out, keep_shapes = self.plans.get(needs) or self.plan(needs)
-        node.saved = tuple([a if k else None for a, k in zip(args, keep, strict=False)])
+        keep, keep_out, keep_shapes = self.plans.get(needs := tuple(map(GIVEN, edges))) or self.plan(needs)
+        args += (None,) * (len(edges) - len(args))
+        saved, outside = [], False
+        for x, kept, edge in zip(args, keep, edges, strict=False):  # no plan where none is kept
+            saved.append(x if kept else None)
+            outside = outside or (kept and edge is None and getattr(x, "_writes", None) is dispatch.INFERENCE_VERSION)
+        node.saved = tuple(saved)
+        if outside:
+            dispatch.refuse_inference(self, node)
         node.out = result if keep_out else None
         node.version = None
         node.shapes = tuple([getattr(r, "shape", ()) for r in raw]) if keep_shapes else None
         if flags & ANOMALY:
             node.where = messages.user_line()
-        dispatch.refuse_inference(self, node)
         if flags & PACK:
             PACKER.get()(node)
         return node
 
-    def output(self, args: Any, params: Any, data: Any, node: Node | None, index: int | None, flags: int) -> Any:
-        out = new(dispatch.TENSOR)
-        out._data = data
-        out._history = out._leaf = out._view = None
-        out._epoch = Epoch.now
-        out._writes = dispatch.INFERENCE_VERSION if flags & INFERENCE else None
-        if flags & TRACE:
-            TRACER.get().made(out)
-        if node is not None and dispatch.is_differentiable(data):
-            out._history = node if index is None else Output(node, index, data.shape)
-            if node.out is not None:
-                if node.version is None:
-                    node.version = Version()
-                out._writes = node.version
-        if "view" in self.traits:
-            return dispatch.make_view(self, args[0], params, out)
-        return out
+    def made(self, results: Sequence[Any], node: Node | None, flags: int, *, numbered: bool = False) -> list[Any]:
+        """A Tensor around each result, an output of ``node``: one of several if they are ``numbered``."""
+        ends: list[Any] = [None] * len(results)
+        if node is not None:
+            ends = Output.each(node, enumerate(map(SHAPE, results))) if numbered else [node]
+            node.version = None if node.out is None else Version()
+        made = []
+        for data, end in zip(results, ends, strict=True):
+            out = new(dispatch.TENSOR)
+            out._data, out._epoch = data, Epoch.now
+            out._history = out._leaf = out._view = None
+            out._writes = dispatch.INFERENCE_VERSION if flags & INFERENCE else None
+            if flags & TRACE:
+                TRACER.get().made(out)
+            if node is not None and (BY_ARRAY_DTYPE.get(data.dtype) or dtypes.of(data)).is_differentiable:
+                out._history = end
+                out._writes = out._writes if node.version is None else node.version
+            made.append(out)
+        return made
 
     # ---- backward ---------------------------------------------------------------------------------------------
 

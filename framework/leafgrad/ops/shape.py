@@ -5,6 +5,7 @@ What is not a view is a copy: only ops with the trait "view" return memory of th
 
 from __future__ import annotations
 
+import functools
 import math
 from itertools import accumulate
 from typing import Any
@@ -276,6 +277,7 @@ Range = tuple[int, int, int]
 Index = tuple[int | Range | None, ...]
 
 
+@functools.lru_cache(maxsize=1024)
 def key(at: Index) -> tuple[Any, ...]:
     """``at`` as arrays take it. The ellipsis makes NumPy give views where it would give scalars."""
     return (*[slice(*part) if type(part) is tuple else part for part in at], ...)
@@ -284,7 +286,7 @@ def key(at: Index) -> tuple[Any, ...]:
 @op("linear", "view", "complex", name="slice")
 def part(xp: Any, x: Any, *, at: Index) -> Any:
     """The part of x that a basic index chooses: ints, ranges with positive steps, None."""
-    return x[(*[slice(*entry) if type(entry) is tuple else entry for entry in at], ...)]  # ``key``, in one call less
+    return x[key(at)]
 
 
 part.batched(shifted(at=all_samples))

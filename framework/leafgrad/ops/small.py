@@ -37,7 +37,7 @@ def summing(
     """What adds up an array of float32 or float64, with elements, over ``dim``, which is kept, multiplied ``by``."""
     n = shape[-1]
     if n * math.prod(shape) <= SMALL and dim in (len(shape) - 1, (len(shape) - 1,)):
-        row = repeated(xp, (n, n), by, dtype)
-        return lambda x: x.dot(row)  # each element gets the sum of its row
+        times: Callable[[Any], Any] = repeated(xp, (n, n), by, dtype).__rmatmul__  # x @ ones: the sum of its row
+        return times
     total, factor = functools.partial(xp.add.reduce, axis=dim, keepdims=True), known(xp, by, dtype)
     return total if by == 1 else lambda x: total(x) * factor

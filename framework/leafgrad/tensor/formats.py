@@ -143,20 +143,28 @@ def keeps_channels_last(function: F) -> F:
     @functools.wraps(function)
     def keeping(input: Any, *args: Any, **kwargs: Any) -> Any:
         result = function(input, *args, **kwargs)
-        order = None
         for t in (input, *args[:1]) if weighs else (input,):
-            data = t._data if isinstance(t, Tensor) else None
-            if data is not None and (isinstance(data, SymbolBase) or not data.flags.c_contiguous):  # seldom
-                order = order or channels_last(t)
-        if order is not None:
-            for out in result if isinstance(result, tuple) else (result,):
-                base = None if out._view is None else out._base
-                known = out is input or (base is not None and (base is input or base is input._base))
-                if out.ndim == len(order) and not known:
-                    follow(out, order)
+            if not in_rows(t):  # seldom
+                return as_channels_last(result, input, channels_last(input) or channels_last(t))
         return result
 
     return cast(F, keeping)
+
+
+def in_rows(t: Any) -> bool:
+    """Whether an argument is no tensor, or one that is known to lie in memory in the order of its dimensions."""
+    data = t._data if isinstance(t, Tensor) else None
+    return data is None or (not isinstance(data, SymbolBase) and data.flags.c_contiguous)
+
+
+def as_channels_last(result: Any, input: Any, order: Sequence[int] | None) -> Any:
+    """What a function gave of ``input``, one tensor or several, in an ``order`` of memory where it is new."""
+    for out in (result if isinstance(result, tuple) else (result,)) if order else ():
+        base = None if out._view is None else out._base
+        known = out is input or (base is not None and (base is input or base is input._base))
+        if out.ndim == len(order or ()) and not known:
+            follow(out, order)
+    return result
 
 
 attach("layout", property(lambda self: dtypes.strided, doc="How the elements lie in memory: leafgrad.strided."))

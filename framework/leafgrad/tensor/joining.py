@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -240,8 +241,17 @@ def _at(input: Tensor, d: int, i: int) -> Tensor:
 
 def _cut(input: Tensor, d: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
     """The pieces between consecutive ``edges``."""
-    whole = [(0, n, 1) for n in input._data.shape[:d]] if d else []
-    return tuple([_part(input, at=(*whole, (a, b if b > a else a, 1))) for a, b in itertools.pairwise(edges)])
+    pieces = []
+    for at in _places(input._data.shape[:d], tuple(edges)):
+        pieces.append(_part(input, at=at))
+    return tuple(pieces)
+
+
+@functools.lru_cache(maxsize=256)
+def _places(before: tuple[int, ...], edges: tuple[int, ...]) -> list[ops.Index]:
+    """The pieces of a dimension between ``edges``, as basic indices, by the sizes of the dimensions before it."""
+    whole = [(0, n, 1) for n in before]
+    return [(*whole, (a, b if b > a else a, 1)) for a, b in itertools.pairwise(edges)]
 
 
 @public
@@ -312,7 +322,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    d = arguments.one_dim(input, dim, "chunk")
+    d = dim if type(dim) is int and 0 <= dim < input._data.ndim else arguments.one_dim(input, dim, "chunk")
     n = input._data.shape[d]
     size = -(-n // chunks)
     edges = [*range(0, n, size), n] if size else [0] * (chunks + 1)

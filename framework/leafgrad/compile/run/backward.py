@@ -96,7 +96,7 @@ class Backward:
             return node, [node]
         gaps: Any = (None,) * len(self.values)
         node.shape, node.ends = gaps, {}
-        return node, [Output(node, i, v.shape) for i, v in enumerate(self.values)]
+        return node, [*Output.each(node, enumerate(v.shape for v in self.values))]
 
     def pull(self, node: Node, g: Any, needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
         """The gradients of the inputs that need one, by the compiled backward program."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from leafgrad.dtypes import int64, of
+import functools
+
+from leafgrad.dtypes import BY_ARRAY_DTYPE, dtype, int64, of
 from leafgrad.nn.functional.linear import linear
 from leafgrad.nn.functional.reduction import Flag, chosen_reduction, reduced
 from leafgrad.ops import classes
@@ -14,6 +16,8 @@ from leafgrad.tensor.reductions import log_softmax
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["cross_entropy", "linear_cross_entropy", "nll_loss"]
+
+Sizes = tuple[int, ...]
 
 
 @shown_as("NllLossBackward0")
@@ -39,8 +43,10 @@ def nll_loss(
         ValueError, RuntimeError: shapes or dtypes do not fit. IndexError: a target is not a class.
     """
     reduction = chosen_reduction(size_average, reduce, reduction, "nll_loss")
-    _check(input, target, weight, "nll_loss")
-    loss, counted = _picked(input, target, weight, ignore_index)
+    scores = expect_tensor(input, "input", "nll_loss")._data.shape
+    named = expect_tensor(target, "target", "nll_loss")._data.shape
+    dim = _class_dim(scores, named, None if weight is None else weight._data.shape, target.dtype, "nll_loss")
+    loss, counted = _picked(input, target, weight, ignore_index, dim)
     return _over_targets(loss, counted, target, ignore_index, reduction)
 
 
@@ -86,9 +92,12 @@ def cross_entropy(
             f"cross_entropy: ignore_index is for targets that are classes, but got {ignore_index} and class "
             "probabilities; leave it out"
         )
-    if not probabilities:
-        _check(input, target, weight, "cross_entropy")
-    dim = 0 if len(shape) == 1 else 1
+    if probabilities:
+        dim = 0 if len(shape) == 1 else 1
+    else:
+        kind = BY_ARRAY_DTYPE.get(target._data.dtype) or of(target._data)
+        per_class = None if weight is None else weight._data.shape
+        dim = _class_dim(shape, target._data.shape, per_class, kind, "cross_entropy")
     if not probabilities and weight is None and not label_smoothing and reduction == "mean" and len(shape) > 1:
         try:
             mean = classes.cross_entropy.function(input, target, dim=dim, ignore=ignore_index)
@@ -102,7 +111,7 @@ def cross_entropy(
             target = target * (1 - label_smoothing) + label_smoothing / count
         loss = -(target * _weighted(logarithms, weight, dim)).sum(dim)
         return reduced(loss, reduction)
-    loss, counted = _picked(logarithms, target, weight, ignore_index)
+    loss, counted = _picked(logarithms, target, weight, ignore_index, dim)
     if label_smoothing:
         even = -_weighted(logarithms, weight, dim).sum(dim)
         even = where(target != ignore_index, even, 0.0)
@@ -156,21 +165,15 @@ def linear_cross_entropy(
     )
 
 
-def _class_dim(input: Tensor) -> int:
-    return 0 if len(input._data.shape) == 1 else 1
-
-
 def _weighted(x: Tensor, weight: Tensor | None, dim: int) -> Tensor:
     if weight is None:
         return x
     return x * weight.reshape((-1,) + (1,) * (x.ndim - dim - 1))
 
 
-def _check(input: Tensor, target: Tensor, weight: Tensor | None, function: str) -> None:
-    if not (isinstance(input, Tensor) and isinstance(target, Tensor)):
-        expect_tensor(input, "input", function)
-        expect_tensor(target, "target", function)
-    scores, named = tuple(input._data.shape), tuple(target._data.shape)
+@functools.lru_cache(maxsize=256)
+def _class_dim(scores: Sizes, named: Sizes, weight: Sizes | None, kind: dtype, function: str) -> int:
+    """The dimension of the classes, by the sizes of ``input``, ``target`` and ``weight``, and the dtype of targets."""
     if not scores:
         raise ValueError(f"{function}: input: expected at least 1 dimension (the classes), got a 0-d tensor")
     dim = 0 if len(scores) == 1 else 1
@@ -180,17 +183,18 @@ def _check(input: Tensor, target: Tensor, weight: Tensor | None, function: str) 
             raise ValueError(f"Expected input batch_size ({scores[0]}) to match target batch_size ({named[0]}).")
         raise RuntimeError(
             f"{function}: target: expected size {list(expected)} for an input of size {list(scores)}, got {list(named)}"
-            + ("; the input, scores of each class, comes first" if target.dtype.is_floating_point else "")
+            + ("; the input, scores of each class, comes first" if kind.is_floating_point else "")
         )
-    if of(target._data) is not int64:
+    if kind is not int64:
         raise RuntimeError(
-            f"{function}: target: expected class numbers of dtype int64, got {target.dtype}; convert with .long()"
+            f"{function}: target: expected class numbers of dtype int64, got {kind}; convert with .long()"
         )
-    if weight is not None and tuple(weight.shape) != (scores[dim],):
+    if weight is not None and weight != (scores[dim],):
         raise RuntimeError(
             f"{function}: weight tensor should be defined either for all {scores[dim]} classes or no classes but "
-            f"got weight tensor of shape: {list(weight.shape)}"
+            f"got weight tensor of shape: {list(weight)}"
         )
+    return dim
 
 
 def _no_class(input: Tensor, target: Tensor, dim: int, ignore_index: int) -> IndexError:
@@ -209,9 +213,8 @@ def _over_targets(loss: Tensor, counted: Tensor, target: Tensor, ignore_index: i
     return reduced(where(target == ignore_index, 0.0, loss) if reduction == "none" else loss, reduction)
 
 
-def _picked(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Tensor, Tensor]:
+def _picked(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, dim: int) -> tuple[Tensor, Tensor]:
     """-input at the target classes times their weights, and these weights; both 0 where ignored."""
-    dim = _class_dim(input)
     try:
         loss = -classes.pick(_weighted(input, weight, dim), target, dim=dim, ignore=ignore_index)
     except IndexError:

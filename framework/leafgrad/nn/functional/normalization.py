@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -20,7 +21,8 @@ from leafgrad.tensor.joining import cat
 from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.tensor import Tensor
 
-_mean, _var = mean.function, var.function
+Sizes = tuple[int, ...]
+_mean, _var, _standardize, _times_plus = mean.function, var.function, standardize.function, affine.function
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm"]
 
@@ -28,7 +30,7 @@ __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_res
 def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     if weight is None:
         return x if bias is None else x + bias
-    return x * weight if bias is None else affine.function(x, weight, bias)
+    return x * weight if bias is None else _times_plus(x, weight, bias)
 
 
 def _affine_channels(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
@@ -57,24 +59,21 @@ def _check_both(function: str, running_mean: Tensor | None, running_var: Tensor 
         )
 
 
-def _check_last(
-    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None = None
-) -> tuple[int, ...]:
-    """The last dimensions of ``input``; a RuntimeError unless they are ``normalized_shape``."""
-    expected, shape = tuple(normalized_shape), input._data.shape
-    first = len(shape) - len(expected)
-    if not expected or first < 0 or shape[first:] != expected:
-        sizes = "".join(f", {n}" for n in expected)
+@functools.lru_cache(maxsize=256)
+def _last(shape: Sizes, normalized_shape: Sizes, weight: Sizes | None, bias: Sizes | None = None) -> Sizes:
+    """The last dimensions of an input of ``shape``; a RuntimeError unless they, and parameters, are as expected."""
+    first = len(shape) - len(normalized_shape)
+    if not normalized_shape or first < 0 or shape[first:] != normalized_shape:
+        sizes = "".join(f", {n}" for n in normalized_shape)
         raise RuntimeError(
-            f"Given normalized_shape={list(expected)}, expected input with shape [*{sizes}], but got input of size "
-            f"{list(input.shape)}"
+            f"Given normalized_shape={list(normalized_shape)}, expected input with shape [*{sizes}], but got input of "
+            f"size {list(shape)}"
         )
-    for value in (weight, bias):
-        if value is not None and value._data.shape != expected:
-            name = "weight" if value is weight else "bias"
+    for name, given in (("weight", weight), ("bias", bias)):
+        if given is not None and given != normalized_shape:
             raise RuntimeError(
-                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(value.shape)} "
-                f"and normalized_shape = {list(expected)}"
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(given)} and "
+                f"normalized_shape = {list(normalized_shape)}"
             )
     return ALL[len(shape)][first:]
 
@@ -124,7 +123,7 @@ def batch_norm(
             with modes.no_grad():
                 _move(running_mean, momentum, _mean(input, dim=dims))
                 _move(running_var, momentum, _var(input, dim=dims))
-        return _affine_channels(standardize.function(input, dim=dims, eps=eps), weight, bias)
+        return _affine_channels(_standardize(input, dim=dims, eps=eps), weight, bias)
     if running_mean is None or running_var is None:
         missing = "running_mean" if running_mean is None else "running_var"
         raise RuntimeError(f"batch_norm: {missing} must be defined in evaluation mode; pass both, or training=True")
@@ -180,7 +179,7 @@ def instance_norm(
         with modes.no_grad():
             _move(running_mean, momentum, input.mean((0, *dims)))
             _move(running_var, momentum, input.var(dims).mean(0))
-    return _affine_channels(standardize(input, dim=dims, eps=eps), weight, bias)
+    return _affine_channels(_standardize(input, dim=dims, eps=eps), weight, bias)
 
 
 @keeps_channels_last
@@ -215,7 +214,7 @@ def group_norm(
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
     _check_channels(input, "group_norm", weight=weight, bias=bias)
     groups = input.reshape(batch, num_groups, channels // num_groups * math.prod(others))
-    return _affine_channels(standardize(groups, dim=(2,), eps=eps).reshape(input.shape), weight, bias)
+    return _affine_channels(_standardize(groups, dim=(2,), eps=eps).reshape(input.shape), weight, bias)
 
 
 # ---- over features -------------------------------------------------------------------------------------------------
@@ -237,11 +236,11 @@ def layer_norm(
     """
     if not (isinstance(input, Tensor) and input._data.dtype in FLOATING):
         expect_floating(input, "layer_norm", NotImplementedError)
-    dims = _check_last(input, normalized_shape, weight, bias)
-    return mark(
-        _affine(standardize.function(input, dim=dims, eps=eps), weight, bias),
-        *("NativeLayerNormBackward0", input, weight, bias),
-    )
+    given = None if weight is None else weight._data.shape, None if bias is None else bias._data.shape
+    dims = _last(input._data.shape, tuple(normalized_shape), *given)
+    out = _standardize(input, dim=dims, eps=eps)
+    out = _affine(out, weight, bias) if weight is None or bias is None else _times_plus(out, weight, bias)
+    return out if out._history is None else mark(out, "NativeLayerNormBackward0", input, weight, bias)
 
 
 def rms_norm(
@@ -258,12 +257,12 @@ def rms_norm(
         RuntimeError: the last dimensions of ``input`` are not ``normalized_shape``.
     """
     expect_differentiable(input, "rms_norm", NotImplementedError)
-    dims = _check_last(input, normalized_shape, weight)
+    dims = _last(input._data.shape, tuple(normalized_shape), None if weight is None else weight._data.shape)
     kind = dtypes.float32 if input.dtype in dtypes.REDUCED else input.dtype.to_real()
     small = dtypes.finfo(kind).eps if eps is None else eps
     if input.dtype.is_complex:  # its squares, not those of its magnitude
         return _affine(input * (input.square().mean(dims, keepdim=True) + small).rsqrt(), weight, None)
-    return _affine(standardize(input, dim=dims, eps=small, centered=False), weight, None)
+    return _affine(_standardize(input, dim=dims, eps=small, centered=False), weight, None)
 
 
 # ---- over neighbouring channels, and to unit length ----------------------------------------------------------------

@@ -24,7 +24,7 @@ from leafgrad.ops.windows import Windows
 from leafgrad.tensor.arguments import expect_real, expect_tensor
 from leafgrad.tensor.creation import arange, zeros
 from leafgrad.tensor.data import tensor
-from leafgrad.tensor.formats import keeps_channels_last
+from leafgrad.tensor.formats import as_channels_last, channels_last, keeps_channels_last
 from leafgrad.tensor.scattering import scatter
 from leafgrad.tensor.tensor import Tensor
 
@@ -41,6 +41,7 @@ __all__ = [
 ]
 
 Found = Tensor | tuple[Tensor, Tensor]
+_window_max = ops.window_max.function
 
 
 # ---- the largest ----------------------------------------------------------------------------------------------------
@@ -59,7 +60,6 @@ def max_pool1d(
     return _largest(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@keeps_channels_last
 def max_pool2d(
     input: Tensor,
     kernel_size: Size,
@@ -86,7 +86,6 @@ def max_pool2d(
     return _largest(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@keeps_channels_last
 @shown_as("MaxPool3DWithIndicesBackward0")
 def max_pool3d(
     input: Tensor,
@@ -109,10 +108,14 @@ def _largest(
     if input._data.dtype not in FLOATING and of(input._data).category == 0:
         raise NotImplementedError(f"{function}: input: not implemented for bool; convert it with .to(dtype)")
     if not indices:
-        largest: Tensor = ops.window_max.function(input, windows=windows)
-        return largest
-    at = ops.window_argmax(input, windows=windows)
-    return ops.window_pick(input, at, windows=windows), at
+        found: Found = _window_max(input, windows=windows)
+    else:
+        at = ops.window_argmax(input, windows=windows)
+        found = ops.window_pick(input, at, windows=windows), at
+    flags = getattr(input._data, "flags", None)
+    if flags is not None and flags.c_contiguous:  # as mostly
+        return found
+    return as_channels_last(found, input, channels_last(input))
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: Wanted, return_indices: bool = False) -> Found:
