@@ -143,10 +143,10 @@ def keeps_channels_last(function: F) -> F:
     @functools.wraps(function)
     def keeping(input: Any, *args: Any, **kwargs: Any) -> Any:
         result = function(input, *args, **kwargs)
-        for t in (input, *args[:1]) if weighs else (input,):
-            if not in_rows(t):  # seldom
-                return as_channels_last(result, input, channels_last(input) or channels_last(t))
-        return result
+        order = None if in_rows(input) else channels_last(input)
+        if order is None and weighs and args and not in_rows(args[0]):
+            order = channels_last(args[0])
+        return result if order is None else as_channels_last(result, input, order)
 
     return cast(F, keeping)
 
