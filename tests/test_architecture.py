@@ -85,8 +85,10 @@ FOREIGN = {
 
 # Where no op is known by its name: what is to be known of one is declared beside it.
 WITHOUT_TABLES = (
+    "framework/leafgrad/batching",
     "framework/leafgrad/compile",
     "framework/leafgrad/lowering",
+    "framework/leafgrad/ops",
     "plugins/leafgrad-native/leafgrad_native",
     "plugins/leafgrad-cuda/leafgrad_cuda",
 )

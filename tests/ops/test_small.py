@@ -7,8 +7,8 @@ import pytest
 
 import leafgrad as lg
 from leafgrad.nn import functional as F
-from leafgrad.ops.reduce import softmax
 from leafgrad.ops.small import SMALL, known, repeated, summing
+from leafgrad.ops.softmax import softmax
 
 SHAPES = [(1,), (5,), (3, 4), (1, 1), (63, 7), (2, 3, 4), (4, 1, 5), (40, 40), (70, 60), (2, 2, 2, 9)]
 DTYPES = ["float32", "float64"]

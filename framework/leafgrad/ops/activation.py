@@ -112,6 +112,7 @@ def logsigmoid(xp: Any, x: Any) -> Any:
     return xp.minimum(x, 0) - xp.log1p(xp.exp(-xp.abs(x)))
 
 
+logsigmoid.label = "LogSigmoidBackward0"
 logsigmoid.vjp(x=lambda g, x: g * sigmoid(-x))
 
 

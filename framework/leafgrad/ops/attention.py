@@ -208,5 +208,6 @@ def _batched(call: Any) -> Any:
     return call.op(*args, **call.params)
 
 
+attention.autocast = "lower"
 attention.batched(_batched)
 attention_gradients.batched(_batched)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from leafgrad.ops import forms
 from leafgrad.ops.abstract import PRECISE
 from leafgrad.ops.compare import ne
 from leafgrad.ops.convert import new_full, to_dtype
@@ -13,10 +14,11 @@ from leafgrad.ops.elementwise import div, mul, neg, sub
 from leafgrad.ops.exponential import exp
 from leafgrad.ops.half import total
 from leafgrad.ops.index import expect_in_range
-from leafgrad.ops.reduce import log_softmax, lowered, raised, softmax, sum
+from leafgrad.ops.reduce import sum
 from leafgrad.ops.select import maximum
 from leafgrad.ops.shape import reshape
 from leafgrad.ops.small import SMALL, known, repeated, summing
+from leafgrad.ops.softmax import log_softmax, lowered, raised, softmax
 
 POSITIVE = (1 << 62) - 1
 FEW = 64  # numbers that Python looks at sooner than NumPy
@@ -66,6 +68,7 @@ def place(xp: Any, v: Any, target: Any, *, shape: tuple[int, ...], dim: int, ign
     return out
 
 
+pick.autocast = "float32"
 pick.lower("native", lambda c, e: c.pick(e.params["dim"], e.params["ignore"]))
 place.lower("native", lambda c, e: c.place(e.params["dim"], e.params["ignore"]))
 place.shape(lambda v, target, *, shape: shape if v.dtype != "bool" else None)
@@ -200,6 +203,8 @@ def _softmax_rule(g: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
 
 
 _slope_of = cross_entropy_slope.function
+cross_entropy.form = forms.cross_entropy_form
+cross_entropy.autocast = "float32"
 cross_entropy.vjp(x=lambda g, x, target, *, dim, ignore: g * _slope_of(x, target, dim=dim, ignore=ignore))
 cross_entropy_slope.vjp(x=_softmax_rule)
 

@@ -206,6 +206,7 @@ convolution_weight.chunk(lambda call: call.summed(0, 0) if _narrow(call) else No
 convolution.lower("native", lambda c, e: c.convolution("gather", e.params["windows"], e.params["groups"]))
 convolution_input.lower("native", lambda c, e: c.convolution("spread", e.params["windows"], e.params["groups"]))
 convolution_weight.lower("native", lambda c, e: c.convolution("taps", e.params["windows"], e.params["groups"]))
+convolution.autocast = convolution_input.autocast = "lower"
 convolution.label = convolution_input.label = "ConvolutionBackward0"  # as PyTorch names their nodes
 
 

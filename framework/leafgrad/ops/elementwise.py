@@ -6,6 +6,7 @@ import cmath
 import math
 from typing import Any
 
+from leafgrad.ops import forms
 from leafgrad.ops.conjugate import is_complex, real_part
 from leafgrad.ops.define import op
 from leafgrad.ops.exponential import log
@@ -56,6 +57,7 @@ def div(xp: Any, x: Any, y: Any) -> Any:
     return x / y
 
 
+div.form = forms.div_form
 div.exact = True
 div.vjp(x=lambda g, y: g / y, y=lambda g, x, y: -g * (x / y / y))  # not by out, which may be written to, as in PyTorch
 
@@ -157,6 +159,7 @@ def _pow_y(g: Any, out: Any, x: Any, y: Any) -> Any:
     )  # 0**y is constant in y > 0, though log(0) is infinite
 
 
+pow.form, pow.saved_as = forms.pow_form, {"y": "exponent"}
 pow.within_float16 = True
 pow.vjp(x=_pow_x, y=_pow_y)
 
@@ -175,6 +178,7 @@ def square(xp: Any, x: Any) -> Any:
     return x.astype("int64") if x.dtype.kind == "b" else x * x
 
 
+square.label = "PowBackward0"
 square.vjp(x=lambda g, x: _pow_x(g, x, 2))
 
 
@@ -217,6 +221,7 @@ def lerp(xp: Any, x: Any, y: Any, w: Any) -> Any:
     return xp.where(xp.abs(w) < 0.5, x + way * w, y - way * (1 - w))
 
 
+lerp.form = forms.with_numbers("LerpBackward")
 lerp.vjp(x=lambda g, w: g * (1 - w), y=lambda g, w: g * w, w=lambda g, x, y: g * (y - x))
 
 

@@ -73,6 +73,7 @@ def log1p(xp: Any, x: Any) -> Any:
     return xp.log1p(x)
 
 
+log1p.label = "Log1PBackward0"
 log1p.vjp(x=lambda g, x: g / (x + 1))
 
 

@@ -136,6 +136,7 @@ def _median_batched(call: Any) -> Any:
 
 median.lower("cuda", _middle(None, False, "x(at)"))
 nanmedian.lower("cuda", _middle(None, True, "x(at)"))
+largest.label, smallest.label = "MaxBackward1", "MinBackward1"  # PyTorch's names
 largest.lower("native", lambda c, e: c.reduction("max", None))
 smallest.lower("native", lambda c, e: c.reduction("min", None))
 median.batched(_median_batched)

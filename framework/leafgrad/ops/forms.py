@@ -20,29 +20,6 @@ class ShownNode(NamedTuple):
     edges: tuple[Any, ...]
 
 
-LABELS = {
-    "cholesky": "LinalgCholeskyExBackward0",
-    "complementary_erf": "ErfcBackward0",
-    "cross": "LinalgCrossBackward0",
-    "det": "LinalgDetBackward0",
-    "eigh": "LinalgEighBackward0",
-    "inv": "LinalgInvExBackward0",
-    "inverse_erf": "ErfinvBackward0",
-    "largest": "MaxBackward1",
-    "log1p": "Log1PBackward0",
-    "logsigmoid": "LogSigmoidBackward0",
-    "norm": "LinalgVectorNormBackward0",
-    "pad": "ConstantPadNdBackward0",
-    "qr": "LinalgQrBackward0",
-    "reshape": "ViewBackward0",
-    "smallest": "MinBackward1",
-    "solve": "LinalgSolveExBackward0",
-    "square": "PowBackward0",
-    "svd": "LinalgSvdBackward0",
-    "window_max": "MaxPool2DWithIndicesBackward0",
-}
-
-
 def form_of(node: Any) -> Form:
     """The name of a recorded call, and where its gradients go: nodes, Steps and None."""
     shown: Form | None = getattr(node, "shown", None)
@@ -51,9 +28,8 @@ def form_of(node: Any) -> Form:
     op = node.op
     if isinstance(op, type):  # a Function
         return f"{op.__name__}Backward", tuple(node.edges)
-    if op.name in FORMS:
-        return FORMS[op.name](node)
-    return LABELS.get(op.name, op.label), differentiable(node)
+    form: Callable[[Any], Form] | None = getattr(op, "form", None)
+    return (op.label, differentiable(node)) if form is None else form(node)
 
 
 def differentiable(node: Any) -> tuple[Any, ...]:
@@ -84,21 +60,21 @@ def kept_number(node: Any, i: int) -> bool:
 # ---- forms of one function --------------------------------------------------------------------------------------
 
 
-def _pow(node: Any) -> Form:
+def pow_form(node: Any) -> Form:
     x, y = node.edges
     if y is None and (kept_number(node, 1) or not isinstance(node.saved, tuple)):
         return "PowBackward0", (x,)
     return ("PowBackward2", (y,)) if x is None and kept_number(node, 0) else ("PowBackward1", (x, y))
 
 
-def _div(node: Any) -> Form:
+def div_form(node: Any) -> Form:
     x, y = node.edges
     if x is None and kept_number(node, 0):
         return "MulBackward0", (ShownNode("ReciprocalBackward0", (y,)), None)
     return "DivBackward0", (x, y)
 
 
-def _with_numbers(label: str) -> Callable[[Any], Form]:
+def with_numbers(label: str) -> Callable[[Any], Form]:
     """Arguments after the first that lead nowhere are numbers, most likely."""
 
     def form(node: Any) -> Form:
@@ -110,13 +86,13 @@ def _with_numbers(label: str) -> Callable[[Any], Form]:
     return form
 
 
-def _clamp(node: Any) -> Form:
+def clamp_form(node: Any) -> Form:
     if any(e is not None for e in node.edges[1:]):
         return "ClampBackward0", node.edges
     return "ClampBackward1", node.edges[:1]
 
 
-def _reduction(label: str) -> Callable[[Any], Form]:
+def reduction_form(label: str) -> Callable[[Any], Form]:
     def form(node: Any) -> Form:
         whole = not node.shape and not node.params.get("keepdim")
         return label + ("0" if whole else "1"), node.edges
@@ -131,7 +107,7 @@ def through(label: str, edge: Any) -> ShownNode | None:
     return None if edge is None else ShownNode(label, (edge,))
 
 
-def _matmul(node: Any) -> Form:
+def matmul_form(node: Any) -> Form:
     x, y = node.edges
     ndims = tuple([len(shape) for shape in node.shapes])
     if ndims in PRODUCTS:
@@ -146,7 +122,7 @@ def _matmul(node: Any) -> Form:
 PRODUCTS = {(1, 1): "DotBackward0", (2, 1): "MvBackward0", (2, 2): "MmBackward0"}
 
 
-def _linear(node: Any) -> Form:
+def linear_form(node: Any) -> Form:
     x, weight, bias = node.edges
     weight = through("TBackward0", weight)
     label, edges = ("MmBackward0", ()) if bias is None else ("AddmmBackward0", (bias,))
@@ -158,7 +134,7 @@ def _linear(node: Any) -> Form:
     return view, (ShownNode(label, (*edges, through("ViewBackward0", x), weight)),)
 
 
-def _slice(node: Any) -> Form:
+def slice_form(node: Any) -> Form:
     """``x[1, None, 2:]`` is one op here, and one node for each entry in PyTorch."""
     shape = list(node.shapes[0]) if node.shapes else []
     labels = []
@@ -178,18 +154,5 @@ def _slice(node: Any) -> Form:
     return (labels or ["AliasBackward0"])[-1], (edge,)
 
 
-FORMS: dict[str, Callable[[Any], Form]] = {
-    "clamp": _clamp,
-    "cross_entropy": lambda node: ("NllLossBackward0", (ShownNode("LogSoftmaxBackward0", node.edges[:1]),)),
-    "div": _div,
-    "fmod": _with_numbers("FmodBackward"),
-    "lerp": _with_numbers("LerpBackward"),
-    "linear": _linear,
-    "matmul": _matmul,
-    "mean": _reduction("MeanBackward"),
-    "pow": _pow,
-    "prod": _reduction("ProdBackward"),
-    "remainder": _with_numbers("RemainderBackward"),
-    "slice": _slice,
-    "sum": _reduction("SumBackward"),
-}
+def cross_entropy_form(node: Any) -> Form:
+    return "NllLossBackward0", (ShownNode("LogSoftmaxBackward0", node.edges[:1]),)

@@ -103,6 +103,7 @@ def inv(xp: Any, x: Any) -> Any:
     return checked(xp.linalg.inv, SINGULAR, x)
 
 
+inv.label = "LinalgInvExBackward0"
 inv.vjp(x=lambda g, out: -(swap(out) @ g @ swap(out)))
 
 
@@ -112,6 +113,7 @@ def solve(xp: Any, x: Any, y: Any) -> Any:
     return checked(xp.linalg.solve, SINGULAR, x, y)
 
 
+solve.label = "LinalgSolveExBackward0"
 solve.vjp(
     x=lambda g, out, x: -(solve(swap(x), g) @ swap(out)),
     y=lambda g, x: solve(swap(x), g),
@@ -176,6 +178,7 @@ def _cofactor(g: Any, out: Any, x: Any) -> Any:
     return sum(g * out, dim=(n - 2, n - 1), keepdim=True) * k - k @ swap(g) @ out
 
 
+det.label = "LinalgDetBackward0"
 det.vjp(x=lambda g, x: column(column(g)) * cofactor(x))
 cofactor.vjp(x=_cofactor)
 
@@ -216,6 +219,7 @@ def _cholesky(g: Any, out: Any) -> Any:
     return solve(upper, adjoint(solve(upper, inner + adjoint(inner)))) / 2
 
 
+cholesky.label = "LinalgCholeskyExBackward0"
 cholesky.vjp(x=_cholesky)
 
 
@@ -238,6 +242,7 @@ def _qr(g: Any, out: Any) -> Any:
     return adjoint(solve(r, adjoint(gq + q @ (half + adjoint(half)))))
 
 
+qr.label = "LinalgQrBackward0"
 qr.vjp(x=_qr)
 
 
@@ -282,6 +287,7 @@ def _eigh(g: Any, out: Any) -> Any:
     return (vectors * row(g_values) + vectors @ turned) @ adjoint(vectors)
 
 
+eigh.label = "LinalgEighBackward0"
 eigh.vjp(x=_eigh)
 
 
@@ -351,6 +357,7 @@ def _svd(g: Any, out: Any) -> Any:
     return gx
 
 
+svd.label = "LinalgSvdBackward0"
 svd.vjp(x=_svd)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from leafgrad.ops import forms
 from leafgrad.ops.abstract import broadcast_shape
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import add, mul
@@ -324,6 +325,7 @@ def cross(xp: Any, x: Any, y: Any, *, dim: int) -> Any:
     return xp.cross(x, y, axis=dim)
 
 
+cross.label = "LinalgCrossBackward0"
 cross.vjp(x=lambda g, y, *, dim: cross(y, g, dim=dim), y=lambda g, x, *, dim: cross(g, x, dim=dim))
 
 
@@ -335,3 +337,5 @@ def _cross_batched(call: Any) -> Any:
 
 matmul.label = contract.label = "MmBackward0"  # as PyTorch names their nodes
 linear.label = "AddmmBackward0"
+matmul.form, linear.form = forms.matmul_form, forms.linear_form
+matmul.autocast = linear.autocast = "lower"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from leafgrad import backends, dtypes, modes
 from leafgrad.errors import MissingGradientError
@@ -36,6 +36,7 @@ class Op(Declarations):
     Attributes:
         name: unique among all ops.
         signature: arguments, parameters and their defaults.
+        label: the name of its nodes, PyTorch's.
         traits: what passes and forward mode may assume (``"elementwise"``, ``"linear"``, ...).
         c: what it computes of one element, as a C expression of its arguments and parameters; None if unknown.
         ufunc: the one function of the array namespace that its forward calls; None if it does something else.
@@ -47,6 +48,9 @@ class Op(Declarations):
     """
 
     straight = True
+    form: Callable[[Any], Any] | None = None  # how a node of it is shown, where that depends on the call: see forms.py
+    saved_as: Mapping[str, str] = {}  # names of arguments that nodes keep, where they are not those of all ops
+    autocast: Literal["lower", "float32"] | None = None  # whether autocast takes its arguments in 16 bits, or in 32
     no_bool: str | None = None  # what is said of bool tensors, where the op takes none
     exact = False  # whether it takes a Python number beside 16 bits in float32; others take it in these, as PyTorch's
     within_float16 = False  # whether numbers beyond all of float16 are an error beside it, as in PyTorch

@@ -19,10 +19,6 @@ from leafgrad.ops.conjugate import is_complex, refusal
 from leafgrad.ops.marks import mark
 from leafgrad.ops.node import SymbolBase, TensorBase
 
-# As PyTorch lists them for the CPU; elsewhere dtypes stay as they are.
-LOWERED = frozenset("matmul linear convolution convolution_input attention rnn gru lstm".split())
-RAISED = frozenset("cross_entropy pick prod".split())
-
 _CATEGORY = {bool: 0, int: 1, float: 2, complex: 3}
 _to_dtype: Any = None
 _to_device: Any = None
@@ -114,12 +110,15 @@ def without_bools(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def autocast(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments in the dtype that autocast asks for; those in float64, or on a device without it, stay."""
-    if op.name not in LOWERED | RAISED:
+    """The arguments in the dtype that autocast asks for; those in float64, or on a device without it, stay.
+
+    Ops declare it as PyTorch lists them for the CPU.
+    """
+    if op.autocast is None:
         return args
     eligible = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
     return tuple([
-        _cast(a, low if op.name in LOWERED else dtypes.float32)
+        _cast(a, low if op.autocast == "lower" else dtypes.float32)
         if isinstance(a, TensorBase) and dtypes.of(a._data) in eligible and (low := lowest(a)) is not None
         else a
         for a in args

@@ -276,3 +276,6 @@ def _lstm_gates_in_c(c: Any, e: Any) -> Any:
         d(3) = of_h * m * o * (1 - o);
         dc = of_c * f;"""
     return c.scan(code, ("d",), ("dc",), across="w_hh", reverse=True)
+
+
+rnn.autocast = gru.autocast = lstm.autocast = "lower"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from leafgrad.ops import forms
 from leafgrad.ops.define import op
 from leafgrad.ops.op import Op
 from leafgrad.ops.select import zero
@@ -125,6 +126,7 @@ def remainder(xp: Any, x: Any, y: Any) -> Any:
     return x % y
 
 
+remainder.form = forms.with_numbers("RemainderBackward")
 remainder.vjp(x=lambda g: g, y=lambda g, x, y: -g * div_floor(x, y))
 
 
@@ -152,5 +154,6 @@ floor_divide.lower("cuda", _divided("floor_divide(x, y)"))
 div_floor.lower("cuda", _divided("floor_divide(x, y)"))
 div_trunc.lower("cuda", _divided("trunc(x / y)"))
 remainder.lower("cuda", _divided("remainder(x, y)", "x % y + y * ((x % y != 0) & ((x % y < 0) != (y < 0)))"))
+fmod.form = forms.with_numbers("FmodBackward")
 fmod.lower("cuda", _divided("fmod(x, y)", "x % y"))
 fmod.vjp(x=lambda g: g, y=lambda g, x, y: -g * div_trunc(x, y))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad import dtypes
+from leafgrad.ops import forms
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
 
@@ -117,6 +118,7 @@ def _clamp_high(g: Any, x: Any, low: Any, high: Any) -> Any:
     return where(x > high if low is None else (x > high) | (high < low), g, 0)
 
 
+clamp.form = forms.clamp_form
 clamp.within_float16 = True
 clamp.vjp(x=_clamp_x, low=_clamp_low, high=_clamp_high)
 

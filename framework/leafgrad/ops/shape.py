@@ -10,6 +10,7 @@ import math
 from itertools import accumulate
 from typing import Any
 
+from leafgrad.ops import forms
 from leafgrad.ops.abstract import broadcast_shape, reduced
 from leafgrad.ops.define import op
 from leafgrad.ops.geometry import inverse
@@ -28,6 +29,7 @@ def reshape(xp: Any, x: Any, *, shape: Shape) -> Any:
     return x.reshape(shape)
 
 
+reshape.label = "ViewBackward0"
 reshape.vjp(x=lambda g, x_shape: reshape.function(g, shape=x_shape))
 reshape.lower("native", lambda c, e: c.view(lambda x, axis: x.reshape(e.out.shape, axis)))
 
@@ -289,6 +291,7 @@ def part(xp: Any, x: Any, *, at: Index) -> Any:
     return x[key(at)]
 
 
+part.form = forms.slice_form
 part.batched(shifted(at=all_samples))
 
 
@@ -360,6 +363,7 @@ def pad(xp: Any, x: Any, *, at: Index, shape: Shape, value: float) -> Any:
     return out
 
 
+pad.label = "ConstantPadNdBackward0"
 pad.vjp(x=lambda g, *, at: part(g, at=at))
 pad.lower("native", lambda c, e: c.placed(e.params["at"], e.params["value"]))
 pad.shape(lambda x, *, shape: shape)

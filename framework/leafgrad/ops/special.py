@@ -141,6 +141,7 @@ def erfc(xp: Any, x: Any) -> Any:
     return xp.where(x > 1, outer, xp.where(x < -1, 2 - outer, 1 - erf_of(xp, x)))
 
 
+erfc.label = "ErfcBackward0"
 erfc.vjp(x=lambda g, x: g * (-2 / math.sqrt(math.pi) * exp(-(x * x))))
 
 

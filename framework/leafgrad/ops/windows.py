@@ -260,6 +260,7 @@ def _flat(xp: Any, at: Any, windows: Windows) -> Any:
 
 
 _argmax_of, _place_at = window_argmax.function, window_place.function
+window_max.label = "MaxPool2DWithIndicesBackward0"
 window_max.vjp(x=lambda g, x, *, windows: _place_at(g, _argmax_of(x, windows=windows), windows=windows))
 window_max.shape(lambda x, *, windows: (*_leading(x, windows.length), *windows.size))
 window_argmax.shape(lambda x, *, windows: x.like((*_leading(x, windows.length), *windows.size), "int64"))
@@ -275,7 +276,6 @@ window_pick.lower("native", lambda c, e: c.numbered("read", len(e.params["window
 window_place.lower("native", lambda c, e: c.numbered("add", len(e.params["windows"].size)))
 window_pick.vjp(at=zero)
 window_place.vjp(at=zero)
-window_max.label = "MaxPoolBackward0"
 
 for _op in (unfold, fold, window_max, window_argmax, window_pick, window_place):  # leading dimensions are a batch
     _op.batched(shifted())

@@ -177,9 +177,8 @@ class Node:
 
 
 def _spelled(op: Any, argument: str) -> str:
-    if op.name == "pow" and argument == "y":
-        return "exponent"
-    return ARGUMENTS.get(argument, argument)
+    found: str = op.saved_as.get(argument) or ARGUMENTS.get(argument, argument)
+    return found
 
 
 def _function(fn: Any, where: str) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from leafgrad import dtypes
 from leafgrad.dtypes import DIFFERENTIABLE, FLOATING
-from leafgrad.ops import compare, elementwise as ew, messages, reduce as ops
+from leafgrad.ops import compare, elementwise as ew, messages, reduce as ops, softmax as softmaxes
 from leafgrad.ops.complex import imag, real
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.op import Op
@@ -21,7 +21,7 @@ from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
 
 _sum, _mean, _var = ops.sum.function, ops.mean.function, ops.var.function
-_softmax, _log_softmax = ops.softmax.function, ops.log_softmax.function
+_softmax, _log_softmax = softmaxes.softmax.function, softmaxes.log_softmax.function
 
 
 # ---- sums, products, means ----------------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
     """log of the sum of exp over ``dim``, without overflow."""
     over = dims(expect_tensor(input, "input", "logsumexp"), dim, "logsumexp")
-    return ops.logsumexp(input, dim=over, keepdim=keepdim)
+    return softmaxes.logsumexp(input, dim=over, keepdim=keepdim)
 
 
 @public(out="exact")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad.compile.ir.graph import Equation
-from leafgrad.ops import cumulative, extremes, reduce, sort
+from leafgrad.ops import cumulative, extremes, reduce, softmax, sort
 from leafgrad.ops.traits import dims
 from leafgrad_onnx.forms.shape import converted, reversed_along
 from leafgrad_onnx.writer import OnnxWriter
@@ -81,7 +81,7 @@ def _norm(w: OnnxWriter, e: Equation) -> str:
     return str(w.emit("Pow", w.reduce("ReduceSum", powers, over, keepdim), w.scalar(1 / p, x.dtype)))
 
 
-@reduce.logsumexp.lower("onnx")
+@softmax.logsumexp.lower("onnx")
 def _logsumexp(w: OnnxWriter, e: Equation) -> str:
     """With the largest taken out, but an infinite one, as the op does."""
     x, over, keepdim = e.values[0], dims(e.params["dim"], e.values[0].ndim), e.params["keepdim"]
@@ -107,8 +107,8 @@ def along(kind: str) -> Callable[[OnnxWriter, Equation], Any]:
     return form
 
 
-reduce.softmax.lower("onnx", along("Softmax"))
-reduce.log_softmax.lower("onnx", along("LogSoftmax"))
+softmax.softmax.lower("onnx", along("Softmax"))
+softmax.log_softmax.lower("onnx", along("LogSoftmax"))
 
 
 @cumulative.cumsum.lower("onnx")
