@@ -64,6 +64,11 @@ def accumulators(kind: str, height: int, vectors: int, start: Sequence[str] = ()
     return f"{vector(kind)} {', '.join(f'a{r}_{q} = {starts[r]}' for r in range(height) for q in range(vectors))};"
 
 
+def fused(kind: str, a: str, b: str, c: str) -> str:
+    """The expression of a b + c, of vectors."""
+    return f"lg_fused_{short(kind)}({a}, {b}, {c})"
+
+
 def accumulated(kind: str, weights: Sequence[str], vectors: int, row: str, load: str = "") -> list[str]:
     """A round of a block of products: to its rows is added one that is read, times a weight of each.
 
@@ -76,8 +81,8 @@ def accumulated(kind: str, weights: Sequence[str], vectors: int, row: str, load:
     reads = ", ".join(f"h{q} = *(const {load or vector(kind)} *)({row} + {q * lanes(kind)})" for q in range(vectors))
     lines = [f"const {vector(kind)} {reads};"]
     for r, weight in enumerate(weights):  # row by row, no more than one weight waits in a register
-        sums = " ".join(f"a{r}_{q} += h{q} * lg_w;" for q in range(vectors))
-        lines.append(f"{{ const {C_TYPES[kind]} lg_w = {weight}; {sums} }}")
+        sums = " ".join(f"a{r}_{q} = {fused(kind, f'h{q}', 'lg_w', f'a{r}_{q}')};" for q in range(vectors))
+        lines.append(f"{{ const {vector(kind)} lg_w = ({weight}) - ({vector(kind)}){{0}}; {sums} }}")
     return lines
 
 

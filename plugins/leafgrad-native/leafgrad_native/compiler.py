@@ -37,10 +37,10 @@ TRIAL = "int lg_trial(int x) { return 2 * x + 2; }\n"
 NAMES = ("cc", "gcc", "clang")
 SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 
-# Errors of a function are not asked for (errno, traps), products and sums may be fused, and loops marked "omp simd" are
-# vectorised (this needs no OpenMP library). What NumPy shows stays: integers that are too large begin anew; nan,
-# infinities, signed zeros, denormals and the order of sums, hence neither -ffast-math nor one of its other parts.
-SAFE = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fopenmp-simd", "-fwrapv")
+# Errors of a function are not asked for (errno, traps), and loops marked "omp simd" are vectorised (this needs no
+# OpenMP library). What NumPy shows stays: integers that are too large begin anew; nan, infinities, signed zeros,
+# denormals, the order of sums, products that are rounded before they are added. So neither -ffast-math nor its parts.
+SAFE = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fopenmp-simd", "-fwrapv")
 # The first of these that a compiler takes: this processor's instructions and whole vectors of them, if it has AVX-512.
 NATIVE = (("-march=native", "-mprefer-vector-width=512"), ("-march=native",), ("-mcpu=native",), ())
 

@@ -10,7 +10,7 @@ from leafgrad.lowering.expressions import C_TYPES
 from leafgrad.lowering.forms import Form
 from leafgrad.lowering.kernels import LOOK
 from leafgrad.lowering.strides import collapsed
-from leafgrad_native.blocks import LONG, LONGEST, blocks, each, lanes, padding, short, tree, vector, vectors
+from leafgrad_native.blocks import LONG, LONGEST, blocks, each, fused, lanes, padding, short, tree, vector, vectors
 from leafgrad_native.target import registers
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Contraction:
             "            " + " ".join(f"const {v} y{c} = *({v} *)(yq + (j + {c}) * {by}L + p);" for c in range(width)),
         ]
         for r in range(height):
-            adds = " ".join(f"a{r}_{c} += h * y{c};" for c in range(width))
+            adds = " ".join(f"a{r}_{c} = {fused(self.kind, 'h', f'y{c}', f'a{r}_{c}')};" for c in range(width))
             inner.append(f"            {{ const {v} h = *({v} *)(xq + (k + {r}) * {ax}L + p); {adds} }}")
         lines = [
             f"        {v} {', '.join(f'a{r}_{c} = {{0}}' for r, c in cells)};",

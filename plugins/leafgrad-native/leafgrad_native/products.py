@@ -18,6 +18,7 @@ from leafgrad_native.blocks import (
     accumulators,
     blocks,
     each,
+    fused,
     lanes,
     short,
     stored,
@@ -91,12 +92,13 @@ class Products:
     def points(self, kind: str, chunk: int, k: int, xk: int, yk: int) -> str:
         """``o[p] = sum over k of x[k, p] * y[k, p]``."""
         t, v = C_TYPES[kind], vector(kind)
+        right = f"*(const {v} *)(y + k * {yk * chunk}L + p)"
         head = f"(lg_call *call, const {t} *restrict x, const {t} *restrict y, {t} *restrict o, long m) {{"
         lines = [
             f"    for (long p = 0; p < m; p += LG_VL({t})) {{",
             f"        {v} s = {{0}};",
             f"        for (long k = 0; k < {k}; k++)",
-            f"            s += *(const {v} *)(x + k * {xk * chunk}L + p) * *(const {v} *)(y + k * {yk * chunk}L + p);",
+            f"            s = {fused(kind, f'*(const {v} *)(x + k * {xk * chunk}L + p)', right, 's')};",
             f"        *({v} *)(o + p) = s;",
             "    }",
             "    (void)call;",

@@ -16,7 +16,19 @@ from leafgrad.lowering.forms import Form
 from leafgrad.lowering.kernels import Convolve
 from leafgrad.lowering.strides import linear
 from leafgrad.lowering.sweeps import Line
-from leafgrad_native.blocks import ROWS, accumulated, accumulators, blocks, lanes, loose, stored, tree, vector, vectors
+from leafgrad_native.blocks import (
+    ROWS,
+    accumulated,
+    accumulators,
+    blocks,
+    fused,
+    lanes,
+    loose,
+    stored,
+    tree,
+    vector,
+    vectors,
+)
 from leafgrad_native.contractions import SIDE
 from leafgrad_native.frames import Frame, Layout, layout
 from leafgrad_native.target import registers
@@ -285,7 +297,8 @@ def multiplied(w: CWriter, kind: str, height: int, width: int, step: int, base: 
         h = f"*(const {u} *)(x{r}_ + {base} + p)"
         if valid:
             h = f"({v})((lg_bits){h} & (lg_bits)*(const {v} *){valid})"
-        w.add(f"{{ const {v} h = {h}; " + " ".join(f"a{r}_{c} += h * y{c};" for c in range(width)) + " }")
+        sums = " ".join(f"a{r}_{c} = {fused(kind, 'h', f'y{c}', f'a{r}_{c}')};" for c in range(width))
+        w.add(f"{{ const {v} h = {h}; {sums} }}")
 
 
 def collected(

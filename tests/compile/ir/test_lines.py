@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import leafgrad
 from leafgrad.compile.ir.lines import Line, position_of, positions_in, user_line
 
 
@@ -27,3 +28,15 @@ def test_a_line_shows_its_source():
     line = user_line()
     assert line == Line(__file__, line.number)
     assert str(line) == f"test_lines.py:{line.number}: line = user_line()"
+
+
+def test_what_a_derivative_asks_for_is_told_from_what_a_line_says():
+    def step(x):
+        y = (x * 3).sin()
+        (g,) = leafgrad.autograd.grad(y.sum(), x, create_graph=True)
+        return g * 2
+
+    graph = leafgrad.trace(step, leafgrad.ones(3, requires_grad=True))
+    said = [e.name for e in graph.equations if not e.line.derived]
+    assert said == ["mul", "sin", "sum", "mul"]
+    assert len(graph.equations) > len(said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from leafgrad.compile.passes import remove_dead
 from leafgrad.compile.record.trace import trace_call
 from leafgrad.ops import convert, reduce, shape
 
-LINE = Line("<test>", 1)
+LINE = Line("<test>", 1, derived=True)
 CPU = ("cpu", 0)
 INF, NAN = math.inf, math.nan
 
@@ -26,8 +27,10 @@ def array(*shape: int, dtype: str = "float64") -> Any:
     return np.random.default_rng(sum(shape)).normal(size=shape).astype(dtype)
 
 
-def program(function: Any, *arrays: Any) -> Graph:
-    return trace_call(function, tuple(leafgrad.from_numpy(a) for a in arrays), {}).graph
+def program(function: Any, *arrays: Any, derived: bool = True) -> Graph:
+    """What a function does; as if it were ``derived``, for which there are more rules than for what a program says."""
+    graph = trace_call(function, tuple(leafgrad.from_numpy(a) for a in arrays), {}).graph
+    return replace(graph, equations=tuple(replace(e, line=replace(e.line, derived=derived)) for e in graph.equations))
 
 
 def evaluate(graph: Graph, arrays: tuple[Any, ...]) -> list[Any]:

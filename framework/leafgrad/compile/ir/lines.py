@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import os
 import sys
 import types
 from collections.abc import Collection
@@ -14,22 +15,31 @@ from leafgrad.ops import messages
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of source."""
+    """A line of source.
+
+    Attributes:
+        derived: whether this stands for derivatives that the line asks for, rather than for what it says itself.
+    """
 
     file: str
     number: int
+    derived: bool = False
 
     def __str__(self) -> str:
         text = linecache.getline(self.file, self.number).strip()
         return f"{self.file.rpartition('/')[2]}:{self.number}" + (f": {text}" if text else "")
 
 
+DERIVING = os.path.join(messages.PACKAGE, "autograd", "")
+
+
 def user_line() -> Line:
     """The innermost line outside this package."""
-    frame = sys._getframe(1)
+    frame, derived = sys._getframe(1), False
     while frame.f_back is not None and frame.f_code.co_filename.startswith(messages.PACKAGE):
+        derived = derived or frame.f_code.co_filename.startswith(DERIVING)
         frame = frame.f_back
-    return Line(frame.f_code.co_filename, frame.f_lineno)
+    return Line(frame.f_code.co_filename, frame.f_lineno, derived)
 
 
 Position = tuple[int, int, int, int]  # of an expression: its first line and column, as ast counts them, and its last

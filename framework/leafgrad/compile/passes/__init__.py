@@ -38,8 +38,9 @@ ROUNDS = 8
 def optimize(graph: Graph) -> Graph:
     """The graph after `widen`, `PASSES`, one after the other until none changes it, and then once after `FINISH`.
 
-    Results equal those of the graph as it was traced to a few units in the last place; where a value overflows or is
-    nan on the way, it may do so elsewhere. A graph with complex numbers stays as it is, but for what nobody needs.
+    Results equal those of the graph as it was traced to a few units in the last place. Sums and products that a program
+    says are computed in its order; in those of its derivatives a value may overflow elsewhere on the way. A graph with
+    complex numbers stays as it is, but for what nobody needs.
     """
     if any(v.dtype.startswith("complex") for e in graph.equations for v in (*e.values, *e.outputs)):
         return remove_dead(graph)  # the rules are those of real numbers: the larger of two, signs, roots of squares

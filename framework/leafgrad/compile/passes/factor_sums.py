@@ -145,7 +145,7 @@ class Planner:
     def product(self, v: Value) -> Product | None:
         """The product that makes ``v``, if nothing else reads it."""
         e = self.makers.get(v)
-        if e is None or e.op not in (mul, matmul, contract) or not self.once(v):
+        if e is None or e.op not in (mul, matmul, contract) or not e.line.derived or not self.once(v):
             return None
         a, b = e.inputs
         if not isinstance(a, Value) or not isinstance(b, Value) or (e.op is matmul and (a.ndim < 2 or b.ndim != 2)):
@@ -156,9 +156,9 @@ class Planner:
 def is_sum(e: Equation) -> bool:
     """Whether an equation adds, subtracts, negates or scales, in floating point and without broadcasting.
 
-    It does not add zero, which may change the sign of one, nor True.
+    It does not add zero, which may change the sign of one, nor True; and a derivative asked for it.
     """
-    if e.op not in (add, sub, neg, mul) or e.out.dtype not in ("float32", "float64"):
+    if e.op not in (add, sub, neg, mul) or e.out.dtype not in ("float32", "float64") or not e.line.derived:
         return False
     if e.op is mul and (isinstance(e.inputs[1], Value) or not regroups(plain_number(e.inputs[1]) or 0, e)):
         return False

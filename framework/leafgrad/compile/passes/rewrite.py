@@ -96,6 +96,11 @@ class Rewriter:
         params = {"shape": shape, "value": number, "dtype": like.dtype}
         return self.put(Equation(full, (), params, (value,), self.line))[0]
 
+    def derived(self, x: Operand, op: Op) -> Equation | None:
+        """What makes ``x``, if that is ``op``, and neither it nor what is rewritten is what a program says itself."""
+        e = self.maker(x, op)
+        return e if e is not None and e.line.derived and self.line.derived else None
+
     def maker(self, operand: Operand, *ops: Op) -> Equation | None:
         """The equation that makes ``operand``, if it is of one of ``ops``."""
         equation = self.makers.get(operand)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from leafgrad.compile.ir.graph import Equation, Graph, Value
 from leafgrad.compile.passes.rewrite import Rewriter, rewrite
-from leafgrad.compile.passes.rules.arithmetic import scaled
+from leafgrad.compile.passes.rules.arithmetic import times_number
 from leafgrad.ops.elementwise import mul, neg
 
 
@@ -15,5 +15,5 @@ def settle_signs(graph: Graph) -> Graph:
 
 def into_number(r: Rewriter, e: Equation) -> Value | None:
     (x,) = e.inputs
-    found = scaled(r, x)
+    found = times_number(r, x)
     return r.emit(mul, found[0], -found[1]) if found is not None and r.once(x) else None

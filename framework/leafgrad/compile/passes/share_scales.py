@@ -23,7 +23,7 @@ def share_scales(graph: Graph) -> Graph:
     def product(r: Rewriter, e: Equation) -> tuple[tuple[Value, ...], float] | None:
         """The factors of an elementwise product that nothing else reads, and the number by which ``e`` scales it."""
         found = scaled(r, e)
-        inner = None if found is None else r.maker(found[0], mul)
+        inner = None if found is None else r.derived(found[0], mul)
         if found is None or inner is None or found[0] in kept or len(readers.get(found[0], ())) > 1:
             return None
         factors = tuple(inner.values)

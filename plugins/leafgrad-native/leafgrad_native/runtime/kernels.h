@@ -19,6 +19,36 @@ typedef float lg_uf32 __attribute__((vector_size(LG_VB), aligned(4), may_alias))
 typedef double lg_uf64 __attribute__((vector_size(LG_VB), aligned(8), may_alias));
 #define LG_VL(type) ((long)(LG_VB / sizeof(type)))
 
+/* a b + c with one rounding where there is an instruction for it, else with two. Sums of matrix products are made by it,
+   as a BLAS makes them; elsewhere a product and a sum are two operations, as in NumPy: x x - y y is 0 where x is y. */
+#ifndef __has_builtin
+#define __has_builtin(name) 0
+#endif
+#if __has_builtin(__builtin_elementwise_fma)
+#define LG_FUSED_F32(a, b, c) __builtin_elementwise_fma(a, b, c)
+#define LG_FUSED_F64(a, b, c) __builtin_elementwise_fma(a, b, c)
+#elif LG_VB == 64 && defined(__AVX512F__) && __has_builtin(__builtin_ia32_vfmaddps512_mask)
+#define LG_FUSED_F32(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)
+#define LG_FUSED_F64(a, b, c) __builtin_ia32_vfmaddpd512_mask(a, b, c, -1, 4)
+#elif LG_VB == 32 && defined(__FMA__) && __has_builtin(__builtin_ia32_vfmaddps256)
+#define LG_FUSED_F32(a, b, c) __builtin_ia32_vfmaddps256(a, b, c)
+#define LG_FUSED_F64(a, b, c) __builtin_ia32_vfmaddpd256(a, b, c)
+#elif LG_VB == 16 && defined(__FMA__) && __has_builtin(__builtin_ia32_vfmaddps)
+#define LG_FUSED_F32(a, b, c) __builtin_ia32_vfmaddps(a, b, c)
+#define LG_FUSED_F64(a, b, c) __builtin_ia32_vfmaddpd(a, b, c)
+#elif LG_VB == 16 && defined(__aarch64__)
+#include <arm_neon.h>
+#define LG_FUSED_F32(a, b, c) vfmaq_f32(c, a, b)
+#define LG_FUSED_F64(a, b, c) vfmaq_f64(c, a, b)
+#else
+#define LG_FUSED_F32(a, b, c) ((a) * (b) + (c))
+#define LG_FUSED_F64(a, b, c) ((a) * (b) + (c))
+#endif
+typedef float lg_if32 __attribute__((vector_size(LG_VB))); /* as these take them */
+typedef double lg_if64 __attribute__((vector_size(LG_VB)));
+static inline lg_vf32 lg_fused_f32(lg_if32 a, lg_if32 b, lg_if32 c) { return LG_FUSED_F32(a, b, c); }
+static inline lg_vf64 lg_fused_f64(lg_if64 a, lg_if64 b, lg_if64 c) { return LG_FUSED_F64(a, b, c); }
+
 /* Functions that may be compiled apart from those that call them, in parts.py's parts. */
 #ifdef LG_PARTS
 #define LG_FUNCTION __attribute__((noinline, visibility("hidden")))

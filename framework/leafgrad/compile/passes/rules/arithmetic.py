@@ -1,8 +1,12 @@
 """Sums, products and signs: numbers go last, signs and scalar factors outward, where they meet and cancel.
 
-Regrouping a product's scalar factors costs an ulp or two. A number that is left out leaves the sign of zero as it is:
-x - 0 is x, and x + 0 stays, which is 0 where x is -0. Where terms cancel, signs that were taken out may give a zero
-another sign. Products with zero stay, since x may be nan or inf.
+Regrouping a product's factors costs an ulp or two, and a value on the way may overflow that did not. So only what rules
+wrote as derivatives is regrouped, in an order that nobody chose. What a program says is computed as it says: whoever
+scales before a sum, or adds a large number and takes it away, has a reason.
+
+A number that is left out leaves the sign of zero as it is: x - 0 is x, and x + 0 stays, which is 0 where x is -0.
+Where terms cancel, signs that were taken out may give a zero another sign. Products with zero stay, since x may be nan
+or inf.
 """
 
 from __future__ import annotations
@@ -48,20 +52,25 @@ def negated(r: Rewriter, x: Operand) -> Value | None:
     return None if e is None else e.values[0]
 
 
-def scaled(r: Rewriter, x: Operand | Equation) -> tuple[Value, float] | None:
-    """(y, c) if ``x`` is (or is made by) ``mul(y, c)`` in floating point with a number c that may be regrouped."""
+def times_number(r: Rewriter, x: Operand | Equation) -> tuple[Value, float, Equation] | None:
+    """(y, c, e) if ``x`` is made by the equation e, ``mul(y, c)`` in floating point with a number c."""
     e = x if isinstance(x, Equation) else r.maker(x, mul)
     if e is None or not e.out.dtype.startswith("float"):
         return None
     y, c = e.inputs[0], plain_number(e.inputs[1])
-    if not isinstance(y, Value) or c is None or not regroups(c, e):
-        return None
-    return y, c
+    return (y, c, e) if isinstance(y, Value) and c is not None else None
+
+
+def scaled(r: Rewriter, x: Operand | Equation) -> tuple[Value, float] | None:
+    """(y, c) if ``x`` is (or is made by) ``mul(y, c)`` in floating point with a number c that may be regrouped."""
+    found = times_number(r, x) if r.line.derived else None
+    return found[:2] if found is not None and regroups(*found[1:]) else None
 
 
 def regroups(c: float, e: Equation) -> bool:
+    """Whether what an equation multiplies by c may be multiplied by it elsewhere."""
     safe = SAFE.get(e.out.dtype, 1.0)
-    return 1 / safe <= abs(c) <= safe
+    return e.line.derived and 1 / safe <= abs(c) <= safe
 
 
 # ---- rules ------------------------------------------------------------------------------------------------------
@@ -77,7 +86,7 @@ def add_rule(r: Rewriter, e: Equation) -> Value | None:
         return r.emit(sub, x, b)
     if (a := negated(r, x)) is not None:
         return r.emit(sub, y, a)
-    if e.out.dtype.startswith("float") and isinstance(x, Value) and isinstance(y, Value):
+    if e.line.derived and e.out.dtype.startswith("float") and isinstance(x, Value) and isinstance(y, Value):
         (a, p), (b, q) = scaled(r, x) or (x, 1.0), scaled(r, y) or (y, 1.0)
         if a is b and p + q:
             return r.emit(mul, a, p + q)
@@ -116,7 +125,7 @@ def mul_rule(r: Rewriter, e: Equation) -> Value | None:
 
 def small_factors(r: Rewriter, e: Equation, a: Operand, b: Operand) -> tuple[Value, Value] | None:
     """(u, s) if ``a`` is u * s and s * ``b`` is smaller than u: then a * b is better u * (s * b)."""
-    inner = r.maker(a, mul)
+    inner = r.derived(a, mul)
     if inner is None or not isinstance(b, Value):
         return None
     for u, s in (inner.inputs, inner.inputs[::-1]):

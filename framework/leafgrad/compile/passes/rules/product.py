@@ -49,7 +49,7 @@ def scale_to_smallest(r: Rewriter, e: Equation) -> Value | None:
 def scale_before(r: Rewriter, e: Equation) -> Value | None:
     """A number times a product of matrices goes to the smaller matrix, if that is smaller than the product."""
     found = scaled(r, e)
-    inner = None if found is None else r.maker(found[0], matmul)
+    inner = None if found is None else r.derived(found[0], matmul)
     if found is None or inner is None or not r.once(found[0]):
         return None
     a, b = inner.values
@@ -85,12 +85,16 @@ def of_equal_rows(r: Rewriter, e: Equation) -> Value | None:
         return None
     a, b = pair
     if (u := unspread(r, a)) is not None:
+        if u.shape[-1] != a.shape[-1] and not r.line.derived:
+            return None
         if u.shape[-1] != a.shape[-1]:
             product = r.emit(mul, u, r.emit(sum_op, b, dim=(0,), keepdim=True))
         else:
             product = r.emit(matmul, u, b)
         return r.emit(expand, product, shape=e.out.shape)
     if (v := unspread(r, b)) is not None:
+        if v.shape[0] != b.shape[0] and not r.line.derived:
+            return None
         if v.shape[0] != b.shape[0]:
             product = r.emit(mul, r.emit(sum_op, a, dim=(a.ndim - 1,), keepdim=True), v)
         else:
@@ -104,7 +108,7 @@ def scales(r: Rewriter, x: Value) -> Iterator[tuple[Value, Value, bool]]:
 
     What is no row scales all of u[..., :] alike.
     """
-    product = r.maker(x, mul)
+    product = r.derived(x, mul)
     if product is None or not (r.once(x) or feeds_products(r, x)):
         return
     for u, s in (product.inputs, product.inputs[::-1]):
@@ -147,7 +151,7 @@ def scaled_sides(r: Rewriter, e: Equation) -> Value | None:
 
 def of_spread(r: Rewriter, e: Equation) -> Value | None:
     """Where one argument of a contraction is the same along some dimensions, the other is summed over them before."""
-    for i, x in enumerate(e.values):
+    for i, x in enumerate(e.values if r.line.derived else ()):
         if (u := unspread(r, x)) is not None:
             pair = [*e.values]
             equal = tuple([d for d in range(x.ndim - 1) if u.shape[d] != x.shape[d]])
@@ -162,11 +166,11 @@ def of_product(r: Rewriter, e: Equation) -> Value | None:
     if pair is None:
         return None
     x, y = pair
-    if (inner := r.maker(x, matmul)) is not None and r.once(x) and matrices(inner):
+    if (inner := r.derived(x, matmul)) is not None and r.once(x) and matrices(inner):
         a, b = inner.values
         if flops(b, y) + size(a.shape) * y.shape[1] < flops(a, b) + flops(x, y):
             return r.emit(matmul, a, r.emit(matmul, b, y))
-    if (inner := r.maker(y, matmul)) is not None and r.once(y) and matrices(inner):
+    if (inner := r.derived(y, matmul)) is not None and r.once(y) and matrices(inner):
         a, b = inner.values
         if flops(x, a) + size(x.shape[:-1]) * size(b.shape) < flops(a, b) + flops(x, y):
             return r.emit(matmul, r.emit(matmul, x, a), b)
@@ -201,7 +205,7 @@ def feeds_products(r: Rewriter, x: Value) -> bool:
 def permuted_rows(r: Rewriter, e: Equation) -> Value | None:
     """The transpose of x * s, where all products that read either will take over the row s."""
     (x,) = e.values
-    product = r.maker(x, mul)
+    product = r.derived(x, mul)
     if product is None or e.params["dims"] != (1, 0) or r.once(x) or not feeds_products(r, x):
         return None
     for u, s in (product.inputs, product.inputs[::-1]):

@@ -108,7 +108,7 @@ def of_factors(r: Rewriter, e: Equation) -> Value | None:
     left = [x]
     while left and len(inside) < 3:
         v = left.pop()
-        made = r.maker(v, mul) if v.shape == x.shape else None
+        made = r.derived(v, mul) if v.shape == x.shape else None
         if made is not None and all(isinstance(y, Value) for y in made.inputs):
             left += made.values
         elif any(v.shape[d - x.ndim] != 1 for d in dim if d - x.ndim >= -v.ndim):
@@ -143,7 +143,7 @@ def of_product(r: Rewriter, e: Equation) -> Value | None:
 
 def of_matmul(r: Rewriter, e: Equation) -> Value | None:
     """The sum of the rows of a b is the sum of the rows of a, times b; and so for columns."""
-    product = r.maker(e.inputs[0], matmul)
+    product = r.derived(e.inputs[0], matmul)
     if product is None or not r.once(e.inputs[0]):
         return None
     (a, b), dim = product.values, e.params["dim"]
