@@ -210,7 +210,13 @@ def is_inference_mode_enabled() -> bool:
 
 
 class Tracer(Protocol):
-    """What the dispatch asks of whoever records a program. ``compile`` provides it."""
+    """What the dispatch asks of whoever records a program. ``compile`` provides it.
+
+    Attributes:
+        born: the number of the first node that is made in the trace; those from outside have smaller ones.
+    """
+
+    born: int
 
     def inside(self, tensor: Any) -> Any:
         """What stands for ``tensor`` in the trace; itself if the trace made it. No other thread sees it."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from leafgrad import backends, modes
 from leafgrad.errors import TraceError
+from leafgrad.ops import dispatch
 from leafgrad.ops.node import GraphNode, SymbolBase, TensorBase
 
 __all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_detect_anomaly"]
@@ -88,6 +89,8 @@ def check_nan(node: Any, pulled: Any) -> None:
 
 def has_nan(g: Any) -> bool:
     data = g._data if isinstance(g, TensorBase) else g
+    if isinstance(data, SymbolBase) and not data.level and modes.get() & modes.TRACE:
+        data = modes.TRACER.get().reveal(dispatch.alias(data), "anomaly detection")
     if isinstance(data, SymbolBase):
         raise TraceError("anomaly detection looks at values, which a traced function has none of; turn it off there")
     backend = backends.backend_of(data)

@@ -189,7 +189,8 @@ def as_reals(func: Function, point: tuple[Any, ...]) -> tuple[Function, tuple[An
 
 
 def host(t: Tensor) -> Any:
-    return backends.backend_of(t._data).to_host(t._data)
+    data = t._array("gradcheck")
+    return backends.backend_of(data).to_host(data)
 
 
 def pushed(out: Tensor, x: Tensor, tangent: Tensor) -> Tensor:

@@ -244,6 +244,13 @@ def interrupt(what: str) -> None:
         modes.TRACER.get().interrupt(what)
 
 
+def attached(node: Any) -> Any:
+    """The hooks of a node, to which something is about to be added; to one from outside of a trace, at each call."""
+    if modes.get() & modes.TRACE and node.seq < modes.TRACER.get().born:
+        interrupt("a hook, or retain_grad(), of a tensor from outside")
+    return node.attached()
+
+
 def grad_of(leaf: Any) -> Any:
     """The ``.grad`` of a leaf."""
     return modes.TRACER.get().grad_of(leaf) if modes.get() & modes.TRACE else leaf.grad

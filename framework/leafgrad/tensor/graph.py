@@ -90,7 +90,7 @@ class Node:
     # ---- hooks ------------------------------------------------------------------------------------------------
 
     def _hooks(self) -> Any:
-        return self._recorded.attached()
+        return dispatch.attached(self._recorded)
 
     def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call ``fn(grad_inputs, grad_outputs)``, tuples, once the gradients have passed; it may return other inputs.

@@ -250,7 +250,7 @@ class Tensor(Methods, asking.Overridable, TensorBase):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False; it gets no gradient")
         if not self.is_leaf and not self.retains_grad:
             self._accumulator()
-            node.attached().retained.append(weakref.ref(self))
+            dispatch.attached(node).retained.append(weakref.ref(self))
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call ``hook(grad)`` whenever the gradient of this tensor is computed; it may return a replacement.
@@ -286,7 +286,8 @@ class Tensor(Methods, asking.Overridable, TensorBase):
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if not callable(hook):
             raise TypeError(f"{where}: hook: expected a function, got {type(hook).__name__}")
-        return node.attached()
+        found: Hooks = dispatch.attached(node)
+        return found
 
     def detach(self) -> Tensor:
         """The same memory as a tensor that does not require grad. In-place writes are seen by both."""

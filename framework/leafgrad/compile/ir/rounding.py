@@ -6,18 +6,20 @@ result. No tolerance fits that; but a graph that is run with its own last digits
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
 from leafgrad import backends
 from leafgrad.backends.place import place
-from leafgrad.compile.ir.graph import Graph, Value
+from leafgrad.compile.ir.graph import Equation, Graph, Value
 from leafgrad.compile.ir.replay import run_equation, steps
 
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 NEAR = {"float32": 1e-4, "float64": 1e-10}  # of the largest element: so near, nothing more is asked
 DIGITS = 4  # by so many units in the last place are values moved
+LONGEST = 64  # times as many are sums of many numbers, whose order is free
 MANTISSA = {"float16": 10, "float32": 23, "float64": 52}  # bits
 RUNS = 8  # with other random digits
 MORE = 32  # times as far as those runs are from each other, results may differ
@@ -98,13 +100,23 @@ def unsure(graph: Graph, inputs: Sequence[Any], seed: int) -> dict[Value, Any]:
             traits, values = equation.op.traits, (*equation.values, *equation.outputs)
             in_place = "elementwise" in traits and not any(v.dtype.startswith("complex") for v in values)
             for v, array in zip(equation.outputs, made if equation.several else (made,), strict=True):
-                at[v] = array if "view" in traits else nudged(array, seed, given, in_place)
+                digits = DIGITS * min(math.sqrt(terms(equation, v)), LONGEST)
+                at[v] = array if "view" in traits else nudged(array, seed, given, in_place, digits)
             for v in dead:
                 del at[v]
     return {v: at[v] for v in graph.ends}
 
 
-def nudged(array: Any, seed: int, given: Sequence[Any] = (), in_place: bool = False) -> Any:
+def terms(equation: Equation, out: Value) -> float:
+    """How many numbers each of a result is the sum of."""
+    sizes, made = [math.prod(v.shape) for v in equation.values], max(math.prod(out.shape), 1)
+    if "reduction" in equation.op.traits:
+        return max(sizes[0] / made, 1)
+    product = "bilinear" in equation.op.traits and "elementwise" not in equation.op.traits
+    return max(math.sqrt(math.prod(sizes[:2]) / made), 1) if product else 1
+
+
+def nudged(array: Any, seed: int, given: Sequence[Any] = (), in_place: bool = False, digits: float = DIGITS) -> Any:
     """The array with numbers moved by some units in the last place, but for those that are ``given``, each anywhere or
     ``in_place``; integers stay.
 
@@ -120,7 +132,7 @@ def nudged(array: Any, seed: int, given: Sequence[Any] = (), in_place: bool = Fa
     sizes = xp.arange(1 << bits.itemsize * 8 - MANTISSA[host.dtype.name], dtype="uint32")
     noise = scattered(bits, 2 * seed)
     noise += scattered(sizes, 2 * seed + 1)[bits >> MANTISSA[host.dtype.name]]
-    noise *= DIGITS * eps
+    noise *= digits * eps
     noise = noise.reshape(host.shape)
     for other in given:
         noise[host == other if in_place else within(bits, bits_of(other)).reshape(host.shape)] = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,15 +115,28 @@ def layers(outputs: dict[int, Tensor], since: int) -> list[list[int]]:
     """Results in groups, each after those that gradients come through on their way.
 
     What one is made of is another's place for hooks, ``.grad`` and ``autograd.grad``, so gradients must arrive there.
+    Those of one group have some of the graph in common, so that a backward pass through one frees the others, too.
     """
     ends = {t._node for t in outputs.values()}
     depth: dict[Any, int] = {}
+    parts: dict[Any, Any] = {}  # of each node one that it is connected with; for one of each part itself
+
+    def part(node: Any) -> Any:
+        while parts[node] is not node:
+            parts[node] = node = parts[parts[node]]
+        return node
+
     for node in reversed(engine.reachable(ends, since)):
-        depth[node] = max([depth[edge] + (edge in ends) for edge in node.edges if edge in depth], default=0)
-    found: dict[int, list[int]] = {}
+        before = [edge for edge in node.edges if edge in depth]
+        depth[node] = max([depth[edge] + (edge in ends) for edge in before], default=0)
+        parts[node] = node
+        for edge in before:
+            if edge.seq >= since:
+                parts[part(edge)] = part(node)
+    found: dict[tuple[int, Any], list[int]] = {}
     for i, t in outputs.items():
-        found.setdefault(depth[t._node], []).append(i)
-    return [found[d] for d in sorted(found)]
+        found.setdefault((depth[t._node], part(t._node)), []).append(i)
+    return [found[group] for group in sorted(found, key=operator.itemgetter(0))]
 
 
 def pullback(

@@ -160,6 +160,8 @@ class Recorder(Layouts):
         view = inner._view
         root = self.lift(view.base)
         if view.root is not root or not isinstance(inner._data, SymbolBase):
+            if getattr(inner._data, "level", 0) and all(ref() is not inner for ref in self.tensors):
+                return follow(root, view.steps)  # of a batch, and kept by a node from outside: for that it stays
             inner._data = follow(root, view.steps)
             view.root = root
         return inner._data

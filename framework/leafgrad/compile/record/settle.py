@@ -10,7 +10,7 @@ from leafgrad.compile.record.shared import owner
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import settled
 from leafgrad.ops import dispatch
-from leafgrad.ops.node import Leaf, Node, SymbolBase, Version
+from leafgrad.ops.node import Leaf, Node, SymbolBase, Version, hand_over
 from leafgrad.tensor.inplace import rebase
 from leafgrad.tensor.view import follow, is_own_leaf
 
@@ -42,6 +42,7 @@ class Settler(Recorder):
                 t._node = inner._history
         elif inner._node is not o.node:
             if t._view is None or inner._node is None or type(inner._node) is Leaf:
+                hand_over(t, o.node, inner._node)
                 t._node = inner._node
             else:  # its base gets the history
                 rebase(t, dispatch.alias(t._data, inner._node))

@@ -1,0 +1,130 @@
+"""What a step does to tensors from outside, at each call: hooks, retained gradients, backward passes in turn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leafgrad
+
+TESTS = "compile.record.settle compile.record.gradients"
+
+
+def computed():
+    leaf = leafgrad.ones(3, requires_grad=True)
+    return leaf, leaf * 1
+
+
+def halved(p):
+    p.register_hook(lambda g: g * 0.5)
+    return p.square().sum()
+
+
+def gathered(p):
+    leafgrad.autograd.graph.register_multi_grad_hook([p], lambda gs: CALLS.append(len(gs)))
+    return p.square().sum()
+
+
+def of_node(p):
+    p.grad_fn.register_prehook(lambda gs: (gs[0] * 3,))
+    return p.square().sum()
+
+
+def between(p):
+    total = float(p.sum())
+    p.register_hook(lambda g: g * 0.5)
+    return p.square().sum() * total
+
+
+CALLS: list[int] = []
+
+
+@pytest.mark.parametrize("step", [halved, gathered, of_node, between])
+@pytest.mark.parametrize("mode", ["always", ""])
+def test_a_hook_on_a_tensor_from_outside_is_registered_at_each_call(step, mode, monkeypatch):
+    monkeypatch.setenv("LEAFGRAD_COMPILE", mode)
+    found = []
+    for function in (step, leafgrad.compile(step)):
+        CALLS.clear()
+        found.append([])
+        for _ in range(20):
+            leaf, p = computed()
+            function(p).backward()
+            found[-1].append((leaf.grad.tolist(), len(CALLS)))
+    assert found[0] == found[1]
+
+
+def test_a_retained_gradient_stays_with_a_tensor_that_is_written():
+    def step(y):
+        y.retain_grad()
+        y.mul_(2)
+
+    for function in [step, *[leafgrad.compile(step)] * 5]:
+        leaf, y = computed()
+        function(y)
+        y.square().sum().backward()
+        assert y.retains_grad
+        assert (y.grad.tolist(), leaf.grad.tolist()) == ([4.0] * 3, [8.0] * 3)
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native", "replay"])
+def test_results_without_a_common_graph_are_differentiated_in_turn(executor):
+    w, v = (leafgrad.tensor([0.5, -1.0, 2.0], requires_grad=True) for _ in range(2))
+
+    def losses(x):
+        made = (x * w).sin()
+        return (made.detach() * v).exp().mean(), (made - x).square().mean()
+
+    step = leafgrad.compile(losses, executor=executor)
+    x, found = leafgrad.tensor([1.0, 2.0, 3.0]), []
+    for function in [losses, *[step] * 4]:
+        w.grad = v.grad = None
+        for loss in function(x):
+            loss.backward()
+        found.append([w.grad.tolist(), v.grad.tolist()])
+    for one in found:
+        assert one[0] == pytest.approx(found[0][0])
+        assert one[1] == pytest.approx(found[0][1])
+
+
+def test_results_with_a_common_graph_are_freed_together():
+    def losses(x):
+        shared = x.sin().sin()
+        return shared.sum(), shared.square().sum()
+
+    for function in [losses, *[leafgrad.compile(losses)] * 4]:
+        first, second = function(leafgrad.ones(3, requires_grad=True))
+        first.backward()
+        with pytest.raises(RuntimeError, match="second time"):
+            second.backward()
+
+
+def test_what_vmap_made_outside_is_differentiated_twice():
+    def slope(y, w):
+        return leafgrad.autograd.grad((y * 2).sum(), w, create_graph=True)[0]
+
+    found = []
+    for function in [slope, *[leafgrad.compile(slope)] * 5]:
+        w = leafgrad.linspace(-1, 1, 6).reshape(3, 2).requires_grad_()
+        function(leafgrad.func.vmap(lambda q: q.sin())(w), w).square().mean().backward()
+        found.append(w.grad.tolist())
+    for one in found[1:]:
+        np.testing.assert_allclose(one, found[0], rtol=1e-6)
+
+
+def test_values_that_a_check_reads_open_a_step():
+    def checked(x):
+        return leafgrad.autograd.gradcheck(lambda a: (a * a).sin(), (x.clone().requires_grad_(),))
+
+    def watched(x):
+        x = x.clone().requires_grad_()
+        with leafgrad.autograd.set_detect_anomaly(True):
+            x.sin().sum().backward()
+        return x.grad
+
+    x = leafgrad.ones(2, 3, dtype=leafgrad.float64)
+    for function in (checked, watched):
+        step = leafgrad.compile(function)
+        for _ in range(4):
+            found, expected = step(x), function(x)
+            assert found == expected if function is checked else leafgrad.equal(found, expected)
