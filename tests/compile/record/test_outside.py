@@ -128,3 +128,32 @@ def test_values_that_a_check_reads_open_a_step():
         for _ in range(4):
             found, expected = step(x), function(x)
             assert found == expected if function is checked else leafgrad.equal(found, expected)
+
+
+def halved_base(base, view):
+    base.data = base.data * 0.5
+    return view.square().sum() * base.sum()
+
+
+def written_view(base, view):
+    base.data = leafgrad.ones_like(base)
+    with leafgrad.no_grad():
+        view.mul_(3)
+    return view.square().sum() + base.sum()
+
+
+@pytest.mark.parametrize("shown", [False, True])
+@pytest.mark.parametrize("part", [lambda w: w[1:], lambda w: w.T, lambda w: w.view(-1)])
+@pytest.mark.parametrize("function", [halved_base, written_view])
+def test_a_view_from_outside_whose_base_gets_other_memory(function, part, shown):
+    step, found = leafgrad.compile(function), []
+    for call in [function, *[step] * 5]:
+        w = leafgrad.nn.Parameter(leafgrad.linspace(-1, 1, 6).reshape(3, 2))
+        view = part(w)
+        if shown:
+            w.detach().numpy()
+        call(w, view).backward()
+        found.append([t.detach().reshape(-1).tolist() for t in (w.grad, view, w)])
+    for one in found:
+        for values, expected in zip(one, found[0], strict=True):
+            np.testing.assert_allclose(values, expected, rtol=1e-5, atol=1e-6)

@@ -25,8 +25,7 @@ from leafgrad.compile.record.outside import Outside
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import fixed, settled
 from leafgrad.compile.record.watch import unwatched
-from leafgrad.errors import TraceError
-from leafgrad.ops import dispatch, messages
+from leafgrad.ops import dispatch
 from leafgrad.ops.node import SEQ, GraphNode, Leaf, SymbolBase, TensorBase, Version
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import follow
@@ -117,11 +116,6 @@ class Recorder(Layouts):
         if view is not None and not apart and not (index is not None and id(view.base) not in self.outside):
             inner = outside.view_in(tensor, self.memory_in(view.base))
         else:
-            if apart and tensor._node is not None:
-                raise TraceError(
-                    f"a view of memory that its base no longer has, since base.data was set, at "
-                    f"{messages.user_line()}; make the view again"
-                )
             inner = outside.stand_in(tensor, self.versions)
         self.outside[id(tensor)] = self.inner[id(inner)] = Outside(tensor, inner, source, tensor._node)
         return inner
