@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from leafgrad import modes
 from leafgrad.distributions.constraints import boolean, nonnegative_integer, real, unit_interval
-from leafgrad.distributions.distribution import Distribution, Parameter, lazy_property, parameters
+from leafgrad.distributions.distribution import Parameter, Univariate, lazy_property
 from leafgrad.distributions.exp_family import ExponentialFamily
 from leafgrad.dtypes import finfo
 from leafgrad.ops.exponential import logaddexp
@@ -21,7 +21,7 @@ from leafgrad.tensor.tensor import Tensor
 __all__ = ["Bernoulli", "Geometric"]
 
 
-class Odds:
+class Odds(Univariate):
     """A probability of success that is given as such, or as the logarithm of the odds: the other follows."""
 
     @lazy_property
@@ -36,6 +36,16 @@ class Odds:
         p = self.probs.clamp(eps, 1 - eps)
         return p.log() - (-p).log1p()
 
+    @property
+    def _param(self) -> Tensor:
+        """The one that was given."""
+        return self.probs if "probs" in self._given else self.logits
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the parameter."""
+        return self._param.shape
+
 
 def check_odds(probs: Parameter, logits: Parameter) -> None:
     """ValueError unless one of both is given."""
@@ -43,35 +53,14 @@ def check_odds(probs: Parameter, logits: Parameter) -> None:
         raise ValueError("Either `probs` or `logits` must be specified, but not both.")
 
 
-class Trials(Odds, Distribution):
+class Trials(Odds):
     """Trials with a probability, given as such or as the logarithm of the odds."""
 
     arg_constraints: ClassVar[Any] = {"probs": unit_interval, "logits": real}
 
     def __init__(self, probs: Parameter = None, logits: Parameter = None, validate_args: bool | None = None) -> None:
         check_odds(probs, logits)
-        if probs is not None:
-            (self.probs,) = parameters(probs)
-        else:
-            (self.logits,) = parameters(logits)
-        super().__init__(self._param.shape, validate_args=validate_args)
-
-    @property
-    def _name(self) -> str:
-        return "probs" if "probs" in vars(self) else "logits"
-
-    @property
-    def _param(self) -> Tensor:
-        param: Tensor = vars(self)[self._name]
-        return param
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self._param.shape
-
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
-        return self._expanded(batch_shape, _instance, **{self._name: self._param.expand(batch_shape)})
+        self._set(validate_args, **({"logits": logits} if probs is None else {"probs": probs}))
 
 
 class Bernoulli(Trials, ExponentialFamily):

@@ -61,7 +61,7 @@ class Categorical(Distribution):
 
     @property
     def _name(self) -> str:
-        return "probs" if "probs" in vars(self) else "logits"
+        return "probs" if "probs" in self._given else "logits"
 
     @property
     def _param(self) -> Tensor:

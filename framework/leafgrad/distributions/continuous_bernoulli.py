@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from leafgrad.distributions.bernoulli import Odds, check_odds, softplus
 from leafgrad.distributions.constraints import real, unit_interval
-from leafgrad.distributions.distribution import Parameter, Univariate
+from leafgrad.distributions.distribution import Parameter
 from leafgrad.distributions.exp_family import ExponentialFamily
 from leafgrad.dtypes import finfo
 from leafgrad.tensor.pointwise import where
@@ -18,7 +18,7 @@ from leafgrad.tensor.tensor import Tensor
 __all__ = ["ContinuousBernoulli"]
 
 
-class ContinuousBernoulli(Odds, Univariate, ExponentialFamily):
+class ContinuousBernoulli(Odds, ExponentialFamily):
     """Numbers x in [0, 1] with a density in proportion to p^x (1 - p)^(1 - x).
 
     G. Loaiza-Ganem and J. P. Cunningham, "The continuous Bernoulli" (2019).
@@ -51,11 +51,6 @@ class ContinuousBernoulli(Odds, Univariate, ExponentialFamily):
         new = super().expand(batch_shape, _instance)
         new._lims = self._lims
         return new
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self._batch_shape
 
     def _near(self) -> tuple[Tensor, Tensor, Tensor]:
         """Where series are used, p - 1/2, and p elsewhere."""

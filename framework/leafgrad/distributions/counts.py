@@ -65,7 +65,7 @@ class Poisson(Univariate, ExponentialFamily):
         raise NotImplementedError("Poisson: the entropy has no closed form; take the mean of -log_prob(sample)")
 
 
-class NegativeBinomial(Odds, Univariate):
+class NegativeBinomial(Odds):
     """How many trials succeed before so many have failed.
 
     Args:

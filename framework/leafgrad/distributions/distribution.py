@@ -22,7 +22,11 @@ T = TypeVar("T")
 
 
 class lazy_property(forks.cached_property[T]):
-    """An attribute that is computed when it is first asked for."""
+    """An attribute that is computed when it is first asked for, with its history even where nothing is recorded."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        with modes.inference_mode(False):
+            return super().__get__(instance, owner)
 
 
 class Distribution:
@@ -54,6 +58,7 @@ class Distribution:
         self._event_shape = Size(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
+        self._given = frozenset(vars(self))  # before anything is computed when it is asked for
         if self._validate_args:
             for name, constraint in self._constraints().items():
                 value = vars(self).get(name)
@@ -216,7 +221,7 @@ class Univariate(Distribution):
         super().__init__(vars(self)[next(iter(values))].shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
-        given = {name: vars(self)[name].expand(batch_shape) for name in self.arg_constraints if name in vars(self)}
+        given = {name: vars(self)[name].expand(batch_shape) for name in self.arg_constraints if name in self._given}
         return self._expanded(batch_shape, _instance, **given)
 
 

@@ -62,7 +62,7 @@ class MultivariateNormal(Distribution):
     @lazy_property
     def scale_tril(self) -> Tensor:
         """The lower triangular factor L."""
-        if "covariance_matrix" in vars(self):
+        if "covariance_matrix" in self._given:
             return cholesky(self.covariance_matrix)
         # The factor of the flipped precision, flipped, is the precision's upper factor: the inverse of L, transposed.
         flipped = cholesky(self.precision_matrix.flip((-2, -1))).flip((-2, -1))

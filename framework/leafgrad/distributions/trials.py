@@ -19,7 +19,7 @@ from leafgrad.distributions.constraints import (
     simplex,
     unit_interval,
 )
-from leafgrad.distributions.distribution import Distribution, Parameter, Univariate
+from leafgrad.distributions.distribution import Distribution, Parameter
 from leafgrad.ops.gamma import log_gamma
 from leafgrad.tensor.creation import arange
 from leafgrad.tensor.pointwise import where
@@ -29,7 +29,7 @@ from leafgrad.tensor.tensor import Tensor
 __all__ = ["Binomial", "Multinomial"]
 
 
-class Binomial(Odds, Univariate):
+class Binomial(Odds):
     """How many of so many trials succeed.
 
     Args:
@@ -50,25 +50,9 @@ class Binomial(Odds, Univariate):
     ) -> None:
         check_odds(probs, logits)
         self.total_count: Tensor
-        self._name = "logits" if probs is None else "probs"
-        given = logits if probs is None else probs
-        self._set(validate_args, **{self._name: given, "total_count": total_count})
+        given = {"logits": logits} if probs is None else {"probs": probs}
+        self._set(validate_args, **given, total_count=total_count)
         self.total_count = self.total_count.to(self._param.dtype)
-
-    @property
-    def _param(self) -> Tensor:
-        param: Tensor = vars(self)[self._name]
-        return param
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self._param.shape
-
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
-        new = super().expand(batch_shape, _instance)
-        new._name = self._name
-        return new
 
     @dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:

@@ -74,7 +74,7 @@ class Wishart(ExponentialFamily):
     @lazy_property
     def scale_tril(self) -> Tensor:
         """The lower triangular factor L."""
-        if "covariance_matrix" in vars(self):
+        if "covariance_matrix" in self._given:
             return cholesky(self.covariance_matrix)
         flipped = cholesky(self.precision_matrix.flip((-2, -1))).flip((-2, -1))
         return solve_triangular(flipped.mT, self._eye(), upper=False)
