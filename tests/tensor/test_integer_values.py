@@ -103,10 +103,30 @@ def test_bools_to_the_power_of_bools_are_bools():
     assert (x**True).tolist() == x.tolist()
 
 
-def test_bools_are_close_where_they_are_equal():
+def test_bools_are_close_as_0_and_1_are():
     x, y = leafgrad.tensor([True, False]), leafgrad.tensor([True, True])
     assert leafgrad.isclose(x, y).tolist() == [True, False]
+    assert leafgrad.isclose(x, y, atol=1.0).tolist() == [True, True]
     assert not leafgrad.allclose(x, y)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("dtype", [UINT8, INT8, leafgrad.int16, leafgrad.int32, leafgrad.int64])
+def test_integers_are_close_by_their_difference_also_where_the_dtype_cannot_hold_it(dtype, compiled):
+    ends = leafgrad.iinfo(dtype)
+    numbers = [ends.min, ends.min + 1, 0, 1, ends.max - 1, ends.max]
+    x = leafgrad.tensor(numbers, dtype=dtype)
+    for rtol, atol in [(0.0, 0.0), (0.1, 0.0), (0.0, 3.0), (0.5, 0.0), (0.0, 200.0)]:
+        close = leafgrad.compile(leafgrad.isclose) if compiled else leafgrad.isclose
+        found = close(x[:, None], x, rtol=rtol, atol=atol)
+        assert found.tolist() == [[abs(a - b) <= atol + rtol * abs(b) for b in numbers] for a in numbers]
+
+
+def test_large_integers_that_differ_are_not_close_without_tolerances():
+    x = leafgrad.tensor([2**62])
+    leafgrad.testing.assert_close(x, x)
+    with pytest.raises(AssertionError):
+        leafgrad.testing.assert_close(x, x + 1)
 
 
 def test_the_area_of_integers_over_floats_takes_their_dtype():

@@ -75,9 +75,11 @@ def signbit(xp: Any, x: Any) -> Any:
 @op("comparison", "complex")
 def isclose(xp: Any, x: Any, y: Any, *, rtol: float, atol: float, equal_nan: bool) -> Any:
     """Whether abs(x - y) <= atol + rtol * abs(y), or x equals y. (...), (...) -> (...) bool"""
-    if x.dtype.kind == "b":
-        return x == y
-    close = (x == y) | (xp.isfinite(y) & (xp.abs(x - y) <= atol + rtol * xp.abs(y)))
+    close = x == y
+    if rtol or atol:
+        if x.dtype.kind in "biu":  # their difference may lie outside of the dtype
+            x, y = x.astype("float64"), y.astype("float64")
+        close = close | (xp.isfinite(y) & (xp.abs(x - y) <= atol + rtol * xp.abs(y)))
     return close | ((x != x) & (y != y)) if equal_nan else close
 
 
