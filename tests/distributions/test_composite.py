@@ -33,6 +33,23 @@ def test_transforms_invert_and_know_their_slope(transform):
     assert ((slope > 0) == (lg.as_tensor(transform.sign) > 0)).all()
 
 
+@pytest.mark.parametrize("dtype", [lg.float32, lg.float64])
+@pytest.mark.parametrize("transform", [D.SigmoidTransform(), D.StickBreakingTransform()])
+def test_shares_of_far_numbers_are_not_0_and_have_a_density(transform, dtype):
+    far = lg.tensor([[-1000.0], [-100.0], [0.0], [40.0], [1000.0]], dtype=dtype)
+    y = transform(far)
+    assert (y > 0).all()
+    assert transform.log_abs_det_jacobian(far, y).isfinite().all()
+    assert transform.inv(y).isfinite().all()
+    assert D.SigmoidTransform().inv(lg.tensor([0.0, 1.0], dtype=dtype)).isfinite().all()
+
+
+def test_samples_of_relaxed_trials_have_a_density():
+    lg.manual_seed(0)
+    trials = D.RelaxedBernoulli(lg.tensor(0.1), logits=lg.zeros(2000))
+    assert trials.log_prob(trials.rsample()).isfinite().all()
+
+
 def test_a_cache_keeps_the_last_pair():
     tanh = D.TanhTransform(cache_size=1)
     far = lg.tensor([30.0])

@@ -16,6 +16,7 @@ from leafgrad.distributions.constraints import (
 )
 from leafgrad.distributions.independent import sum_last
 from leafgrad.distributions.transform import Transform
+from leafgrad.dtypes import finfo
 from leafgrad.ops.activation import logsigmoid, softplus
 from leafgrad.tensor.shapes import broadcast_shapes
 from leafgrad.tensor.tensor import Tensor
@@ -81,15 +82,21 @@ class PowerTransform(Ascending):
     inverse_shape = forward_shape
 
 
+def inside(y: Tensor) -> Tensor:
+    """Numbers in [0, 1], moved off its ends to the next of their dtype, where logarithms are finite."""
+    return y.clamp(finfo(y.dtype).tiny, 1 - finfo(y.dtype).eps)
+
+
 class SigmoidTransform(Ascending):
-    """1 / (1 + exp(-x))"""
+    """1 / (1 + exp(-x)), which is never 0 or 1 here."""
 
     codomain = unit_interval
 
     def _call(self, x: Tensor) -> Tensor:
-        return x.sigmoid()
+        return inside(x.sigmoid())
 
     def _inverse(self, y: Tensor) -> Tensor:
+        y = inside(y)
         return y.log() - (-y).log1p()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:

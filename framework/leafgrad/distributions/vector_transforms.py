@@ -17,6 +17,7 @@ from leafgrad.distributions.constraints import (
     real_vector,
     simplex,
 )
+from leafgrad.distributions.elementwise_transforms import inside
 from leafgrad.distributions.independent import sum_last
 from leafgrad.distributions.transform import Transform
 from leafgrad.dtypes import finfo
@@ -62,7 +63,7 @@ class StickBreakingTransform(Transform):
     domain, codomain, bijective = real_vector, simplex, True
 
     def _call(self, x: Tensor) -> Tensor:
-        part = (x - left(x)).sigmoid()
+        part = inside((x - left(x)).sigmoid())
         rest = (1 - part).cumprod(-1)
         one = x.new_ones((*x.shape[:-1], 1))
         return cat((part, one), -1) * cat((one, rest), -1)
