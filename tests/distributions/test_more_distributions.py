@@ -395,6 +395,15 @@ def test_natural_parameters_give_the_entropy(family):
     close(d.ExponentialFamily.entropy(family), family.entropy().numpy())
 
 
+@pytest.mark.parametrize("dtype", [leafgrad.float32, leafgrad.float64])
+def test_continuous_trials_of_far_logits_are_finite(dtype):
+    p = d.ContinuousBernoulli(logits=leafgrad.tensor([20.0, 40.0, -40.0, -800.0], dtype=dtype))
+    value = leafgrad.tensor(0.9, dtype=dtype)
+    for found in (p.mean, p.variance, p.entropy(), p.log_prob(value), p.rsample((9,)), p.cdf(value)):
+        assert found.isfinite().all()
+    assert ((p.mean > 0) & (p.mean < 1)).all()
+
+
 def test_the_entropy_of_poisson_has_no_closed_form():
     poisson = d.Poisson(t(2.0))
     assert isinstance(poisson, d.ExponentialFamily)

@@ -32,8 +32,7 @@ class Odds(Univariate):
     @lazy_property
     def logits(self) -> Tensor:
         """The logarithm of the odds of success."""
-        eps = finfo(self.probs.dtype).eps
-        p = self.probs.clamp(eps, 1 - eps)
+        p = clamp_probs(self.probs)
         return p.log() - (-p).log1p()
 
     @property
@@ -45,6 +44,12 @@ class Odds(Univariate):
     def param_shape(self) -> Any:
         """The shape of the parameter."""
         return self._param.shape
+
+
+def clamp_probs(probs: Tensor) -> Tensor:
+    """Away from 0 and 1 by the dtype's epsilon."""
+    eps = finfo(probs.dtype).eps
+    return probs.clamp(eps, 1 - eps)
 
 
 def check_odds(probs: Parameter, logits: Parameter) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from leafgrad import modes
-from leafgrad.distributions.bernoulli import over_batch
+from leafgrad.distributions.bernoulli import clamp_probs, over_batch
 from leafgrad.distributions.constraints import IntegerInterval, dependent, one_hot, real_vector, simplex
 from leafgrad.distributions.distribution import Distribution, lazy_property
 from leafgrad.dtypes import finfo, int64
@@ -56,8 +56,7 @@ class Categorical(Distribution):
     @lazy_property
     def logits(self) -> Tensor:
         """The logarithms of the probabilities."""
-        eps = finfo(self.probs.dtype).eps
-        return self.probs.clamp(eps, 1 - eps).log()
+        return clamp_probs(self.probs).log()
 
     @property
     def _name(self) -> str:

@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from leafgrad.distributions.bernoulli import Odds, check_odds, softplus
+from leafgrad.distributions.bernoulli import Odds, check_odds, clamp_probs, softplus
 from leafgrad.distributions.constraints import real, unit_interval
-from leafgrad.distributions.distribution import Parameter
+from leafgrad.distributions.distribution import Parameter, lazy_property
 from leafgrad.distributions.exp_family import ExponentialFamily
-from leafgrad.dtypes import finfo
 from leafgrad.tensor.pointwise import where
 from leafgrad.tensor.random import rand
 from leafgrad.tensor.tensor import Tensor
@@ -44,8 +43,12 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         self._lims = lims
         self._set(validate_args, **({"logits": logits} if probs is None else {"probs": probs}))
         if probs is not None:
-            eps = finfo(self.probs.dtype).eps
-            self.probs = self.probs.clamp(eps, 1 - eps)
+            self.probs = clamp_probs(self.probs)
+
+    @lazy_property
+    def probs(self) -> Tensor:
+        """p, off 0 and 1, where the formulas have poles."""
+        return clamp_probs(self.logits.sigmoid())
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         new = super().expand(batch_shape, _instance)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import dtypes
+from leafgrad.distributions.bernoulli import clamp_probs
 from leafgrad.distributions.distribution import lazy_property
 from leafgrad.nn import functional as F
 from leafgrad.tensor.data import tensor
@@ -36,12 +37,6 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
     """Probabilities of log odds, or of log probabilities along the last dimension."""
     return logits.sigmoid() if is_binary else F.softmax(logits, dim=-1)
-
-
-def clamp_probs(probs: Tensor) -> Tensor:
-    """Away from 0 and 1 by the dtype's epsilon."""
-    eps = dtypes.finfo(probs.dtype).eps
-    return probs.clamp(min=eps, max=1 - eps)
 
 
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
