@@ -126,6 +126,10 @@ def test_distributions_without_moments():
     assert cauchy.mean.isnan().all().item()
     assert half.mean.isinf().all().item()
     assert d.StudentT(t([0.5, 1.5, 3.0])).variance.tolist() == pytest.approx([math.nan, math.inf, 3.0], nan_ok=True)
+    df = t([0.5, 1.0, 1.5, 2.0, 5.0], requires_grad=True)
+    variance = d.StudentT(df).variance
+    assert variance.dtype is df.dtype
+    close(leafgrad.autograd.grad(variance.sum(), df)[0], [0, 0, 0, 0, -2 / 9])
     assert d.Pareto(1.0, t([0.5, 1.5, 3.0])).mean.tolist() == [math.inf, 3.0, 1.5]
     assert d.Weibull(1.0, t([0.5, 1.0, 2.0])).mode.tolist() == pytest.approx([0, 0, math.sqrt(0.5)])
 

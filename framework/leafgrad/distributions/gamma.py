@@ -266,8 +266,9 @@ class StudentT(Univariate):
     @property
     def variance(self) -> Tensor:
         """inf up to df = 2, nan up to df = 1."""
-        finite = self.scale**2 * self.df / (self.df - 2)
-        return where(self.df > 2, finite, where(self.df > 1, math.inf, self.df * math.nan))
+        df = where(self.df > 2, self.df, 3.0)  # elsewhere its gradient is no number
+        finite = self.scale**2 * df / (df - 2)
+        return where(self.df > 2, finite, where(self.df > 1, self.df.new_full((), math.inf), math.nan))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
