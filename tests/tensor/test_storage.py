@@ -114,6 +114,37 @@ def test_gradients_of_overlapping_elements_add_up():
     assert gradcheck(lambda v: (v * v).t().unfold(0, 3, 1), (y,))
 
 
+SEEN_OTHERWISE = {
+    "real": (lambda z: z.real, [0, 1, 2]),
+    "imag": (lambda z: z[1:].imag, [0, 1, 2]),
+    "of one": (lambda z: z[1].real, [0, 1, 2]),
+    "bits": (lambda z: leafgrad.view_as_real(z).view(leafgrad.int64)[1:].view(leafgrad.float64), [0, 1, 2]),
+    "complex": (lambda z: leafgrad.view_as_real(z).reshape(-1).view(leafgrad.complex128)[1:], [1j, 2 + 3j, 4 + 5j]),
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", SEEN_OTHERWISE)
+def test_as_strided_of_memory_that_is_seen_as_another_dtype(name, compiled):
+    see, expected = SEEN_OTHERWISE[name]
+    z = leafgrad.tensor([1j, 2 + 3j, 4 + 5j], dtype=leafgrad.complex128)
+
+    def read(z):
+        return see(z).as_strided((3,), (1,), 0)
+
+    assert (leafgrad.compile(read) if compiled else read)(z).tolist() == expected
+
+
+def test_gradients_and_writes_through_as_strided_reach_complex_numbers():
+    z = leafgrad.tensor([[1j, 2 + 3j, 4 + 5j]], dtype=leafgrad.complex128, requires_grad=True)
+    assert gradcheck(lambda z: (z * 1).T.real.as_strided((2, 2), (3, 1), 1) ** 2, (z,))
+    for part in (z.real, z.mT.imag):
+        assert leafgrad.autograd.grad(part.as_strided((2,), (2,), 1).sum(), z)[0].tolist() == [[1j, 1j, 0]]
+    w = z.detach().clone()
+    w.imag.as_strided((2,), (3,), 0).mul_(10)
+    assert w.tolist() == [[1j, 2 + 30j, 4 + 5j]]
+
+
 def test_as_strided_under_vmap():
     x = leafgrad.arange(12.0).view(3, 4)
     y = leafgrad.func.vmap(lambda v: v.as_strided((2, 2), (2, 1), 1 - 1))(x)

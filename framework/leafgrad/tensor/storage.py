@@ -7,16 +7,18 @@ from mmap import ACCESS_COPY, ACCESS_WRITE, mmap
 from typing import Any
 from weakref import WeakValueDictionary
 
-from leafgrad import backends, devices, modes
+from leafgrad import backends, devices, dtypes, modes
 from leafgrad.ops import dispatch
+from leafgrad.ops.complex import view_as_complex, view_as_real
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.strided import strided
 from leafgrad.tensor import arguments
+from leafgrad.tensor.bits import as_dtype
 from leafgrad.tensor.creation import DType, beside, empty
 from leafgrad.tensor.formats import layout
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.public import public
-from leafgrad.tensor.shapes import permuted
+from leafgrad.tensor.shapes import permuted, reshaped
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import is_own_leaf
 
@@ -270,7 +272,21 @@ def _reaching(x: Tensor, first: int, last: int, nothing: bool) -> Tensor | None:
     view = inner._view or x._view  # what a trace is given need not be a view in it
     if view is None or is_own_leaf(inner):
         return None
-    return _reaching(view.base, first, last, nothing)
+    base = view.base if view.base.dtype is x.dtype else _elements(view.base, x.dtype)
+    return None if base is None else _reaching(base, first, last, nothing)
+
+
+def _elements(x: Tensor, dtype: dtypes.dtype) -> Tensor | None:
+    """The memory of ``x``, if it has no gaps, as elements of another dtype; parts of complex numbers with history."""
+    dense = permuted(x, dim_order(x))
+    if not dense.is_contiguous():
+        return None
+    flat = reshaped(dense, (x.numel(),))
+    if dtype is x.dtype.to_real():
+        return reshaped(view_as_real(flat), (2 * x.numel(),))
+    if x.dtype is dtype.to_real():
+        return view_as_complex(reshaped(flat, (x.numel() // 2, 2)))
+    return as_dtype(flat, dtype)
 
 
 @public(only="Tensor")
