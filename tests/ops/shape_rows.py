@@ -162,6 +162,10 @@ INDEX = [
     Row(combine.scatter_product, lambda x, at, v, dim: along(x, at, v, np.multiply),
         samples=lambda rng, dtype: [
             ((uniform(rng, dtype, (3, 4), 0.5, 1.5), ALONG, uniform(rng, dtype, (3, 2), 0.5, 1.5)), {"dim": 1})]),
+    Row(combine.scatter_product, lambda x, at, v, dim: along(x, at, v, np.multiply), name="scatter_product of zeros",
+        order=3, samples=lambda rng, dtype: [
+            ((np.array([[2, 0]], dtype), np.array([[0, 1, 0, 0, 1]]), np.array([v], dtype)), {"dim": 1})
+            for v in ([0, 1, 3, 2, 4], [0, 1, 0, 2, 4])]),
     Row(index.argwhere, lambda x: np.argwhere(x > 0), samples=lambda rng, dtype: [
         ((np.asarray(np.maximum(uniform(rng, dtype, s), 0)),), {}) for s in ((3, 4), (), (0, 2))], order=0),
 ]  # fmt: skip

@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad.ops.convert import new_full
+from leafgrad.ops.cumulative import shift
 from leafgrad.ops.define import op
 from leafgrad.ops.half import accumulator
 from leafgrad.ops.index import along, along_batched, bounds, by_rows, flat_index, gather, gather_sum
 from leafgrad.ops.select import where
+from leafgrad.ops.sort import argsort
 
 
 def _last_of_runs(xp: Any, target: Any) -> Any:
@@ -96,33 +98,31 @@ def scatter_product(xp: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
     return (x * factors[:-1].reshape(x.shape)).astype(x.dtype, copy=False)
 
 
-def _others(g: Any, x: Any, product: Any, zeros: Any) -> Any:
-    """g times the product of all that goes to an index but x, given that of all but the ``zeros`` many zeros."""
-    alone = where((zeros == 1) & (x == 0), product, 0)
-    return g * where(zeros == 0, product / where(x == 0, 1, x), alone)
-
-
-def _without_zeros(x: Any, at: Any, v: Any, dim: int) -> tuple[Any, Any]:
-    """The product of what is not zero at each index, and how many zeros there are."""
-    one = new_full(x, shape=(), value=1)
-    product = scatter_product(where(x == 0, 1, x), at, where(v == 0, 1, v), dim=dim)
-    return product, where(x == 0, one, 0) + gather_sum(
-        where(v == 0, one, 0), at, shape=tuple(x.shape), dim=dim, inside=True
-    )
-
-
 def _product_x(g: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
-    return _others(g, x, *_without_zeros(x, at, v, dim))
+    return g * scatter_product(new_full(x, shape=tuple(x.shape), value=1), at, v, dim=dim)
 
 
 def _product_v(g: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
-    product, zeros = _without_zeros(x, at, v, dim)
-    return _others(
-        gather(g, at, dim=dim, inside=True),
-        v,
-        gather(product, at, dim=dim, inside=True),
-        gather(zeros, at, dim=dim, inside=True),
-    )
+    """Sorted by index, what is multiplied is before and after each in its run: right where some of it is 0, too."""
+    order = argsort(at, dim=dim, descending=False)
+    place, line = gather(at, order, dim=dim, inside=True), gather(v, order, dim=dim, inside=True)
+    others = _of_run(place, line, dim, 1) * _of_run(place, line, dim, -1)
+    back = argsort(order, dim=dim, descending=False)
+    return gather(g * x, at, dim=dim, inside=True) * gather(others, back, dim=dim, inside=True)
+
+
+def _of_run(place: Any, line: Any, dim: int, way: int) -> Any:
+    """The product of all before each element (after it, if ``way`` is -1) that has the same place."""
+
+    def beside(of: Any, by: int) -> Any:
+        same = place == shift(place, dim=dim, by=way * by, fill=-1)
+        return where(same, shift(of, dim=dim, by=way * by, fill=1), 1)
+
+    found, reach = beside(line, 1), 1
+    while reach < place.shape[dim]:
+        found = found * beside(found, reach)
+        reach *= 2
+    return found
 
 
 scatter_product.vjp(x=_product_x, v=_product_v)
