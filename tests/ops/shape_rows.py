@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from op_table import Row, uniform
 
-from leafgrad.ops import binomial, combine, create, gamma, index, poisson, random, shape, sort, strided
+from leafgrad.ops import binomial, combine, create, gamma, histogram, index, poisson, random, shape, sort, strided
 from leafgrad.tensor import inplace, view
 
 CUBE = [((2, 3, 4),)]
@@ -195,6 +195,7 @@ ELSEWHERE = {
         "test_random.py",
     ),
     strided.reinterpret: "tensor/test_storage.py",
+    histogram.histogram: "tensor/test_histograms.py",
     gamma.standard_gamma: "distributions/test_distributions.py",
 }  # fmt: skip
 ROWS = [*SHAPES, *INDEX, *SORT]

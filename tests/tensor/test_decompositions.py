@@ -8,6 +8,7 @@ import pytest
 import leafgrad
 from leafgrad import linalg
 from leafgrad.autograd import gradcheck
+from leafgrad.errors import MissingGradientError
 
 SHAPES = [(3, 3), (2, 3, 3), (2, 4), (4, 2), (2, 2, 3, 2), (0, 0), (2, 0, 3)]
 
@@ -151,6 +152,10 @@ def test_indefinite_matrices(n, hermitian):
         assert (factors.pivots[1] < 0).any()
         x = linalg.ldl_solve(*factors, b, hermitian=hermitian)
         np.testing.assert_allclose(a @ x.numpy(), b.numpy(), atol=1e-10)
+        one = b[0].requires_grad_()
+        assert gradcheck(lambda b: linalg.ldl_solve(*factors, b, hermitian=hermitian), (one,))
+        with pytest.raises(MissingGradientError):
+            linalg.ldl_factor(leafgrad.tensor(a, requires_grad=True), hermitian=hermitian).LD.abs().sum().backward()
     with pytest.raises(linalg.LinAlgError, match=r"\(Batch element 2\): D\[1,1\] is zero"):
         linalg.ldl_factor(leafgrad.tensor(np.stack([np.eye(n), np.eye(n), np.zeros((n, n))])))
     info = linalg.ldl_factor_ex(leafgrad.tensor(np.diag([1.0] * (n - 1) + [0.0]))).info

@@ -9,6 +9,8 @@ import parity
 import pytest
 
 import leafgrad
+from leafgrad.autograd import gradcheck
+from leafgrad.errors import MissingGradientError
 
 TESTS = "tensor.special"
 
@@ -47,6 +49,46 @@ def test_histc(device):
         leafgrad.histc(x, 2, -1e308, 1e308)
     with pytest.raises(RuntimeError, match="max must be larger"):
         leafgrad.histc(leafgrad.full((2,), 3e38, device=device), 2)
+
+
+def numbers(*values):
+    return leafgrad.tensor(values, dtype=leafgrad.float64, requires_grad=True)
+
+
+WEIGHED = {
+    "bincount": lambda w: leafgrad.bincount(leafgrad.tensor([0, 1, 1]), w),
+    "histogram": lambda w: leafgrad.histogram(leafgrad.tensor([0.0, 1.0, 1.5]).double(), 2, weight=w).hist,
+    "density": lambda w: leafgrad.histogram(leafgrad.ones(3).double(), 2, weight=w, density=True).hist,
+}
+
+
+@pytest.mark.parametrize("name", WEIGHED)
+def test_what_is_counted_has_a_gradient_by_the_weights(name):
+    w = numbers(1.0, 2.0, 3.0)
+    assert gradcheck(WEIGHED[name], (w,))
+    if name != "density":
+        assert leafgrad.autograd.grad((WEIGHED[name](w) ** 2).sum(), w)[0].tolist() == [2, 10, 10]
+
+
+COUNTED = {
+    "histogram": lambda x: leafgrad.histogram(x, 3).hist,
+    "edges": lambda x: leafgrad.histogram(x, 3).bin_edges,
+    "of given bins": lambda x: leafgrad.histogram(x.detach(), x).hist,
+    "unique": leafgrad.unique,
+    "unique slices": lambda x: leafgrad.unique(x, dim=0),
+}
+
+
+@pytest.mark.parametrize("transform", [False, True])
+@pytest.mark.parametrize("name", COUNTED)
+def test_there_is_no_gradient_by_what_is_counted_and_none_is_left_out(name, transform):
+    def loss(x):
+        return COUNTED[name](x).sum() + (x * x).sum()
+
+    x = numbers(1.0, 2.0, 3.0)
+    gradient = leafgrad.func.grad(loss) if transform else lambda x: leafgrad.autograd.grad(loss(x), x)
+    with pytest.raises(MissingGradientError):
+        gradient(x)
 
 
 CALLS = {

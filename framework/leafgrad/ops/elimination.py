@@ -15,11 +15,12 @@ import math
 from typing import Any
 
 from leafgrad import backends
+from leafgrad.ops.conjugate import conjugated
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
 from leafgrad.ops.linalg import solve, span
 from leafgrad.ops.matmul import matmul, swap
-from leafgrad.ops.shape import cat, tril, triu
+from leafgrad.ops.shape import cat, sum_to, tril, triu
 from leafgrad.ops.shifted import shifted
 
 ALPHA = (1 + math.sqrt(17)) / 8  # with which the elements of LDL grow least
@@ -134,7 +135,7 @@ exchanges.batched(lambda call: exchanges(call.front(0), call.front(1)))
 # ---- LDL ----------------------------------------------------------------------------------------------------------
 
 
-@op("nondifferentiable", "complex")
+@op("complex")
 def ldl(xp: Any, x: Any, *, hermitian: bool) -> Any:
     """L and D, pivots, and the number of the first D that is 0. (..., n, n) -> the same, (..., n) and () int32
 
@@ -211,7 +212,7 @@ def _same(x: Any) -> Any:
     return x
 
 
-@op("nondifferentiable", "any_dtype", "complex")
+@op("any_dtype", "complex")
 def ldl_solve(xp: Any, x: Any, pivots: Any, b: Any, *, hermitian: bool) -> Any:
     """The solution of A y = b from what ``ldl`` made of A. (..., n, n), (..., n), (..., n, k) -> (..., n, k)"""
     batch, (n, columns) = xp.broadcast_shapes(x.shape[:-2], b.shape[:-2]), b.shape[-2:]
@@ -241,5 +242,12 @@ def _solve(xp: Any, a: Any, pivots: list[int], y: Any, conj: Any) -> None:
         _swap(y[end - 1], y[abs(pivots[k]) - 1])
 
 
+def _ldl_solve_b(g: Any, x: Any, pivots: Any, b_shape: tuple[int, ...], *, hermitian: bool) -> Any:
+    """A is its own transpose, conjugated if it is Hermitian."""
+    solved = ldl_solve(x, pivots, g if hermitian else conjugated(g), hermitian=hermitian)
+    return sum_to(solved if hermitian else conjugated(solved), shape=b_shape)
+
+
+ldl_solve.vjp(b=_ldl_solve_b)
 ldl.shape(lambda x: [x.shape, x.like(x.shape[:-1], "int32"), x.like(x.shape[:-2], "int32")])
 ldl.batched(shifted())

@@ -176,7 +176,7 @@ def _same(x: Any, y: Any) -> Any:
     return (x == y) | ((x != x) & (y != y))
 
 
-@op("nondifferentiable")
+@op
 def unique(xp: Any, x: Any, *, dim: int | None) -> Any:
     """The distinct elements (slices along ``dim``), sorted, with inverse and counts. Each nan is one of its own.
 

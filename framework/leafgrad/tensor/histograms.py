@@ -8,6 +8,7 @@ from typing import Any
 
 from leafgrad import dtypes, return_types
 from leafgrad.ops import index, rounding
+from leafgrad.ops.histogram import histogram as counted
 from leafgrad.tensor.arguments import cast, expect_tensor, integer, number
 from leafgrad.tensor.comparison import searchsorted
 from leafgrad.tensor.creation import linspace
@@ -25,7 +26,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         weights: what each element counts instead of 1; (n,). The result then is float32 or float64, else int64.
         minlength: the least size of the result.
 
-    Its size depends on values: the host waits for the device, and it cannot be traced. It has no gradient.
+    Its size depends on values: the host waits for the device, and it cannot be traced. Gradients are by ``weights``.
 
     Raises:
         RuntimeError: not a vector of integers that are at least 0, or sizes differ.
@@ -52,7 +53,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if weights is None:
         each = at.new_ones(at.shape)
     else:
-        each = cast(weights.detach(), dtypes.float32 if weights.dtype is dtypes.float32 else dtypes.float64)
+        each = cast(weights, dtypes.float32 if weights.dtype is dtypes.float32 else dtypes.float64)
     return index.index_sum(each, at, shape=(n,), dims=(0,))
 
 
@@ -107,7 +108,7 @@ def histogram(
         weight: what each element counts instead of 1; of the shape of ``input``.
         density: divide, so that the integral over all bins is 1.
 
-    It has no gradient.
+    Gradients are by ``weight`` alone.
 
     Raises:
         RuntimeError: the dtype is not a floating one, sizes differ, or the range is empty.
@@ -123,10 +124,13 @@ def histogram(
     n = edges.shape[0] - 1
     inside = (x >= edges[0]) & (x <= edges[n])
     at = (searchsorted(edges, where(inside, x, edges[0]), right=True) - 1).clamp(0, n - 1)
-    each = x.new_ones(x.shape) if weight is None else cast(weight.detach().reshape(-1), x.dtype)
+    each = x.new_ones(x.shape) if weight is None else cast(weight.reshape(-1), x.dtype)
     hist = index.index_sum(where(inside, each, 0), at, shape=(n,), dims=(0,))
     if density:
         hist = hist / edges.diff() / hist.sum()
+    for source in (input, bins):
+        if isinstance(source, Tensor) and source.requires_grad:
+            hist, edges = counted(hist, source), counted(edges, source)
     return return_types.histogram(hist, edges)
 
 
