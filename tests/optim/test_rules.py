@@ -322,6 +322,18 @@ def test_the_state_has_pytorchs_names_and_shapes(kind):
     assert {name: tuple(t.shape) for name, t in entry.items()} == {name: shapes.get(name, (3, 2)) for name in entry}
 
 
+def test_adagrad_takes_complex_parameters_as_pairs():
+    z = leafgrad.ones(2, dtype=leafgrad.complex128, requires_grad=True)
+    pairs = leafgrad.view_as_real(z.detach().clone()).requires_grad_()
+    made = [optim.Adagrad([p], lr=0.1, initial_accumulator_value=0.5) for p in (z, pairs)]
+    for _ in range(3):
+        z.grad = leafgrad.full((2,), 1 + 1j, dtype=leafgrad.complex128)
+        pairs.grad = leafgrad.ones(2, 2, dtype=leafgrad.float64)
+        for optimizer in made:
+            optimizer.step()
+    assert leafgrad.allclose(leafgrad.view_as_real(z.detach()), pairs.detach())
+
+
 def test_adagrad_has_its_state_from_the_start():
     optimizer = optim.Adagrad(leaves([np.zeros(2), np.zeros(3)]), initial_accumulator_value=0.5)
     assert [entry["sum"].tolist() for entry in optimizer.state.values()] == [[0.5] * 2, [0.5] * 3]

@@ -67,11 +67,13 @@ class Adagrad(Optimizer):
         """Optimize more parameters: a dict with ``"params"`` and options. Their sums start here, as in PyTorch."""
         super().add_param_group(param_group)
         group = self.param_groups[-1]
+        value = group["initial_accumulator_value"]
         steps: dict[object, Tensor] = {}
         for p in group["params"]:
             kind = exact(p.dtype)
             step = steps.setdefault((kind, p.device), new_full(p.detach(), shape=(), value=0, dtype=kind.name))
-            start = new_full(p.detach(), shape=tuple(p.shape), value=group["initial_accumulator_value"])
+            both = complex(value, value) if p.dtype.is_complex else value  # the sums of both parts start there
+            start = new_full(p.detach(), shape=tuple(p.shape), value=both)
             self.state[p] = {"step": step, "sum": start}
 
     def update(self, group: Group, bucket: Bucket) -> None:
