@@ -54,6 +54,19 @@ def test_binomial_is_scipys(device):
         same.log_prob(t([4.0, 0.0], device=device))
 
 
+def test_counts_outside_the_support_have_no_mass():
+    outside = t([-3.0, -1.0, 9.0])
+    assert d.Binomial(4, t(0.3), validate_args=False).log_prob(outside).tolist() == [-math.inf] * 3
+    assert d.Poisson(t(0.3), validate_args=False).log_prob(outside[:2]).tolist() == [-math.inf] * 2
+
+
+def test_multinomial_counts_may_be_fewer_than_the_trials():
+    p = d.Multinomial(3, t([0.4, 0.6]))
+    close(p.log_prob(t([1.0, 1.0])), np.log(2 * 0.4 * 0.6))
+    with pytest.raises(ValueError, match="within the support"):
+        p.log_prob(t([2.0, 2.0]))
+
+
 def test_binomial_numbers():
     leafgrad.manual_seed(0)
     count, prob = leafgrad.full((3, 1), 5.0), leafgrad.tensor([0.0, 0.5, 1.0])

@@ -125,8 +125,9 @@ EXPONENTIAL = [
         dtypes=["float64"], order=0, name="erfc far out"),
     Row(inverse_erf.inverse_erf, sp.erfinv, domain=(-0.99, 0.99), rtol=1e-12),
     Row(gamma.log_gamma, sp.gammaln, domain=(0.2, 30.0), rtol=1e-13),
-    Row(gamma.log_gamma, lambda x: np.where(x < 0, np.nan, sp.gammaln(x)), dtypes=["float64"], order=0,
-        samples=lambda rng, dtype: [((np.array([1e-300, 0.0, -0.5, 1.0, 2.0, np.inf, np.nan, 1e100], dtype),), {})],
+    Row(gamma.log_gamma, lambda x: np.where((x < 0) & (x != np.floor(x)), np.nan, sp.gammaln(x)), dtypes=["float64"],
+        order=0, samples=lambda rng, dtype: [
+            ((np.array([1e-300, 0.0, -0.5, -1.0, -9.0, 1.0, 2.0, np.inf, np.nan, 1e100], dtype),), {})],
         name="log_gamma far out"),
     Row(gamma.psi, lambda x, order=0: sp.psi(x) if order == 0 else sp.polygamma(order, x), domain=(0.2, 30.0),
         params=[{}, {"order": 1}, {"order": 3}], rtol=1e-12),

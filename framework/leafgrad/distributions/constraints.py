@@ -207,7 +207,7 @@ class OneHot(Constraint):
 
 
 class Multinomial(Constraint):
-    """Vectors of nonnegative integers whose sum is a number of trials."""
+    """Vectors of nonnegative integers whose sum is at most a number of trials."""
 
     is_discrete = True
     event_dim = 1
@@ -216,7 +216,7 @@ class Multinomial(Constraint):
         self.upper_bound = upper_bound
 
     def check(self, value: Tensor) -> Tensor:
-        return (value >= 0).all(-1) & (value.sum(-1) == self.upper_bound)
+        return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
 
 
 class LowerTriangular(Constraint):

@@ -143,7 +143,7 @@ class Multinomial(Distribution):
 
     @dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> Any:
-        """Vectors of counts whose sum is ``total_count``."""
+        """Vectors of counts whose sum is at most ``total_count``, as PyTorch checks it."""
         return MultinomialConstraint(self.total_count)
 
     @property

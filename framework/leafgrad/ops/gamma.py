@@ -19,7 +19,10 @@ TERMS = 18  # of the series below 1
 
 @op("elementwise", "float")
 def log_gamma(xp: Any, x: Any) -> Any:
-    """log gamma(x) of positive numbers, by Stirling's series (DLMF 5.11.1); inf at 0, nan below. (...) -> (...)"""
+    """log gamma(x) of positive numbers, by Stirling's series (DLMF 5.11.1). (...) -> (...)
+
+    At its poles, 0 and the whole numbers below, it is inf, and between these nan.
+    """
     wide = x.astype("float64")
     near = wide < FAR
     low = xp.where(near & (wide > 0), wide, 1.0)
@@ -34,7 +37,7 @@ def log_gamma(xp: Any, x: Any) -> Any:
     value = (z - 0.5) * xp.log(z) - z + 0.5 * math.log(2 * math.pi) + series * w
     value = value - xp.where(near, xp.log(below), 0.0)
     value = xp.where(wide == math.inf, math.inf, value)
-    return xp.where(wide > 0, value, xp.where(wide == 0, math.inf, math.nan)).astype(x.dtype)
+    return xp.where(wide > 0, value, xp.where(wide == xp.floor(wide), math.inf, math.nan)).astype(x.dtype)
 
 
 @op("elementwise", "float")
