@@ -209,6 +209,12 @@ def test_windows_by_chance_as_pytorch():
         assert gradcheck(lambda x, call=call: call(lg, x)[0], (ours,), fast_mode=True)
 
 
+@pytest.mark.parametrize("n", [2, 3])
+def test_windows_by_chance_of_no_images(n):
+    pool = getattr(F, f"fractional_max_pool{n}d")
+    assert pool(lg.zeros(0, 1, *[4] * n), 2, output_size=2).shape == (0, 1, *[2] * n)
+
+
 def test_errors_of_windows_by_chance():
     x = lg.ones(1, 1, 4, 4)
     with pytest.raises(ValueError, match="either an output_size or an output_ratio"):

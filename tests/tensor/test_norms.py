@@ -36,6 +36,21 @@ def test_no_vectors_have_no_norms(p):
         assert norm(leafgrad.zeros(2, 0, 3), p, dim=(0, 2), keepdim=True).shape == (1, 0, 1)
 
 
+@pytest.mark.parametrize("order", [1, 2, np.inf, "nuc", "fro"])
+@pytest.mark.parametrize("shape", [(4, 0), (0, 4), (2, 0, 0)])
+def test_matrices_without_elements_have_the_norm_0(shape, order):
+    linalg, empty = leafgrad.linalg, leafgrad.zeros(shape)
+    zeros = leafgrad.zeros(shape[:-2])
+    assert leafgrad.equal(linalg.matrix_norm(empty, order), zeros)
+    square = leafgrad.zeros(*shape[:-2], 0, 0)
+    assert leafgrad.equal(linalg.cond(square, order), zeros)
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, np.inf])
+def test_rows_without_elements_are_not_apart(p):
+    assert leafgrad.equal(leafgrad.cdist(leafgrad.zeros(3, 0), leafgrad.zeros(2, 0), p), leafgrad.zeros(3, 2))
+
+
 def test_nuclear_norms_by_their_older_name():
     x = leafgrad.randn(2, 3, 4, dtype=leafgrad.float64)
     leafgrad.testing.assert_close(leafgrad.norm(x[0], "nuc"), leafgrad.linalg.svdvals(x[0]).sum())

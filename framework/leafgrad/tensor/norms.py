@@ -95,6 +95,8 @@ def matrix_norm(
     else:
         value = reduce.sum(magnitude(A), dim=(last if ord in (1, -1) else last + 1,))
     pick = reduce.sum if ord == "nuc" else reduce.amax if float(ord) > 0 else reduce.amin
+    if pick is reduce.amax and not value.shape[last]:
+        pick = reduce.sum  # the largest of nothing is 0 here
     value = pick(value, dim=(last,))
     if keepdim:
         value = reshape(value, shape=tuple(1 if d in (i, j) else n for d, n in enumerate(_unpermuted(A, i, j))))
@@ -144,20 +146,19 @@ def cond(A: Tensor, p: Order = None) -> Tensor:
     """Condition number, the norm of A times the norm of its inverse. (..., n, n) -> (...)
 
     Args:
-        p: an order of ``matrix_norm``; by default 2, for which A need not be square.
+        p: an order of ``matrix_norm``; by default 2, for which A need not be square. Matrices without elements have 0.
 
     Raises:
         LinAlgError: a matrix is singular, and p is not 2 or -2.
     """
+    (check_matrices if p in (None, 2, -2) else check_square)(A, "linalg.cond")
+    if not A.numel():
+        return matrix_norm(A)
     if p in (None, 2, -2):
-        check_matrices(A, "linalg.cond")
         s = svdvals(A)
         last = s.ndim - 1
-        if not s.shape[last]:
-            raise RuntimeError(f"linalg.cond: expected matrices with elements, got size {list(A.shape)}")
         ratio = reduce.amax(s, dim=(last,)) / reduce.amin(s, dim=(last,))
         return 1 / ratio if p == -2 else ratio
-    check_square(A, "linalg.cond")
     return matrix_norm(A, p) * matrix_norm(inv(A), p)
 
 
@@ -249,4 +250,4 @@ def cdist(
         raise RuntimeError(f"cdist only supports non-negative p values, got {p}")
     rows = reshape(x1, shape=(*x1.shape[:-1], 1, x1.shape[-1]))
     columns = reshape(x2, shape=(*x2.shape[:-2], 1, *x2.shape[-2:]))
-    return vector_norm(rows - columns, p, -1)
+    return vector_norm(rows - columns, p if x1.shape[-1] else 2, -1)  # of nothing all are 0

@@ -69,7 +69,7 @@ def _fractional(
     for m, k, s in zip(length, kernel, size, strict=True):
         if s + k - 1 > m:
             raise RuntimeError(f"{function}: expected output_size + kernel_size - 1 of at most {m}, got {s} and {k}")
-    x = input.reshape(-1, *input.shape[-n - 1 :])
+    x = input if input.ndim == n + 2 else input.unsqueeze(0)
     if samples is None:
         samples = rand(*x.shape[:2], n, dtype=x.dtype, device=x.device)
     numbers: Any = 0
@@ -80,7 +80,7 @@ def _fractional(
         numbers = numbers * m + places.reshape(shape)
     flat = x.reshape(*x.shape[:2], math.prod(length))
     numbers = numbers.reshape(*x.shape[:2], math.prod(size), math.prod(kernel))
-    elements = flat.detach().gather(2, numbers.reshape(*x.shape[:2], -1)).reshape(numbers.shape)
+    elements = flat.detach().gather(2, numbers.flatten(2)).reshape(numbers.shape)
     at = numbers.gather(3, elements.argmax(3, keepdim=True)).squeeze(3)
     result = (*input.shape[:-n], *size)
     largest: Tensor = flat.gather(2, at).reshape(result)
