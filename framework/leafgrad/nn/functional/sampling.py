@@ -76,7 +76,8 @@ def grid_sample(
         grid: the places; x, along the last dimension of ``input``, comes first.
         mode: ``"bilinear"``, between the nearest elements of each dimension; ``"nearest"``; or ``"bicubic"``, for
             images of two dimensions (Keys 1981, a = -0.75).
-        padding_mode: what is outside: ``"zeros"``, the ``"border"`` carried on, or its ``"reflection"``.
+        padding_mode: what is outside: ``"zeros"``, the ``"border"`` carried on, or its ``"reflection"``; in these two
+            nan counts as -1.
         align_corners: whether -1 and 1 are the centres of the outermost elements, or their outer edges.
 
     Raises:
@@ -144,7 +145,7 @@ def _taps(x: Any, size: int, mode: str, padding: str, aligned: bool) -> Taps:
         return [(_padded(first + k, size, padding, aligned), weight) for k, weight in found]
     x = _padded(x, size, padding, aligned)
     if mode == "nearest":
-        return [(x.detach().round(), x * 0 + 1)]
+        return [(where(x.isnan(), -1, x.detach().round()), x * 0 + 1)]  # nan is outside
     first = x.detach().floor()
     return [(first, first + 1 - x), (first + 1, x - first)]
 
@@ -158,9 +159,10 @@ def _cubic(distance: Any) -> Any:
 
 
 def _padded(x: Any, size: int, padding: str, aligned: bool) -> Any:
-    """Places outside, led back into the image; at the border and beyond they have no gradient."""
+    """Places outside, led back into the image, nan to its first element; there they have no gradient."""
     if padding == "zeros":
         return x
+    x = where(x.isnan(), 0, x)
     if padding == "reflection":
         low, span = (0.0, size - 1) if aligned else (-0.5, size)
         if not span:
