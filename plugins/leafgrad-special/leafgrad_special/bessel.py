@@ -6,12 +6,15 @@ no division by x, so derivatives are right at 0 as well.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from leafgrad import Tensor, op, sign
 from leafgrad_special.functions import special
 from leafgrad_special.orders import order
 from leafgrad_special.precision import keep
+
+FAR = 1e9
 
 
 @op("elementwise", "float", name="jv")
@@ -50,7 +53,17 @@ iv_op.vjp(x=_iv_x)
 def ive_op(xp: Any, x: Any, *, n: int) -> Any:
     """exp(-|x|) I_n(x), n >= 0, which does not overflow. (...) -> (...)"""
     fast = {0: special().i0e, 1: special().i1e}.get(n)
-    return keep(fast(x) if fast else special().ive(n, x), x)
+    return keep(fast(x) if fast else xp.where(xp.abs(x) < FAR, special().ive(n, x), _ive_far(xp, n, x)), x)
+
+
+def _ive_far(xp: Any, n: int, x: Any) -> Any:
+    """The same of large numbers, of which libraries give nan, by Hankel's expansion (DLMF 10.40.1)."""
+    size = xp.maximum(xp.abs(x), FAR)
+    total = term = 1.0
+    for k in range(1, 9):
+        term = term * (((2 * k - 1) ** 2 - 4 * n * n) / (8 * k)) / size
+        total = total + term
+    return total / math.sqrt(2 * math.pi) / xp.sqrt(size) * xp.sign(x) ** n
 
 
 def _ive_x(g: Any, out: Any, x: Any, *, n: int) -> Any:

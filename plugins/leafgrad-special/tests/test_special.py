@@ -139,6 +139,16 @@ def test_names_with_an_order_in_them():
         np.testing.assert_array_equal(found.numpy(), expected.numpy())
 
 
+@pytest.mark.parametrize("n", range(4))
+def test_modified_bessel_functions_of_large_numbers_and_their_derivatives(n):
+    x = leafgrad.tensor([1e10, -1e10, 1e300, np.inf], dtype=leafgrad.float64, requires_grad=True)
+    y, size = special.ive(n, x), x.detach().abs()
+    expected = (1 - (4 * n * n - 1) / (8 * size)) * (2 * np.pi * size) ** -0.5 * x.detach().sign() ** n
+    np.testing.assert_allclose(y.detach().numpy(), expected.numpy(), rtol=1e-14)
+    slope = leafgrad.autograd.grad(y.sum(), x)[0]
+    np.testing.assert_allclose(slope.numpy(), (-expected / (2 * x.detach())).nan_to_num().numpy(), rtol=1e-4)
+
+
 EDGES = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, -1.0, -2.0, 1.0])
 POLYNOMIALS = {name for name in special.__all__ if name.startswith("eval_")}  # nan beyond 1e100 in SciPy, but not here
 SCALED = {"ive", "kve"}  # which SciPy has 0 at inf for some orders, and nan for others
