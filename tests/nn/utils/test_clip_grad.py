@@ -48,9 +48,12 @@ def test_parameters_as_a_vector(device):
     vector = nn.utils.parameters_to_vector(net.parameters())
     assert vector.shape == (9,)
     assert vector.requires_grad
-    nn.utils.vector_to_parameters(lg.arange(9, device=device).float(), net.parameters())
-    assert net.weight.tolist() == [[0, 1], [2, 3], [4, 5]]
+    numbers = lg.arange(9, device=device).float()
+    nn.utils.vector_to_parameters(numbers, net.parameters())
+    numbers[1] = 10  # they share its memory
+    assert net.weight.tolist() == [[0, 10], [2, 3], [4, 5]]
     assert net.bias.tolist() == [6, 7, 8]
+    assert net.weight.requires_grad
     with pytest.raises(RuntimeError, match="expected at least 9 elements, got 8"):
         nn.utils.vector_to_parameters(lg.ones(8, device=device), net.parameters())
     with pytest.raises(TypeError, match="vec: expected a Tensor, got list"):

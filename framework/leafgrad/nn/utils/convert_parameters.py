@@ -19,7 +19,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 @modes.no_grad()
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Write the elements of ``vec`` into the parameters, in order.
+    """Make the parameters parts of ``vec``, in order: as in PyTorch, they share its memory from now on.
 
     Raises:
         TypeError: ``vec`` is not a Tensor. RuntimeError: it has too few elements.
@@ -32,7 +32,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         raise RuntimeError(f"vector_to_parameters: vec: expected at least {needed} elements, got {vec.numel()}")
     start = 0
     for p in chosen:
-        p.copy_(vec[start : start + p.numel()].reshape(p.shape))
+        p.data = vec[start : start + p.numel()].reshape(p.shape)
         start += p.numel()
 
 
