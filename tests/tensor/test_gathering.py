@@ -14,6 +14,14 @@ def test_unravel_index(device):
     assert leafgrad.unravel_index(at[:1], 8)[0].tolist() == [[0, 7]]
     with pytest.raises(ValueError, match="expected indices below 6"):
         leafgrad.unravel_index(at, (2, 3))
+    with pytest.raises(TypeError, match="expected 'indices' to be integer dtype"):
+        leafgrad.unravel_index(at.float(), (3, 4))
+
+
+@pytest.mark.parametrize("dtype", [leafgrad.uint8, leafgrad.int32])
+def test_coordinates_are_int64_whatever_the_index(dtype):
+    found = leafgrad.unravel_index(leafgrad.tensor([5], dtype=dtype), (4, 2**30))
+    assert [(t.dtype, t.tolist()) for t in found] == [(leafgrad.int64, [0]), (leafgrad.int64, [5])]
 
 
 def test_so_many_places_of_what_is_not_zero():

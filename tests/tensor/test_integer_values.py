@@ -122,6 +122,47 @@ def test_integers_are_close_by_their_difference_also_where_the_dtype_cannot_hold
         assert found.tolist() == [[abs(a - b) <= atol + rtol * abs(b) for b in numbers] for a in numbers]
 
 
+INTEGERS = {
+    "bilinear": (lambda i: F.bilinear(i, i, i.new_ones(1, 2, 2)), [9]),
+    "addr": (lambda i: leafgrad.addr(i.new_zeros(2, 2), i, i, beta=3, alpha=2), [[2, 4], [4, 8]]),
+    "index_add": (lambda i: leafgrad.index_add(i, 0, i.new_tensor([0]).long(), i[:1], alpha=-1), [0, 2]),
+}
+
+
+@pytest.mark.parametrize("dtype", [UINT8, INT8, leafgrad.int32])
+@pytest.mark.parametrize("name", INTEGERS)
+def test_results_of_integers_have_their_dtype(name, dtype):
+    call, expected = INTEGERS[name]
+    found = call(leafgrad.tensor([1, 2], dtype=dtype))
+    assert (found.dtype, found.tolist()) == (dtype, expected)
+
+
+def test_outer_products_of_bools_are_bools():
+    x = leafgrad.tensor([True, False])
+    for beta, alpha, expected in ((3, 2, [True, True]), (0, 2, [True, False]), (1, 0, [False, True])):
+        found = leafgrad.addr(leafgrad.tensor([[False, True]] * 2), x, x, beta=beta, alpha=alpha)[0]
+        assert (found.dtype, found.tolist()) == (leafgrad.bool, expected)
+
+
+def test_a_factor_beyond_the_dtype_is_no_wrong_index():
+    x = leafgrad.tensor([5], dtype=UINT8)
+    with pytest.raises(RuntimeError, match="300 out of bounds for uint8"):
+        leafgrad.index_add(x, 0, leafgrad.tensor([0]), x, alpha=300)
+
+
+def test_a_margin_makes_floats_of_integers():
+    x, y = leafgrad.tensor([1, 2]), leafgrad.tensor([2, 1])
+    for reduction, expected in (("none", [1, 0]), ("sum", 1), ("mean", 0.5)):
+        loss = F.margin_ranking_loss(x, y, y.sign(), reduction=reduction)
+        assert (loss.dtype, loss.tolist()) == (leafgrad.float32, expected)
+
+
+@pytest.mark.parametrize("dtype", [leafgrad.int32, leafgrad.int64])
+def test_common_multiples_are_not_negative(dtype):
+    x, y = leafgrad.tensor([2, 6], dtype=dtype), leafgrad.tensor([leafgrad.iinfo(dtype).max, -4], dtype=dtype)
+    assert leafgrad.lcm(x, y).tolist() == [2, 12]
+
+
 def test_large_integers_that_differ_are_not_close_without_tolerances():
     x = leafgrad.tensor([2**62])
     leafgrad.testing.assert_close(x, x)

@@ -32,6 +32,7 @@ ALIKE = {
 IN_ORDER = {
     "contiguous": lambda x: x.contiguous(),
     "clone(contiguous)": lambda x: x.clone(memory_format=leafgrad.contiguous_format),
+    "clone as a function": lambda x: leafgrad.clone(x, memory_format=leafgrad.contiguous_format),
     "zeros_like(contiguous)": lambda x: leafgrad.zeros_like(x, memory_format=leafgrad.contiguous_format),
     "softmax": lambda x: x.softmax(0),
     "cumsum": lambda x: x.cumsum(0),

@@ -22,6 +22,10 @@ def gcd(xp: Any, x: Any, y: Any) -> Any:
 
 @op("elementwise", "nondifferentiable")
 def lcm(xp: Any, x: Any, y: Any) -> Any:
-    """The least common multiple, at least 0; that of 0 and anything is 0. Integers. (...), (...) -> (...)"""
+    """The least common multiple, at least 0; that of 0 and anything is 0. Integers. (...), (...) -> (...)
+
+    Of what the dtype cannot hold, what is left of it is made positive in at least 32 bits, as in C.
+    """
     _expect_integers(x, y)
-    return xp.lcm(x, y)
+    found = xp.lcm(x, y)
+    return xp.abs(found) if found.itemsize >= 4 else found

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from leafgrad import modes
+from leafgrad import dtypes, modes
 from leafgrad.ops import matmul as products, messages
 from leafgrad.ops.elementwise import mul
 from leafgrad.ops.marks import shown_as
@@ -158,6 +158,8 @@ def _plus(function: str, input: Tensor, product: Tensor, beta: float, alpha: flo
                 raise RuntimeError(
                     f"{function}: For integral input tensors, argument {name} must not be a floating point number."
                 )
+    if product.dtype is dtypes.bool_:
+        beta, alpha = bool(beta), bool(alpha)
     if input.shape != product.shape:
         input = input.expand(tuple(product.shape))
     scaled = product if alpha == 1 else product * alpha

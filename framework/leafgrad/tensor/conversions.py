@@ -142,9 +142,9 @@ attach("bool", _bool)
 
 
 @public(only="leafgrad")
-def clone(input: Tensor) -> Tensor:
-    """A copy in memory of its own; gradients flow through it. (...) -> (...)"""
-    return expect_tensor(input, "input", "clone").clone()
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy in memory of its own, laid out alike or in a memory format; gradients flow through it. (...) -> (...)"""
+    return expect_tensor(input, "input", "clone").clone(memory_format=memory_format)
 
 
 @public(only="leafgrad")

@@ -215,7 +215,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 
 @public(only="leafgrad")
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """The coordinates in an array of ``shape`` of indices into the flattened array, one tensor per dimension.
+    """The coordinates in an array of ``shape`` of indices into the flattened array, one int64 tensor per dimension.
 
     Args:
         indices: integers, each less than the product of ``shape``; negative ones count from the end.
@@ -225,14 +225,15 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
         ValueError: an index is out of range. TypeError: not integers. RuntimeError: a size is negative.
     """
     if expect_tensor(indices, "indices", "unravel_index").dtype.category != 1:
-        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     sizes = shape_of((shape,), "unravel_index", "shape")
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     count = math.prod(sizes)
     if indices.numel() and bool(((indices >= count) | (indices < -count)).any()):
         raise ValueError(f"unravel_index: indices: expected indices below {count}, the product of shape {sizes}")
-    flat = where(indices < 0, indices + count, indices)
+    flat = arguments.cast(indices, dtypes.int64)
+    flat = where(flat < 0, flat + count, flat)
     found = []
     for n in reversed(sizes):
         n = max(n, 1)

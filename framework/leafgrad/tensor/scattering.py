@@ -159,8 +159,10 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     """A copy of ``input`` with ``alpha`` times the slices of ``source`` added to those at ``index`` along ``dim``."""
     x, at, d = index_vector(input, dim, index, "index_add")
     v = _slices(x, at, d, source, "index_add")
+    if x.dtype is dtypes.uint8 and isinstance(alpha, int) and -256 < alpha < 0:
+        alpha += 256  # what is added wraps around to the same
+    scaled = v if alpha == 1 else arguments.cast(v * alpha, x.dtype if isinstance(alpha, int) else None)
     with indices_within(x, d, "index_add", IndexError):
-        scaled = v if alpha == 1 else arguments.cast(v * alpha, x.dtype if isinstance(alpha, int) else None)
         added = ops.index_sum(scaled, at, shape=tuple(x._data.shape), dims=(d,))
     return unlifted(x + added, input)
 

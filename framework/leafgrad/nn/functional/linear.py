@@ -20,5 +20,6 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input1 weight[k] input2^T + bias[k] for each k. (..., n), (..., m), (out, n, m), (out,) -> (..., out)"""
-    product = ((input1.unsqueeze(-2).unsqueeze(-2) @ weight).squeeze(-2) * input2.unsqueeze(-2)).sum(-1)
+    terms = (input1.unsqueeze(-2).unsqueeze(-2) @ weight).squeeze(-2) * input2.unsqueeze(-2)
+    product = terms.sum(-1, dtype=terms.dtype)
     return product if bias is None else product + bias
