@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -37,7 +38,6 @@ def summing(
     """What adds up an array of float32 or float64, with elements, over ``dim``, which is kept, multiplied ``by``."""
     n = shape[-1]
     if n * math.prod(shape) <= SMALL and dim in (len(shape) - 1, (len(shape) - 1,)):
-        times: Callable[[Any], Any] = repeated(xp, (n, n), by, dtype).__rmatmul__  # x @ ones: the sum of its row
-        return times
+        return operator.methodcaller("dot", repeated(xp, (n, n), by, dtype))  # each element gets the sum of its row
     total, factor = functools.partial(xp.add.reduce, axis=dim, keepdims=True), known(xp, by, dtype)
     return total if by == 1 else lambda x: total(x) * factor
