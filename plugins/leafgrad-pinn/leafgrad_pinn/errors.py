@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -84,7 +85,18 @@ class Errors:
         """Seconds of training after which the relative L2 errors of all fields were at most ``level``, for each seed.
 
         None for a seed that never got there. Errors are looked at now and then, so this is an upper bound.
+
+        Raises:
+            ValueError: there is no reference, by which alone errors are looked at while training.
+            TypeError: ``level`` is no number.
         """
+        if self.reference is None:
+            raise ValueError(
+                "time_to: expected a solution with a reference, whose errors are noted while training, got one without; "
+                "solve with reference=..."
+            )
+        if not isinstance(level, numbers.Real):
+            raise TypeError(f"time_to: level: expected a number, as 0.01, got {level!r}")
         keys = [f"error {name}" for name in self.l2]
         found: list[float | None] = []
         for rows in self.histories:

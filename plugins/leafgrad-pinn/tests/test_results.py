@@ -48,6 +48,13 @@ def test_errors_over_seeds_and_the_time_to_get_there():
     run = sol.run
     assert math.isclose(run.errors["u"]["max"], np.abs(gap).max())
     assert math.isclose(run.errors["u"]["l2"], np.linalg.norm(gap) / np.linalg.norm(np.sin(np.pi * x)))
+    with pytest.raises(TypeError, match=r"time_to: level: expected a number, as 0.01, got '1%'"):
+        errors.time_to("1%")
+
+
+def test_without_a_reference_no_time_is_known():
+    with pytest.raises(ValueError, match="time_to: expected a solution with a reference.*; solve with reference="):
+        untrained(LINE).errors.time_to(0.1)
 
 
 def test_unknowns_are_printed_to_the_first_digit_of_their_error():
