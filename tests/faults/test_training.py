@@ -313,6 +313,8 @@ def test_another_setup_is_refused(tmp_path):
         Training(tmp_path, every=1, resume=True, setup={"seed": 1}, **parts())
     with pytest.raises(ValueError, match=r"resume: expected the parts net, optimizer, schedule, .*, got net"):
         Training(tmp_path, every=1, resume=True, net=nn.Linear(1, 1))
+    with pytest.raises(FileExistsError, match=r"folder: expected one without checkpoints, got .*; resume=True goes on"):
+        Training(tmp_path, every=1, **parts())
 
 
 @pytest.fixture(scope="module")

@@ -296,6 +296,8 @@ def test_a_training_writes_its_terms_and_goes_on_where_it_was_saved(tmp_path):
 def test_a_training_that_starts_anew_hides_the_former_one(tmp_path):
     for _ in range(2):
         train(tmp_path, 2, nn.Linear(1, 1))
+        for checkpoint in tmp_path.glob("checkpoint-*"):
+            checkpoint.unlink()
     for path in tmp_path.glob("events*"):
         purge = fields(records(path)[1])
         assert (purge.get(2, [0]), fields(purge[7][0])) == ([0], {1: [1]})

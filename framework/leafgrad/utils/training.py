@@ -42,7 +42,7 @@ class Training:
         folder: where the checkpoints are; see `Checkpoints`.
         every: how many steps lie between two checkpoints. There is one at the end, too.
         keep: how many checkpoints stay.
-        resume: go on from the newest checkpoint that is whole.
+        resume: go on from the newest checkpoint that is whole. Without, the folder must not have checkpoints.
         setup: what must be the same in a run that is resumed, as a seed: numbers and strings.
         callbacks: who is told of what happens, such as a logger: names, as "csv", which plugins bring, or objects;
             see ``leafgrad.plugins.CallbackSpec``. Of several processes rank 0 tells them.
@@ -53,7 +53,7 @@ class Training:
 
     Raises:
         FileNotFoundError: with ``resume``, there is no checkpoint. RuntimeError: none is whole,
-            or the ranks found those of different steps.
+            or the ranks found those of different steps. FileExistsError: without ``resume``, there are checkpoints.
         ValueError: the checkpoint has another ``setup`` or other parts, or ``every`` or ``keep`` is less than 1.
     """
 
@@ -76,6 +76,11 @@ class Training:
         self.done = 0
         self._rank, self._ranks = (get_rank(), get_world_size()) if is_initialized() else (0, 1)
         self._noted: dict[str, float] = {}
+        if not resume and self.checkpoints.paths():
+            raise FileExistsError(
+                f"Training: folder: expected one without checkpoints, got {folder}; resume=True goes on from them, "
+                "a new run takes another folder"
+            )
         self._interrupts = Interrupts()
         self._running = False
         self.callbacks = [_listed(c)(folder) if isinstance(c, str) else c for c in callbacks]
