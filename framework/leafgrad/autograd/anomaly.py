@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from contextvars import ContextVar
 from typing import Any
 
 from leafgrad import backends, modes
 from leafgrad.errors import TraceError
 from leafgrad.ops import dispatch
+from leafgrad.ops.messages import warn
 from leafgrad.ops.node import GraphNode, SymbolBase, TensorBase
 
 __all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_detect_anomaly"]
@@ -47,11 +47,7 @@ class detect_anomaly(set_detect_anomaly):
     """
 
     def __init__(self, check_nan: bool = True) -> None:
-        warnings.warn(
-            "Anomaly Detection has been enabled. It makes every operation slower: switch it on for debugging only.",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn("Anomaly Detection has been enabled. It makes every operation slower: switch it on for debugging only.")
         self._wanted = check_nan
 
     def __enter__(self) -> None:

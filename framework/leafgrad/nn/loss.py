@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from leafgrad.nn import functional as F
 from leafgrad.nn.functional.reduction import Flag, chosen_reduction
 from leafgrad.nn.module import Module
+from leafgrad.ops.messages import warn
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
@@ -184,11 +184,7 @@ class NLLLoss2d(NLLLoss):
         reduce: Flag = None,
         reduction: str = "mean",
     ) -> None:
-        warnings.warn(
-            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement.",
-            FutureWarning,
-            stacklevel=2,
-        )
+        warn("`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement.", FutureWarning)
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 

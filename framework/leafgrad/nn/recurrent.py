@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -17,6 +16,7 @@ from leafgrad.nn.recurrent_cells import NONLINEARITIES, State, lstm_step
 from leafgrad.nn.recurrent_scan import SCANS, scan
 from leafgrad.nn.utils.rnn import PackedSequence, padded, picked
 from leafgrad.ops.convert import new_full
+from leafgrad.ops.messages import warn
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import arange, empty
 from leafgrad.tensor.data import tensor
@@ -111,10 +111,9 @@ class RNNBase(Module):
                 f"got {p!r}"
             )
         if p > 0 and self.num_layers == 1:
-            warnings.warn(
+            warn(
                 "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
-                f"num_layers greater than 1, but got dropout={p} and num_layers={self.num_layers}",
-                stacklevel=4,
+                f"num_layers greater than 1, but got dropout={p} and num_layers={self.num_layers}"
             )
         if self.proj_size < 0:
             raise ValueError("proj_size should be a positive integer or zero to disable projections")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from leafgrad import modes
 from leafgrad.lazy import attach
+from leafgrad.ops.messages import warn
 from leafgrad.optim.bucket import Bucket, Buckets, counting, exact
 from leafgrad.optim.hooks import (
     EVERY,
@@ -120,11 +120,7 @@ class Optimizer:
             if not (p.is_leaf or p.retains_grad or self.defaults.get("differentiable")):
                 raise ValueError("can't optimize a non-leaf Tensor; optimize the leaves that it was computed from")
         if len(set(params)) < len(params):
-            warnings.warn(
-                "optimizer contains a parameter group with duplicate parameters; list each parameter once",
-                UserWarning,
-                stacklevel=3,
-            )
+            warn("optimizer contains a parameter group with duplicate parameters; list each parameter once")
             group["params"] = list(dict.fromkeys(params))
         if any(("param_names" in group) != ("param_names" in other) for other in self.param_groups):
             raise ValueError("all optimizer param groups should be with/without names")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, NamedTuple
 
 from leafgrad.dtypes import bool_
 from leafgrad.nn.functional.attention import scaled_dot_product_attention
 from leafgrad.nn.functional.dropout import dropout
 from leafgrad.nn.functional.linear import linear
+from leafgrad.ops.messages import warn
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.shapes import permuted, reshaped
@@ -45,10 +45,7 @@ def merged(mask: Tensor | None, padding: Tensor | None, dtype: Any) -> Tensor | 
     """Both masks as ``scaled_dot_product_attention`` takes one. Bool ones are true where a key takes no part."""
     if mask is not None and padding is not None:
         if mask.dtype is not padding.dtype:
-            warnings.warn(
-                "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both instead.",
-                stacklevel=2,
-            )
+            warn("Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both instead.")
         if mask.dtype is bool_ and padding.dtype is bool_:
             return ~(mask | padding)
         return summand(mask, dtype) + summand(padding, dtype)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 
 from leafgrad import modes
+from leafgrad.ops.messages import warn
 from leafgrad.tensor.creation import zeros
 from leafgrad.tensor.joining import stack
 from leafgrad.tensor.public import publish
@@ -110,10 +110,9 @@ def clip_grad_norm(
     foreach: bool | None = None,
 ) -> Tensor:
     """The same as ``clip_grad_norm_``, under its name of old."""
-    warnings.warn(
+    warn(
         "`leafgrad.nn.utils.clip_grad_norm` is now deprecated in favor of `leafgrad.nn.utils.clip_grad_norm_`.",
         FutureWarning,
-        stacklevel=2,
     )
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 

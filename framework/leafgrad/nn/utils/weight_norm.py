@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from leafgrad import modes
@@ -10,6 +9,7 @@ from leafgrad.nn.module import Module
 from leafgrad.nn.parameter import Parameter
 from leafgrad.nn.utils import norms
 from leafgrad.nn.utils.derived import Rule, derive, rules, underive
+from leafgrad.ops.messages import warn
 from leafgrad.tensor.handle import RemovableHandle
 from leafgrad.tensor.public import publish
 from leafgrad.tensor.tensor import Tensor
@@ -84,10 +84,9 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     Raises:
         RuntimeError: it has been done already. AttributeError: there is no such parameter.
     """
-    warnings.warn(
+    warn(
         "`leafgrad.nn.utils.weight_norm` is deprecated in favor of `leafgrad.nn.utils.parametrizations.weight_norm`.",
         FutureWarning,
-        stacklevel=2,
     )
     weight = _weight(module, name, "weight_norm")
     delattr(module, name)

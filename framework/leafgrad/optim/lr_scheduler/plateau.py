@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, SupportsFloat
 
+from leafgrad.ops.messages import warn
 from leafgrad.optim.lr_scheduler.scheduler import EPOCH, LRScheduler, checked, per_group, put
 from leafgrad.optim.optimizer import Optimizer
 
@@ -68,7 +68,7 @@ class ReduceLROnPlateau(LRScheduler):
     def observe(self, metrics: SupportsFloat, epoch: int | None = None) -> None:
         """Tell it the metric of an epoch (``epoch`` is deprecated), a number or a tensor of one element."""
         if epoch is not None:
-            warnings.warn(EPOCH, UserWarning, stacklevel=2)
+            warn(EPOCH)
         try:
             current = float(metrics)
         except TypeError:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from leafgrad import modes
+from leafgrad.ops.messages import warn
 from leafgrad.optim.optimizer import Optimizer
 from leafgrad.tensor.tensor import Tensor
 
@@ -87,9 +87,9 @@ class LRScheduler:
     def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch (or to ``epoch``, deprecated). Warns if the optimizer has not stepped yet."""
         if self._step_count == 1 and self.optimizer._steps == self._optimizer_steps:
-            warnings.warn(ORDER, UserWarning, stacklevel=2)
+            warn(ORDER)
         if epoch is not None:
-            warnings.warn(EPOCH, UserWarning, stacklevel=2)
+            warn(EPOCH)
         self._step_count += 1
         self._go(epoch)
 
