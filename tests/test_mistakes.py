@@ -125,6 +125,11 @@ MISTAKES = {
     "in a closure": (lambda: optim.LBFGS([leafgrad.ones(3, requires_grad=True)]).step(lambda: x @ x), "(4x3 and 4x3)"),
     "functional_call": (lambda: leafgrad.func.functional_call(net(), {"lost": x}, (x,)), "a last dimension of 10"),
     "a list to ModuleDict": (lambda: nn.ModuleDict({"a": 3}), "int is not a Module subclass"),
+    "an array plus": (lambda: np.ones(3) + x, "got ndarray; convert it with leafgrad.from_numpy(...)"),
+    "an array times": (lambda: np.ones(3) * x, "got ndarray; convert it with leafgrad.from_numpy(...)"),
+    "an array above": (lambda: np.ones(3) > x, "got ndarray; convert it with leafgrad.from_numpy(...)"),
+    "below an array": (lambda: x < np.ones(3), "got ndarray; convert it with leafgrad.from_numpy(...)"),
+    "an array and": (lambda: np.ones(3, bool) & (x > 0), "got ndarray; convert it with leafgrad.from_numpy(...)"),
     "a misspelt layer": (lambda: nn.Liner(1, 2), "Did you mean: 'Linear'?"),
 }  # fmt: skip
 
@@ -141,6 +146,28 @@ def test_mistakes(name):
             raise AssertionError("nothing was said")
         assert all(words in text for words in said), text
         assert printed.count(f'File "{PACKAGE}') <= FRAMES, printed
+
+
+parameter = nn.Parameter(leafgrad.ones(3))
+WARNINGS = {
+    "a schedule first": lambda: optim.lr_scheduler.StepLR(optim.SGD([parameter]), 3).step(),
+    "an epoch": lambda: optim.lr_scheduler.ReduceLROnPlateau(optim.SGD([parameter])).step(1.0, epoch=3),
+    "a parameter twice": lambda: optim.SGD([parameter, parameter]),
+    "clip_grad_norm": lambda: nn.utils.clip_grad_norm([parameter], 1.0),
+    "weight_norm": lambda: nn.utils.weight_norm(nn.Linear(3, 2)),
+    "dropout of one layer": lambda: nn.LSTM(3, 2, dropout=0.5),
+    "masks of two dtypes": lambda: nn.MultiheadAttention(3, 1)(
+        x, x, x, key_padding_mask=leafgrad.zeros(4).bool(), attn_mask=leafgrad.zeros(4, 4)
+    ),
+    "anomalies": leafgrad.autograd.detect_anomaly,
+}
+
+
+@pytest.mark.parametrize("name", WARNINGS)
+def test_warnings_point_at_the_users_line(name):
+    with pytest.warns(Warning) as caught:
+        WARNINGS[name]()
+    assert {warning.filename for warning in caught} == {__file__}
 
 
 def test_cuda_without_cupy(monkeypatch):

@@ -33,7 +33,11 @@ def ask(operator: str, x: Any, y: Any) -> Any:
 
 
 def _operator(op: Op, name: str, reflected: str = "") -> Any:
-    """The function of an op as Python's operator ``name``, which leaves what it does not know to ``reflected``."""
+    """The function of an op as Python's operator ``name``, which leaves what it does not know to ``reflected``.
+
+    NumPy's arrays answer operators like ``__radd__`` alone; beside others they are bad arguments.
+    """
+    answered = reflected.startswith("__r")
 
     def general(args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if not isinstance(args[0], TensorBase) and not isinstance(args[1], TensorBase):
@@ -41,7 +45,8 @@ def _operator(op: Op, name: str, reflected: str = "") -> Any:
         others = [] if isinstance(args[1], (TensorBase, numbers.Number)) else overrides.overriding(args)
         if others:
             return ask(name, *args)
-        left = defers(args[1], reflected) or (op is ew.mul and _repeats(*args))
+        theirs = defers(args[1], reflected) and (answered or not _is_array(args[1]))
+        left = theirs or (op is ew.mul and _repeats(*args))
         return NotImplemented if left else op.apply(args, params)
 
     return call.function(op, general)
@@ -78,8 +83,12 @@ def defers(other: Any, reflected: str) -> bool:
     if isinstance(other, (TensorBase, SymbolBase, numbers.Number)):
         return False
     if hasattr(other, "__array__"):
-        return isinstance(other, backends.by_device_type("cpu").array_type)
+        return _is_array(other)
     return any(reflected in vars(c) for c in type(other).__mro__ if c.__module__ != "builtins")
+
+
+def _is_array(other: Any) -> bool:
+    return isinstance(other, backends.by_device_type("cpu").array_type)
 
 
 class Operators:
