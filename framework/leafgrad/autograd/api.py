@@ -396,7 +396,7 @@ def _checked_seed(out: Tensor, g: Any, name: str, i: int) -> Tensor:
     return g.to(out.dtype)
 
 
-def backward_of(
+def _backward(
     self: Tensor,
     gradient: Tensor | None = None,
     retain_graph: bool | None = None,
@@ -415,4 +415,4 @@ def backward_of(
     fill(seed((self,), gradient, "grad_tensors", create_graph), retain_graph, create_graph, inputs)
 
 
-attach("backward", backward_of, checked=True)
+attach("backward", _backward, checked=True)

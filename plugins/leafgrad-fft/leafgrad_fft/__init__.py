@@ -5,6 +5,7 @@ Names are those of `torch.fft`.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,7 @@ else:
         if name in ("FNO", "SpectralConv"):
             globals()[name] = found = getattr(import_module("leafgrad_fft.layers"), name)
             return found
-        raise AttributeError(f"module 'leafgrad_fft' has no attribute {name!r}", name=name)
+        raise AttributeError(f"module 'leafgrad_fft' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

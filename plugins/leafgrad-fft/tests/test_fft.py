@@ -375,3 +375,9 @@ def test_a_fourier_neural_operator_takes_any_grid_and_refuses_others():
         leafgrad_fft.FNO(1, 1, 2, depth=0)
     with pytest.raises(TypeError, match="modes: expected integers"):
         leafgrad_fft.FNO(1, 1, 2.5)
+
+
+def test_of_a_misspelt_name_python_is_told_where_to_look_for_another():
+    with pytest.raises(AttributeError, match="'leafgrad_fft' has no attribute 'ftt'") as caught:
+        _ = leafgrad_fft.ftt
+    assert caught.value.obj is leafgrad_fft

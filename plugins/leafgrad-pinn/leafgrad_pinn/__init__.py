@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from leafgrad.lazy import absent
 from leafgrad.plugins import CommandSpec, hookimpl
 
 if TYPE_CHECKING:
@@ -14,9 +15,10 @@ else:
     def __getattr__(name: str) -> object:
         """All names are imported when one is first asked for: a program that only loads plugins needs none."""
         if name in __all__:
-            globals()[name] = found = getattr(import_module("leafgrad_pinn.public"), name)
+            public, calls = import_module("leafgrad_pinn.public"), import_module("leafgrad_pinn.calls")
+            globals()[name] = found = calls.explain(getattr(public, name))
             return found
-        raise AttributeError(f"module 'leafgrad_pinn' has no attribute {name!r}", name=name)
+        raise absent(f"module 'leafgrad_pinn' has no attribute {name!r}", name, __dir__)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

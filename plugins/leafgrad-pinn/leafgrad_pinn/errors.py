@@ -92,8 +92,8 @@ class Errors:
         """
         if self.reference is None:
             raise ValueError(
-                "time_to: expected a solution with a reference, whose errors are noted while training, got one without; "
-                "solve with reference=..."
+                "time_to: expected a solution with a reference, whose errors are noted while training, got one "
+                "without; solve with reference=..."
             )
         if not isinstance(level, numbers.Real):
             raise TypeError(f"time_to: level: expected a number, as 0.01, got {level!r}")

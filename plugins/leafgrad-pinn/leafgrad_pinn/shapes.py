@@ -211,8 +211,11 @@ class Box(Shape):
         return super().__mul__(other)
 
     def __repr__(self) -> str:
-        sides = "".join(f", {name}=({low}, {high})" for name, (low, high) in self.sides.items())
-        return f"Box({' '.join(self.periodic)!r}{sides})"
+        if len(self.names) == 1:
+            ((name, (low, high)),) = self.sides.items()
+            return f"Interval({name!r}, {low}, {high}{', periodic=True' if self.periodic else ''})"
+        sides = ", ".join(f"{name}=({low}, {high})" for name, (low, high) in self.sides.items())
+        return f"Box({repr(' '.join(self.periodic)) + ', ' if self.periodic else ''}{sides})"
 
 
 def Interval(name: str, low: float, high: float, periodic: bool = False) -> Box:

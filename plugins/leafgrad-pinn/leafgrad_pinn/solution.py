@@ -135,7 +135,8 @@ class Solution:
         names = self.domain.names
         given = dict(zip([name for name in names if name not in named], points, strict=False)) | dict(named)
         if len(points) > len(names) or set(given) != set(names) or len(points) + len(named) != len(names):
-            raise TypeError(f"{what}: expected the coordinates {', '.join(names)}, each once")
+            got = f"{len(points)} by position" + (f" and {', '.join(named)} by name" if named else "")
+            raise TypeError(f"{what}: expected the coordinates {', '.join(names)}, each once, got {got}")
         return np.broadcast_arrays(*[np.asarray(given[name], dtype=np.float64) for name in names])
 
     def values(self, run: Run, columns: Sequence[Array], check: bool = True) -> dict[str, Array]:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tqdm import tqdm
 
 import leafgrad
 from leafgrad.utils import Checkpoints
+from leafgrad_pinn.calls import fitting
 from leafgrad_pinn.codec import encode
 from leafgrad_pinn.determinacy import backwards, homogeneous, undetermined
 from leafgrad_pinn.diagnosis import relative, residuals, scattered
@@ -34,6 +36,7 @@ from leafgrad_pinn.training import ENDINGS, INTERRUPTED, Callback, Modules, Trai
 from leafgrad_pinn.windows import moments_of
 
 
+@partial(fitting, name="solve")
 @leafgrad.enable_grad()
 def solve(
     problem: Problem,

@@ -90,7 +90,7 @@ def test_mistakes_in_questions():
     sol = known(SQUARE, u=pinn.Hard(0))
     with pytest.raises(TypeError, match=r"evaluate: expected a function, as lambda u: u\.xx, got 3"):
         sol.evaluate(3, 0.5, 0.5)
-    with pytest.raises(TypeError, match="evaluate: expected the coordinates x, y, each once"):
+    with pytest.raises(TypeError, match="evaluate: expected the coordinates x, y, each once, got 1 by position"):
         sol.evaluate(lambda u: u, 0.5)
     with pytest.raises(ValueError, match="there is no field or coordinate 'v'; there are u, x, y"):
         sol.evaluate(lambda v: v, 0.5, 0.5)

@@ -253,3 +253,19 @@ def test_an_ellipse_is_an_ellipse(tmp_path):
 def test_axes_of_ellipses_are_two_positive_numbers(axes):
     with pytest.raises((TypeError, ValueError), match=r"axes: expected"):
         pinn.Ellipse(axes, x=0, y=0)
+
+
+@pytest.mark.parametrize(
+    ("domain", "text"),
+    [
+        (Interval("x", 0, 1), "Interval('x', 0.0, 1.0)"),
+        (
+            Interval("x", 0, 1, periodic=True) * Time("t", 0, 2),
+            "Interval('x', 0.0, 1.0, periodic=True) * Time('t', 0.0, 2.0)",
+        ),
+        (SQUARE, "Box(x=(0.0, 1.0), y=(0.0, 1.0))"),
+        (Box("x", x=(0, 1), y=(0, 1)), "Box('x', x=(0.0, 1.0), y=(0.0, 1.0))"),
+    ],
+)
+def test_they_are_shown_as_they_are_written(domain, text):
+    assert repr(domain) == text

@@ -143,6 +143,27 @@ def test_wrong_references(reference, message):
         problem(inside()).solve(pinn.Adam(1), reference=reference)
 
 
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: inside(samplr="grid"), r"Interior.__init__\(\) got .* 'samplr'; it takes n, sampler, weight"),
+        (lambda: pinn.Interval(0, 1), r"Interval\(\) missing .*; write Interval\('x', 0, 1\)"),
+        (lambda: pinn.Box((0, 1), (0, 1)), r"Box.__init__\(\) takes .*; write Box\(x=\(0, 1\), y=\(0, 1\)\)"),
+        (lambda: pinn.Disk(0, 0, 1), r"Disk\(\) takes .*; write Disk\(1.0, x=0, y=0\)"),
+        (lambda: pinn.Adam(9, learning_rate=1), r"Adam.__init__\(\) got .* 'learning_rate'; it takes steps, lr"),
+        (lambda: problem(inside()).solve(pinn.Adam(1), seed=3), r"solve\(\) got .* 'seed'; it takes .*, seeds, out"),
+    ],
+)
+def test_misspelt_arguments(make, message):
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+def test_misspelt_names():
+    with pytest.raises(AttributeError, match="Did you mean: 'LevenbergMarquardt'"):
+        _ = pinn.LevenbergMarquard
+
+
 @pytest.mark.parametrize("seeds", ["3", [1, 1], 0, -1, [0.5], [-1], 2.0, True])
 def test_wrong_seeds(seeds):
     with pytest.raises(ValueError, match="seeds: expected at least one, or different whole numbers"):

@@ -53,7 +53,7 @@ def test_errors_over_seeds_and_the_time_to_get_there():
 
 
 def test_without_a_reference_no_time_is_known():
-    with pytest.raises(ValueError, match="time_to: expected a solution with a reference.*; solve with reference="):
+    with pytest.raises(ValueError, match=r"time_to: expected a solution with a reference.*; solve with reference="):
         untrained(LINE).errors.time_to(0.1)
 
 

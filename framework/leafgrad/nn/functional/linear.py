@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from leafgrad.ops import matmul as ops
+from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["bilinear", "linear"]
@@ -15,7 +16,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input weight^T + bias. (..., in), (out, in), (out,) -> (..., out); (..., in), (in,), () -> (...)"""
     if isinstance(weight, Tensor) and len(weight._data.shape) == 1:
         return input @ weight if bias is None else input @ weight + bias
-    return _linear(input, weight, bias)
+    try:
+        return _linear(input, weight, bias)
+    except TypeError:
+        expect_tensor(input, "input", "linear")
+        raise
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
