@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import traceback
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 import leafgrad
 from leafgrad import nn, optim
 from leafgrad.nn import functional as F
+from leafgrad.utils import Training
 from leafgrad.utils.data import DataLoader, TensorDataset
 
 TESTS = "errors nn.place ops.tracebacks"
@@ -75,8 +77,8 @@ MISTAKES = {
     "matrices": (lambda: x @ x, "cannot be multiplied (4x3 and 4x3)", ".mT"),
     "integers into a layer": (lambda: nn.Linear(3, 2)(x.long()), "to have the same dtype", "int64 != float32"),
     "doubles into a layer": (lambda: nn.Linear(3, 2)(x.double()), "the same dtype", ".float()"),
-    "arrays into a layer": (lambda: nn.Linear(3, 2)(np.ones((2, 3))), "got ndarray", "from_numpy"),
-    "lists into a layer": (lambda: nn.Linear(3, 2)([1.0]), "got list", "leafgrad.tensor(...)"),
+    "arrays into a layer": (lambda: nn.Linear(3, 2)(np.ones((2, 3))), "argument 'input' must be Tensor, not ndarray"),
+    "lists into a layer": (lambda: nn.Linear(3, 2)([1.0]), "'input' must be Tensor, not list", "leafgrad.tensor(...)"),
     "a string as size": (lambda: nn.Linear("3", 2), "Linear(): argument 'in_features'", "must be int, not str"),
     "no loss": (lambda: (leafgrad.ones(3, requires_grad=True) * 2).backward(), "only for scalar outputs", "sum()"),
     "a constant loss": (lambda: x.sum().backward(), "does not require grad", "explain(tensor) tells why"),
@@ -92,7 +94,7 @@ MISTAKES = {
     "classes as scores": (lambda: F.cross_entropy(x.argmax(1), x.argmax(1)), "where scores belong"),
     "a list of modules": (lambda: nn.Sequential([nn.ReLU()]), "list is not a Module subclass; pass modules one by one"),
     "a module by name": (lambda: nn.Sequential(nn.ReLU())["relu"], "expected an int or a slice, got 'relu'"),
-    "no_grad of a tensor": (lambda: leafgrad.no_grad(x), "got a Tensor; write `with no_grad():`"),
+    "no_grad of a tensor": (lambda: leafgrad.no_grad(x), "got Tensor; write `with no_grad():`"),
     "parameters to a schedule": (lambda: optim.lr_scheduler.StepLR(net().parameters(), 3), "pass the optimizer"),
     "a module as its state": (lambda: net().load_state_dict(net()), "pass what state_dict() gives"),
     "ragged": (lambda: leafgrad.tensor([[1, 2], [3]]), "ragged"),
@@ -125,6 +127,20 @@ MISTAKES = {
     "in a closure": (lambda: optim.LBFGS([leafgrad.ones(3, requires_grad=True)]).step(lambda: x @ x), "(4x3 and 4x3)"),
     "functional_call": (lambda: leafgrad.func.functional_call(net(), {"lost": x}, (x,)), "a last dimension of 10"),
     "a list to ModuleDict": (lambda: nn.ModuleDict({"a": 3}), "int is not a Module subclass"),
+    "a misspelt keyword": (lambda: x.sum().backward(create_grap=True), "backward() got an unexpected keyword argument"),
+    "a number to float()": (lambda: x.float(3), "float(): argument 'memory_format' (position 1)"),
+    "batchmeen": (lambda: nn.KLDivLoss(reduction="batchmeen")(x, x), "expected 'batchmean', 'mean', 'sum' or 'none'"),
+    "init by apply": (lambda: net().apply(nn.init.xavier_uniform_), "must be Tensor, not Linear; pass its .weight"),
+    "init of a layer": (lambda: nn.init.zeros_(nn.Linear(3, 2)), "must be Tensor, not Linear; pass its .weight"),
+    "a decay to average": (lambda: optim.swa_utils.AveragedModel(net(), multi_avg_fn=0.9), "get_ema_multi_avg_fn(0.9)"),
+    "another to average": (lambda: optim.swa_utils.AveragedModel(net()).update_parameters(nn.Linear(10, 2)),
+                           "of shape (5, 10), got (2, 10)"),
+    "fewer to average": (lambda: optim.swa_utils.AveragedModel(net()).update_parameters(net()[:1]), "got none"),
+    "a number to train": (lambda: Training("none", every=1, model=3), "expected a part with state_dict", "got int"),
+    "no samples": (lambda: DataLoader([], shuffle=True), "num_samples=0: the dataset is empty"),
+    "layers in a list": (lambda: optim.SGD([]), "layers in a plain list or dict are not found", "nn.ModuleList"),
+    "a text file": (lambda: leafgrad.load(io.BytesIO(b"hello, hello")), "files of safetensors and of torch.save"),
+    "an int to compile": (lambda: leafgrad.compile(3), "got int"),
     "an array plus": (lambda: np.ones(3) + x, "got ndarray; convert it with leafgrad.from_numpy(...)"),
     "an array times": (lambda: np.ones(3) * x, "got ndarray; convert it with leafgrad.from_numpy(...)"),
     "an array above": (lambda: np.ones(3) > x, "got ndarray; convert it with leafgrad.from_numpy(...)"),
@@ -165,7 +181,7 @@ WARNINGS = {
 
 @pytest.mark.parametrize("name", WARNINGS)
 def test_warnings_point_at_the_users_line(name):
-    with pytest.warns(Warning) as caught:
+    with pytest.warns((UserWarning, FutureWarning)) as caught:
         WARNINGS[name]()
     assert {warning.filename for warning in caught} == {__file__}
 

@@ -71,9 +71,7 @@ class _Mode:
     def _decorate(self, function: F) -> F:
         if not callable(function):
             name, got = type(self).__name__, type(function).__name__
-            raise TypeError(
-                f"{name}: expected a function to decorate, got a {got}; write `with {name}():` above a block"
-            )
+            raise TypeError(f"{name}: expected a function to decorate, got {got}; write `with {name}():` above a block")
         on, off = self.on, self.off
 
         def within(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

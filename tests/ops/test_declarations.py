@@ -199,6 +199,8 @@ def test_a_rule_that_was_refused_may_be_mended():
     made = doubled()
     with pytest.raises(OpDefinitionError, match="unknown name 'gg'"):
         made.vjp(x=lambda gg: gg)
+    with pytest.raises(OpDefinitionError, match=r"by the name of its argument, as vjp\(x=lambda g: ...\)"):
+        made.vjp(lambda g: g)
     made.vjp(x=lambda g: g * 2)
     with pytest.raises(OpDefinitionError, match="kernel for 'cupy': expected parameters"):
         made.kernel("cupy")(lambda xp, y: y)

@@ -76,7 +76,7 @@ class Declarations:
         self.origins: dict[str, str] = {}
         self.places: dict[str, tuple[str, int] | None] = {}  # for each, where the code of its rule is
 
-    def vjp(self, **rules: Callable[..., Any]) -> Self:
+    def vjp(self, *unnamed: Any, **rules: Callable[..., Any]) -> Self:
         """Give the gradient rules, one per differentiable argument.
 
         A rule's parameters are its save-list: ``g`` (gradient of the output), ``out``, any argument by name, an
@@ -84,8 +84,13 @@ class Declarations:
         of its argument, before un-broadcasting, or None for zero. Rules are written with ops and operators.
 
         Raises:
-            OpDefinitionError: unknown argument or rule parameter, or the op has rules already.
+            OpDefinitionError: unknown argument or rule parameter, a rule without a name, or the op has rules already.
         """
+        if unnamed:
+            argument = next(iter(self.signature.arguments), "x")
+            raise messages.definition(
+                self.name, f"vjp: expected each rule by the name of its argument, as vjp({argument}=lambda g: ...)"
+            )
         uses = list(self.uses)
         for argument, rule in rules.items():
             i = self.signature.index(argument)

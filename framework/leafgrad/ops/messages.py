@@ -83,7 +83,9 @@ def failed(op: Any, args: tuple[Any, ...], params: dict[str, Any], error: Except
     top = len(op.signature.arguments)
     if count < need or (count > top and not op.signature.variadic):
         expected = str(need) if need == top else f"{need} to {top}"
-        return TypeError(f"{op.name}: expected {expected} tensors ({op.signature}), got {count}")
+        by_name = ", ".join(op.signature.parameters) if count > top else ""
+        remedy = f"; give {by_name} by name" if by_name else ""
+        return TypeError(f"{op.name}: expected {expected} tensors ({op.signature}), got {count}{remedy}")
     unknown = set(params) - set(op.signature.parameters)
     if unknown:
         return TypeError(f"{op.name}: unexpected parameter {sorted(unknown)[0]!r}; expected {op.name}({op.signature})")

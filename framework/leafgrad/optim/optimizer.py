@@ -84,7 +84,10 @@ class Optimizer:
         self._steps = 0
         groups: list[Any] = list(params)
         if not groups:
-            raise ValueError("optimizer got an empty parameter list; pass model.parameters() of a model that has some")
+            raise ValueError(
+                "optimizer got an empty parameter list; pass model.parameters() of a model that has some (layers in a "
+                "plain list or dict are not found: put them into nn.ModuleList or nn.ModuleDict)"
+            )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import Any, Literal
 
 from leafgrad import modes
@@ -97,6 +97,11 @@ class AveragedModel(Module):
         use_buffers: bool = False,
     ) -> None:
         super().__init__()
+        for name, function in (("avg_fn", avg_fn), ("multi_avg_fn", multi_avg_fn)):
+            if not (function is None or callable(function)):
+                raise TypeError(
+                    f"AveragedModel: {name}: expected a function, as get_ema_{name}(0.9) gives, got {function!r}"
+                )
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
         self.module = deepcopy(model)
@@ -112,9 +117,17 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
-        """Take the current weights of ``model`` into the average."""
+        """Take the current weights of ``model`` into the average. ValueError: they have other shapes."""
         ours = [t.detach() for t in self._averaged(self.module)]
-        theirs = [t.detach().to(o.device) for t, o in zip(self._averaged(model), ours, strict=True)]
+        given = [t.detach() for t in self._averaged(model)]
+        for o, t in zip_longest(ours, given):
+            expected, got = ("none" if each is None else tuple(each.shape) for each in (o, t))
+            if expected != got:
+                raise ValueError(
+                    f"update_parameters: model: expected weights as the averaged model has them, of shape {expected}, "
+                    f"got {got}; pass the model that it was made of"
+                )
+        theirs = [t.to(o.device) for t, o in zip(given, ours, strict=True)]
         with modes.no_grad():
             if self.n_averaged.item() == 0:
                 for o, t in zip(ours, theirs, strict=True):

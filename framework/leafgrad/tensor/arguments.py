@@ -32,8 +32,10 @@ def expect_tensor(value: Any, name: str, function: str) -> Tensor:
 
 def no_tensor(value: Any) -> str:
     """The remedy for a value that should be a Tensor."""
-    made = "a function that ends without return gives None" if value is None else "make one with leafgrad.tensor(...)"
-    return f"; {made}"
+    if value is None:
+        return "; a function that ends without return gives None"
+    parameters = [f".{name}" for name, _ in value.named_parameters()] if hasattr(value, "named_parameters") else []
+    return f"; pass its {parameters[0]}" if parameters else "; make one with leafgrad.tensor(...)"
 
 
 def integer(value: Any, name: str, function: str) -> int:

@@ -111,7 +111,8 @@ class Door:
         """The error that says which argument is wrong, if that is why there is ``error``."""
         made = (*args, kwargs.get("self"))[0] if self.function.__name__ == "__init__" else None
         name = self.name if made is None else type(made).__name__
-        if deliberate(error) and not _of_another(error, name or self.function.__name__):
+        said = deliberate(error) and not isinstance(error, AttributeError)  # which any object raises by itself
+        if said and not _of_another(error, name or self.function.__name__):
             return None
         return _wrong_argument(self.function, args, kwargs, self.bound, name) or self.misfit(error, name)
 

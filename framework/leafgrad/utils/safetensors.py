@@ -151,7 +151,10 @@ def _head(file: BinaryIO) -> tuple[bytes, int, dict[str, str]]:
     length = b"".join(_read(file, 8, "the length of the header"))
     size = int.from_bytes(length, "little")
     if size > LARGEST_HEADER:
-        raise ValueError(f"it claims a header of {size} bytes, but no more than {LARGEST_HEADER} are allowed")
+        raise ValueError(
+            f"it claims a header of {size} bytes, but no more than {LARGEST_HEADER} are allowed; "
+            "leafgrad.load takes files of safetensors and of torch.save, and this may be neither"
+        )
     header = b"".join(_read(file, size, "the header"))
     try:
         entries = json.loads(header)

@@ -55,6 +55,7 @@ class Training:
         FileNotFoundError: with ``resume``, there is no checkpoint. RuntimeError: none is whole,
             or the ranks found those of different steps. FileExistsError: without ``resume``, there are checkpoints.
         ValueError: the checkpoint has another ``setup`` or other parts, or ``every`` or ``keep`` is less than 1.
+        TypeError: a part has no ``state_dict``.
     """
 
     def __init__(
@@ -70,6 +71,12 @@ class Training:
     ) -> None:
         if every < 1:
             raise ValueError(f"Training: every: expected at least 1, got {every}")
+        for name, part in parts.items():
+            if not (hasattr(part, "state_dict") and hasattr(part, "load_state_dict")):
+                raise TypeError(
+                    f"Training: {name}: expected a part with state_dict and load_state_dict, as a model or an "
+                    f"optimizer, got {type(part).__name__}"
+                )
         self.checkpoints = Checkpoints(folder, keep)
         self.every = every
         self.parts, self.setup = parts, dict(setup or {})

@@ -372,7 +372,7 @@ def kind_of(info: onnx.ValueInfoProto) -> tuple[str | None, list[int | None] | N
 def check_input(name: str, given: Any, dtype: str | None, sizes: list[int | None] | None) -> None:
     """An error unless an input has the dtype and the sizes that the file says."""
     if not isinstance(given, leafgrad.Tensor):
-        raise TypeError(f"input {name!r}: expected a tensor, got a {type(given).__name__}")
+        raise TypeError(f"input {name!r}: expected a tensor, got {type(given).__name__}")
     if dtype is not None and str(given.dtype).rpartition(".")[2] != dtype:
         raise TypeError(f"input {name!r}: expected {dtype}, got {given.dtype}; convert it with .to(dtype)")
     if sizes is not None:

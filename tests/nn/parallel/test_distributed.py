@@ -210,7 +210,7 @@ def test_models_that_differ(ranks):
 
 
 def test_what_is_no_model_of_parameters(alone):
-    with pytest.raises(TypeError, match="module: expected a Module, got a CompiledObject"):
+    with pytest.raises(TypeError, match="module: expected a Module, got CompiledObject"):
         DistributedDataParallel(lg.compile(nn.Linear(2, 1)))
     with pytest.raises(RuntimeError, match="module: expected parameters that require a gradient, got none"):
         DistributedDataParallel(nn.ReLU())

@@ -41,7 +41,7 @@ class CompiledObject(Compiled[..., Any]):
 def of(function: Callable[..., Any], executor: str | None, closed: bool) -> Compiled:
     """``leafgrad.compile`` of a function."""
     if isinstance(function, type) or not callable(function):
-        kind = f"the class {function.__name__}" if isinstance(function, type) else f"a {type(function).__name__}"
+        kind = f"the class {function.__name__}" if isinstance(function, type) else type(function).__name__
         raise TypeError(f"compile: function: expected a function, a method or a Module, got {kind}")
     function = function.function if isinstance(function, Compiled) else function
     plain = isinstance(function, (types.FunctionType, types.MethodType, types.BuiltinFunctionType))

@@ -167,7 +167,7 @@ def kl_div(
     loss = target.exp() * (target - input) if log_target else xlogy(target, target) - target * input
     if reduction == "batchmean":
         return loss.sum() / input.shape[0] if input.ndim else loss.sum()
-    return reduced(loss, reduction)
+    return reduced(loss, reduction, "'batchmean', ")
 
 
 @shown_as("BinaryCrossEntropyBackward0", "input", "target")

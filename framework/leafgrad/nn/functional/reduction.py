@@ -11,8 +11,8 @@ from leafgrad.tensor.tensor import Tensor
 Flag = bool | None
 
 
-def reduced(loss: Tensor, reduction: str) -> Tensor:
-    """``loss`` under "mean", "sum" or "none"; losses are real."""
+def reduced(loss: Tensor, reduction: str, beside: str = "") -> Tensor:
+    """``loss`` under "mean", "sum" or "none", ``beside`` which the loss itself knows others; losses are real."""
     expect_real(loss, "loss")
     if reduction == "mean":
         return loss.mean()
@@ -20,7 +20,7 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
         return loss.sum()
     if reduction == "none":
         return loss
-    raise ValueError(f"{reduction} is not a valid value for reduction; expected 'mean', 'sum' or 'none'")
+    raise ValueError(f"{reduction} is not a valid value for reduction; expected {beside}'mean', 'sum' or 'none'")
 
 
 def chosen_reduction(size_average: Any, reduce: Any, reduction: str, function: str) -> str:

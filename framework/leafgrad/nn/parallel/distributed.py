@@ -44,7 +44,7 @@ class DistributedDataParallel(Module):
     def __init__(self, module: Module, *, broadcast_buffers: bool = True, find_unused_parameters: bool = False) -> None:
         super().__init__()
         if not isinstance(module, Module):
-            raise TypeError(f"DistributedDataParallel: module: expected a Module, got a {type(module).__name__}; "
+            raise TypeError(f"DistributedDataParallel: module: expected a Module, got {type(module).__name__}; "
                             "compile what calls the DistributedDataParallel rather than the module in it")  # fmt: skip
         world()
         self.module, self.broadcast_buffers = module, broadcast_buffers

@@ -98,6 +98,11 @@ class RandomSampler(Sampler[int]):
         self.replacement = boolean(replacement, "replacement", TypeError)
         self._num_samples = num_samples
         self.generator = generator
+        if num_samples is None and not len(data_source):
+            raise ValueError(
+                "num_samples should be a positive integer value, but got num_samples=0: the dataset is empty; "
+                "give one with samples"
+            )
         positive(self.num_samples, "num_samples")
 
     @property
