@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+import traceback
 from pathlib import Path
 
 import leafgrad
+from leafgrad.utils import Checkpoints
 from leafgrad_pinn.scripts import Options, Script, find, read, shipped
 
 TABLE = Path("docs/benchmarks/pinn.md")
@@ -26,7 +28,9 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--out", type=Path, help="folder for checkpoints, history, solution and picture (default: runs/NAME)"
     )
-    run.add_argument("--resume", action="store_true", help="go on from the checkpoints in --out")
+    earlier = run.add_mutually_exclusive_group()
+    earlier.add_argument("--resume", action="store_true", help="go on from the checkpoints in --out")
+    earlier.add_argument("--overwrite", action="store_true", help="start anew in place of an earlier run in --out")
     new = commands.add_parser("new", help="write a script, NAME.py, to start from")
     new.add_argument("name", metavar="NAME", help="of the problem")
     table = commands.add_parser("table", help="solve some, or all, and write their errors and times into a table")
@@ -56,10 +60,15 @@ def main(argv: list[str]) -> int:
     args = parser().parse_args(argv)
     if args.command == "new":
         return new(args.name)
+    if own(args) and not Path(args.name).is_file():
+        print(f"leafgrad pinn run: no file {args.name}; leafgrad pinn new writes one to start from", file=sys.stderr)
+        return 2
     scripts, failed = read(Path(args.name)) if own(args) else find(args.folder)
     for file, error in failed.items():
-        path = args.name if own(args) else args.folder / file
-        print(f"leafgrad pinn: {path} raises {type(error).__name__}: {error}", file=sys.stderr)
+        place = raised_at(error, Path(args.name) if own(args) else args.folder / file)
+        print(f"leafgrad pinn: {place} raises {type(error).__name__}: {error}", file=sys.stderr)
+    if failed and own(args):
+        return 2
     if not scripts:
         where, way = (args.name, "define solve(run) there") if own(args) else (args.folder, "name another by --folder")
         print(f"leafgrad pinn: no problems in {where}; {way}", file=sys.stderr)
@@ -93,6 +102,12 @@ def main(argv: list[str]) -> int:
 def own(args: argparse.Namespace) -> bool:
     """Whether a command names a script of the user's."""
     return args.command == "run" and args.name.endswith(".py")
+
+
+def raised_at(error: Exception, path: Path) -> str:
+    """Where an error came up in a script: its path, and the line if it was run so far."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return f"{path}, line {lines[-1]}," if lines else str(path)
 
 
 def new(name: str) -> int:
@@ -130,10 +145,18 @@ def run(script: Script, args: argparse.Namespace) -> int:
     """Solve a problem; print errors, write the picture."""
     out = args.out or Path("runs") / script.name
     options = {"seeds": args.seeds, "dtype": getattr(leafgrad, args.dtype), "out": out, "resume": args.resume}
+    if args.overwrite:
+        remove(out)
     try:
         solution = script.solve(Options(args.quick, options))
     except FileExistsError as error:
-        print(f"leafgrad pinn run: {error}".replace("resume=True", "--resume"), file=sys.stderr)
+        text = f"{error}".replace("resume=True to go on", "--resume to go on, or --overwrite to start anew in it")
+        print(f"leafgrad pinn run: {text}", file=sys.stderr)
+        return 2
+    except ValueError as error:
+        if not f"{error}".startswith("resume: "):
+            raise
+        print(f"leafgrad pinn run: {error}; --overwrite starts anew", file=sys.stderr)
         return 2
     print("\n".join(script.report(solution)))
     if solution.domain.functions and solution.reference is not None:
@@ -144,3 +167,11 @@ def run(script: Script, args: argparse.Namespace) -> int:
         solution.plot(picture, slices=slices)
         print(f"picture {picture}")
     return 0
+
+
+def remove(out: Path) -> None:
+    """Delete the solution and the checkpoints of an earlier run in a folder."""
+    for folder in out.glob("seed*"):
+        for path in Checkpoints(folder).paths():
+            path.unlink()
+    (out / "solution.safetensors").unlink(missing_ok=True)

@@ -78,11 +78,35 @@ def test_a_new_problem_runs(tmp_path, monkeypatch, capsys):
     assert "u: relative L2 error" in said
     assert "estimated without a reference: u" in said
     assert "residuals, relative to their terms: interior" in said
+    assert main(["run", "mine.py", "--quick"]) == 2
+    assert "or --resume to go on, or --overwrite to start anew in it" in capsys.readouterr().err
+    assert main(["run", "mine.py", "--quick", "--overwrite"]) == 0
+    Path("mine.py").write_text(Path("mine.py").read_text().replace("10 if", "11 if"))
+    capsys.readouterr()
+    assert main(["run", "mine.py", "--quick", "--resume"]) == 2
+    error = capsys.readouterr().err
+    assert "run: resume: expected stages" in error
+    assert error.endswith("; --overwrite starts anew\n")
     assert main(["new", "mine"]) == 2
     assert "mine.py cannot be written" in capsys.readouterr().err
     assert main(["new", "no name"]) == 2
     assert main(["run", "other.py"]) == 2
-    assert "no problems in other.py" in capsys.readouterr().err
+    assert "no file other.py; leafgrad pinn new writes one" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("x = 1\n1 / 0\n", ["mine.py, line 2, raises ZeroDivisionError: division by zero"]),
+        ("x = 1\nx = = 2\n", ["mine.py raises SyntaxError: invalid syntax (mine.py, line 2)"]),
+        ("x = 1\n", ["no problems in mine.py; define solve(run) there"]),
+    ],
+)
+def test_scripts_that_do_not_run(script, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(script)
+    assert main(["run", "mine.py"]) == 2
+    assert capsys.readouterr().err.splitlines() == [f"leafgrad pinn: {line}" for line in said]
 
 
 def test_list(folder, capsys):
