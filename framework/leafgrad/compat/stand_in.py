@@ -10,6 +10,7 @@ name: PyTorch has many a class in a module of its own, as ``distributions.half_n
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
@@ -83,7 +84,9 @@ UNPLUGGED = {"onnx": "leafgrad.compat.unplugged_onnx"}
 
 def lacks(name: str) -> str:
     """What to say of a name that is not there."""
-    room = name.removeprefix("torch.").partition(".")[0]
+    room, _, rest = name.removeprefix("torch.").partition(".")
+    if rest and room in PUBLISHED and f"leafgrad.{room}" in sys.modules:
+        return f"{name}: {PUBLISHED[room]}, which is installed, has no {rest!r}"
     if room in PUBLISHED:
         return f"{name}: {lacking(room)}"
     return f"leafgrad, which stands in for PyTorch here, does not provide {name}"

@@ -381,3 +381,10 @@ def test_of_a_misspelt_name_python_is_told_where_to_look_for_another():
     with pytest.raises(AttributeError, match="'leafgrad_fft' has no attribute 'ftt'") as caught:
         _ = leafgrad_fft.ftt
     assert caught.value.obj is leafgrad_fft
+
+
+def test_a_name_that_it_lacks_does_not_read_as_if_it_were_missing():
+    program = "import leafgrad; leafgrad.fft; from leafgrad.compat import install_as_torch; install_as_torch(); "
+    program += "import torch; torch.fft.foo"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "AttributeError: torch.fft.foo: leafgrad-fft, which is installed, has no 'foo'" in run.stderr
