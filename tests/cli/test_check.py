@@ -89,5 +89,7 @@ def test_what_it_refuses(check):
     status, printed = check("nothing")
     assert status == 2
     assert printed.err.startswith("leafgrad check: unknown op 'nothing': known are ")
+    assert check("nope")[1].err.startswith("leafgrad check: unknown op 'nope': known are ne, ")
+    assert printed.err.count(", ") == 4
     assert check()[0] == 2
     assert check("--help")[0] == 0

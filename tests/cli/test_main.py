@@ -154,6 +154,11 @@ def test_an_error_shows_as_it_does_in_python(script, tmp_path):
     assert "run.py" not in done.stderr
 
 
+def test_a_script_that_lacks_pytorch_is_told_of_as_torch(script):
+    done = script("raise ModuleNotFoundError('no torch', name='torch')")
+    assert done.stderr.endswith("run: with --as-torch before the script `import torch` gives leafgrad\n")
+
+
 @pytest.mark.parametrize(
     ("code", "status"), [("import sys; sys.exit(7)", 7), ("raise SystemExit", 0), ("exit('no')", 1)]
 )
@@ -235,6 +240,8 @@ def test_what_run_refuses(capsys, monkeypatch):
     assert cli.main(["run", "nothing.py"]) == 2
     assert capsys.readouterr().err == "leafgrad run: can't open 'nothing.py': No such file or directory\n"
     assert cli.main(["run"]) == 2
-    assert "SCRIPT" in capsys.readouterr().err
+    usage, error = capsys.readouterr().err.splitlines()
+    assert usage.endswith("SCRIPT [ARGS...]")
+    assert error.endswith("the following arguments are required: SCRIPT")
     assert cli.main(["run", "--help"]) == 0
     assert "--as-torch" in capsys.readouterr().out

@@ -16,6 +16,7 @@ RANKS = "LEAFGRAD_RANKS"  # which a rank has from its launcher
 
 PARSER = argparse.ArgumentParser(
     prog="leafgrad run",
+    usage="%(prog)s [-h] [--as-torch] [--ranks N] [-m] SCRIPT [ARGS...]",
     description="Run a Python script as `python SCRIPT ARGS...` does, or a module as `python -m`.",
     allow_abbrev=False,
 )
@@ -23,7 +24,8 @@ PARSER.add_argument("--as-torch", action="store_true", help="let `import torch` 
 PARSER.add_argument("--ranks", type=int, metavar="N", help="run N processes, which leafgrad.distributed joins")
 PARSER.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module or package")
 PARSER.add_argument("script", metavar="SCRIPT", help="a Python file")
-PARSER.add_argument("args", metavar="ARGS", nargs=argparse.REMAINDER, help="what the script finds in sys.argv[1:]")
+ARGS = PARSER.add_argument("args", nargs=argparse.REMAINDER, help="what the script finds in sys.argv[1:]")
+ARGS.required = False  # as it is, but Python 3.11 says otherwise
 
 
 class Again(ModuleSpec):
@@ -140,5 +142,7 @@ def execute(source: bytes, main: types.ModuleType) -> int:
     except BaseException as error:
         error = error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)  # without this function
         sys.excepthook(type(error), error, error.__traceback__)
+        if isinstance(error, ModuleNotFoundError) and error.name == "torch":
+            print("leafgrad run: with --as-torch before the script `import torch` gives leafgrad", file=sys.stderr)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0

@@ -53,12 +53,12 @@ class Plugin:
 
 
 def near(name: str, known: Sequence[str]) -> str:
-    """The known names in a sentence; where they are many, those that are like ``name``."""
+    """The known names in a sentence; where they are many, the five that are most like ``name``."""
     if len(known) <= FEW:
         return ", ".join(known) or "none"
     from difflib import get_close_matches  # names are looked up often, and are wrong seldom
 
-    alike = get_close_matches(name, known, 5) or known[:5]
+    alike = get_close_matches(name, known, 5, cutoff=0)
     return f"{', '.join(alike)} and {len(known) - len(alike)} others"
 
 

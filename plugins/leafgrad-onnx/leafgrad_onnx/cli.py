@@ -61,6 +61,9 @@ def run_export(options: argparse.Namespace) -> int:
     module, _, name = options.target.partition(":")
     if not name:
         raise ValueError(f"export: expected MODULE:NAME, as in mymodel:net, got {options.target!r}")
+    folder = os.path.dirname(options.file) or "."
+    if not os.path.isdir(folder):
+        raise ValueError(f"export: FILE.onnx: expected a folder that there is, got {folder}; make it first")
     sys.path.insert(0, os.getcwd())
     model: Any = import_module(module)
     for part in name.split("."):
@@ -69,10 +72,16 @@ def run_export(options: argparse.Namespace) -> int:
     names = [name for name, _, _ in inputs]
     axes = {name: symbols for name, _, symbols in inputs if symbols}
     tensors = tuple(tensor for _, tensor, _ in inputs)
-    made = export(
-        model, tensors, options.file, input_names=names, output_names=options.output, opset_version=options.opset,
-        dynamic_axes=axes,
-    )  # fmt: skip
+    try:
+        made = export(
+            model, tensors, options.file, input_names=names, output_names=options.output, opset_version=options.opset,
+            dynamic_axes=axes,
+        )  # fmt: skip
+    except (RuntimeError, TypeError) as error:
+        if isinstance(error, OnnxError):
+            raise
+        given = " ".join(options.input) or "none, which is given as --input x=float32:batch*5,3"
+        raise ValueError(f"export: --input: expected what {options.target} takes, got {given}: {error}") from error
     print(f"{options.file}: {len(made.graph.node)} nodes, {len(made.graph.initializer)} initializers")
     return 0
 
