@@ -111,6 +111,10 @@ class Condition(ABC):
         if self.own is not None:
             self.n = len(self.own["weights"])
 
+    def __repr__(self) -> str:
+        weight = "" if self.weight == 1 else f", weight={self.weight:g}"
+        return f"{type(self).__name__}(n={self.n}{weight}, name={self.name!r})"
+
     def region(self, domain: Domain) -> Domain:
         """What of the problem's domain it is about."""
         if self.of is not None:

@@ -76,6 +76,10 @@ class Data(Condition):
                 raise ValueError(f"{name}: noise of {field}: expected a positive number, got {deviation}")
         self.counts = None if weights is None else columns_given(name, self.coordinates, weights)["weights"]
 
+    def __repr__(self) -> str:
+        given = f"{', '.join(self.coordinates)} -> {', '.join(self.values)}"
+        return super().__repr__().replace("Data(", f"Data({given}, ", 1)
+
     @classmethod
     def from_npz(cls, path: str | os.PathLike[str], *coordinates: str, **fields: str) -> Data:
         """Data from a file: ``Data.from_npz("burgers.npz", "x", "t", u="u")``, fields by the names of their arrays."""

@@ -66,6 +66,15 @@ class Solution:
         ranked = sorted(self.runs, key=lambda run: run.loss)
         return ranked[(len(ranked) - 1) // 2]
 
+    def __repr__(self) -> str:
+        parts = [part for both in self.pairs.values() for part in both]
+        names = [*self.pairs, *(field.name for field in self.fields if field.name not in parts)]
+        several = "s" if len(self.runs) > 1 else ""
+        lines = [f"Solution of {', '.join(names)} on {self.domain!r}, {len(self.runs)} seed{several}"]
+        lines += [str(self.unknowns)] if self.unknowns else []
+        lines += [str(self.errors)] if self.reference else ["no reference; sol.errors has estimates"]
+        return "\n".join([*lines, *([self.run.doubts] if self.run.doubts else [])])
+
     def of(self, run: Run) -> Solution:
         """The solution of one of its runs alone."""
         return Solution(self.groups, [run], self.reference, self.pairs, self.moments)

@@ -57,6 +57,31 @@ def test_without_a_reference_no_time_is_known():
         untrained(LINE).errors.time_to(0.1)
 
 
+def test_what_is_shown_of_a_solution():
+    sol = untrained(SQUARE, exact={"u": lambda x, y: x * y})
+    first, error, *_ = repr(sol).splitlines()
+    assert first == "Solution of u on Box(x=(0.0, 1.0), y=(0.0, 1.0)), 1 seed"
+    assert error.startswith("u: relative L2 error ")
+    assert "not determined: " in repr(sol)
+    assert repr(untrained(LINE)).splitlines()[1] == "no reference; sol.errors has estimates"
+    a = pinn.Unknown("a", 1.0)
+    u = pinn.Field("u", LINE, pinn.MLP(2, 1))
+    fitted = pinn.Problem(u, [pinn.Interior(lambda u: u.x - a, n=30)], a).solve(pinn.Adam(2), seeds=2)
+    assert repr(fitted).splitlines()[:2] == ["Solution of u on Interval('x', 0.0, 1.0), 2 seeds", str(fitted.unknowns)]
+
+
+@pytest.mark.parametrize(
+    ("condition", "text"),
+    [
+        (pinn.Interior(lambda u: u.x, n=8), "Interior(n=8, name='interior')"),
+        (pinn.Dirichlet(0, "x_min", weight=100), "Dirichlet(n=256, weight=100, name='dirichlet x_min')"),
+        (pinn.Data({"x": [0.5], "t": [1.0]}, {"u": [2.0]}), "Data(x, t -> u, n=1, name='data')"),
+    ],
+)
+def test_what_is_shown_of_conditions(condition, text):
+    assert repr(condition) == text
+
+
 def test_unknowns_are_printed_to_the_first_digit_of_their_error():
     one = Unknowns([{"lam1": 0.99983, "lam2": 0.0031831}], [{"lam1": 0.000321, "lam2": 2.3e-6}])
     assert str(one) == "lam1 = 0.9998 +- 0.0003 (from J^T J), lam2 = 0.003183 +- 0.000002 (from J^T J)"
