@@ -3,6 +3,7 @@
 The residuals of each condition count as independent errors of one variance, which is their sum of squares over the
 degrees of freedom that they leave; the weights in the loss play no part. J has a column for each weight of the networks
 and each unknown: what weights can make up for, the residuals do not determine.
+An equation or a value, other than a measured one, that leaves no degree of freedom counts as exact.
 Source: MacKay (1992), "Bayesian interpolation", Neural Computation 4, 415.
 """
 
@@ -21,6 +22,7 @@ from leafgrad.func import functional_call, jacrev, vmap
 from leafgrad_pinn.answers import outside
 from leafgrad_pinn.field import columns_of
 from leafgrad_pinn.objective import Parameters
+from leafgrad_pinn.observations import Data
 from leafgrad_pinn.problem import System, Tensors
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.trainee import Trainee
@@ -65,6 +67,8 @@ class Posterior:
         """Variances of errors, and the covariance that follows from them."""
         self.size = np.sqrt(sum(np.square(factor).sum(0) for factor in factors))
         scaled = [factor / np.where(self.size > 0, self.size, 1) for factor in factors]
+        measured = np.array([isinstance(c, Data) for c in self.trainee.problem.conditions])
+        exact = np.zeros(len(counts), bool)  # equations and values that are satisfied whatever the errors of others are
         variances = squares / counts
         for _ in range(ROUNDS):
             if not (np.isfinite(variances).all() and variances.max() > 0):
@@ -74,10 +78,12 @@ class Posterior:
             self.root = root_of([factor / variance**0.5 for factor, variance in zip(scaled, held, strict=True)])
             spent = [np.square(f @ self.root).sum() / v for f, v in zip(scaled, held, strict=True)]
             left = counts - np.array(spent)
-            if (left[variances == held] < LEAST).any():
+            determined = (left < LEAST) & (variances == held)
+            if (determined & measured).any():
                 self.known = False
                 return
-            variances = squares / np.maximum(left, LEAST)
+            exact |= determined
+            variances = np.where(exact, 0, squares / np.maximum(left, LEAST))
 
     def unknowns(self) -> dict[str, float]:
         """The standard deviation of each unknown; inf of what no residual depends on, nan if there is none."""

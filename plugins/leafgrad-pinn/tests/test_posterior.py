@@ -96,3 +96,24 @@ def test_complex_fields_and_parts():
     wave = pinn.ComplexField("w", LINE, net=pinn.MLP(3, 1))
     both = pinn.Problem(wave, [pinn.Interior(lambda w, x: w - 1j * w.x, n=30)]).solve(pinn.LevenbergMarquardt(2))
     assert both.deviation(0.5, by="residuals") > 0
+
+
+def test_a_soft_initial_value_leaves_errors_that_of_a_hard_one():
+    t = np.linspace(0, 2, 40)
+    data = pinn.Data({"t": t}, {"v": np.exp(-1.5 * t) + 0.02 * np.random.default_rng(0).normal(size=40)})
+    deviations = []
+    for hard, soft in ((pinn.Hard(1), []), (None, [pinn.Initial(1)])):
+        k = pinn.Unknown("k", 1.0, positive=True)
+        v = pinn.Field("v", pinn.Time("t", 0, 2), net=pinn.MLP(8, 1), initial=hard)
+        law = pinn.Interior(lambda v, k=k: v.t + k * v, n=60, weight=100)
+        sol = pinn.Problem(v, [law, data, *soft], unknowns=k).solve(pinn.LevenbergMarquardt(60))
+        deviations.append([sol.run.deviations["k"], *sol.deviation([0.5, 1.5], by="residuals")])
+    assert np.allclose(*deviations, rtol=0.05)
+
+
+def test_data_that_are_met_exactly_say_nothing_of_their_errors():
+    u = pinn.Field("u", LINE, net=pinn.MLP(4, 1))
+    conditions = [pinn.Interior(lambda u: u.xx, n=30), pinn.Data({"x": [0.2, 0.8]}, {"u": [1, 2]})]
+    sol = pinn.Problem(u, conditions).solve(pinn.LevenbergMarquardt(20))
+    with pytest.raises(ValueError, match="expected residuals that say how large errors are"):
+        sol.deviation(0.5, by="residuals")
