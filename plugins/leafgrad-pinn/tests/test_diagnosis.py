@@ -13,6 +13,7 @@ import pytest
 import leafgrad as lg
 import leafgrad_pinn as pinn
 from leafgrad_pinn.diagnosis import dual, relative
+from leafgrad_pinn.run import Run
 
 
 def bending(length, amplitude, **hard):
@@ -238,6 +239,8 @@ def test_noise_that_is_said_is_no_reason_to_call_a_right_answer_unsolved(tmp_pat
         "not solved: the residuals of data are 18% of its terms and look like noise: if values are measured no better, "
     )
     assert sol.run.doubts == f"{said}say Data(..., noise=0.12)"
+    lost = Run(0, sol.run.modules, sol.run.details() | {"relative": {"interior": 0.3}})  # a network that follows noise
+    assert lost.doubts.endswith("interior are 30% of its terms (beside values with noise give it a larger weight=)")
     sol.save(tmp_path / "noisy.safetensors")
     assert pinn.Solution.load(tmp_path / "noisy.safetensors").run.doubts == sol.run.doubts
     for noise, enough in ((0.15, True), (0.07, False)):
