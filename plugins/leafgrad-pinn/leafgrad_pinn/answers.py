@@ -17,6 +17,7 @@ from leafgrad_pinn.families import Given
 from leafgrad_pinn.field import Surrogate, columns_of
 from leafgrad_pinn.quadrature import inside, on_edges
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.unknowns import found as found_numbers
 from leafgrad_pinn.values import Points, Value, noted
 from leafgrad_pinn.windows import Piecewise
 
@@ -115,9 +116,10 @@ class FieldFunction:
         orders = {f.name: f.net.order for f in self.solution.fields if f.net.order is not None}
         points = Points({**columns, **rows_at}, self.domain.space, sides, functions, orders)
         points.away = self.away
-        with leafgrad.enable_grad(), noted([points]):
+        with leafgrad.enable_grad(), noted([points]), found_numbers(self.run.unknowns):
             found = fields_at(self.run.modules, self.domain, rows, columns)
-            values: dict[str, Any] = {**self.run.unknowns, **columns, **points.inputs()}
+            unknowns = {n: leafgrad.tensor(v, dtype=leafgrad.float64) for n, v in self.run.unknowns.items()}
+            values: dict[str, Any] = {**unknowns, **columns, **points.inputs()}
             values |= {name: points.value(value, self.coordinates[name], name) for name, value in found.items()}
             for name, (real, imag) in self.solution.pairs.items():
                 values[name] = ComplexValue(values[real], values[imag])

@@ -106,7 +106,7 @@ class Problem:
         self._check_fields()
         names = {field.name: field.domain.names for field in [*given, *self.fields]}
         on_grid = any(field.net.order is not None for field in self.fields)
-        known_names = self.known.names if self.known else ()
+        known_names = [*(self.known.names if self.known else ()), *(unknown.name for unknown in self.unknowns)]
         scene = Scene(self.domain, names, [field.name for field in given], tuple(self.pairs), on_grid, known_names)
         for condition in self.conditions:
             condition.bind(scene)
@@ -434,7 +434,7 @@ class System(nn.Module):
         points.away = lambda there: plan.values(anywhere(inside, self.past, self.domain), there, self.coordinates)
         pairs = {name: ComplexValue(fields[real], fields[imag]) for name, (real, imag) in self.pairs.items()}
         known = self.known(points) if self.known else {}
-        return {**points.columns, **points.inputs(), **known, **fields, **pairs}
+        return {**{u.name: u for u in self.unknowns}, **points.columns, **points.inputs(), **known, **fields, **pairs}
 
     def solved(self) -> dict[str, float]:
         """The unknowns by name."""

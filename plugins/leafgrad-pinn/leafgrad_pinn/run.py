@@ -103,7 +103,7 @@ class Run:
         return "; ".join(found)
 
     def _noise(self, name: str) -> str:
-        """What is to be said where measured values are so far from the field as noise may be, and beside such values."""
+        """What is to be said where measured values are as far from the field as noise may be, and beside such."""
         if given := self.scattered.get(name):
             return f" and look like noise: if values are measured no better, say Data(..., {given})"
         return " (beside values with noise give it a larger weight=)" if self.scattered else ""

@@ -7,17 +7,22 @@ import operator
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import leafgrad
 from leafgrad import Tensor
 from leafgrad_pinn.callables import check_number
 
+# The values that were found, by name, while a solution evaluates a function.
+FOUND: ContextVar[Mapping[str, float] | None] = ContextVar("found", default=None)
+
 
 class Unknown:
     """A number that is solved for, to be used in equations like a number: ``lam = Unknown("lam", 0.5)``.
 
-    Functions of tensors take ``+lam``: ``lg.exp(+lam)``.
+    Equations take it from the surrounding Python, or ask for it by name, as for a field, and so do functions that a
+    solution evaluates. Functions of tensors take ``+lam``: ``lg.exp(+lam)``.
 
     Args:
         name: how results call it.
@@ -48,8 +53,14 @@ class Unknown:
 
     def current(self) -> Tensor:
         """Its value while residuals are computed; RuntimeError at other times."""
+        values = FOUND.get() or {}
+        if self.tensor is None and self.name in values:
+            return leafgrad.tensor(values[self.name], dtype=leafgrad.float64)
         if self.tensor is None:
-            raise RuntimeError(f"Unknown {self.name!r} has a value only in equations; give it to Problem(unknowns=...)")
+            raise RuntimeError(
+                f"Unknown {self.name!r} has a value only in equations and where a solution evaluates functions; give "
+                f"it to Problem(unknowns=...), or take sol.unknowns[{self.name!r}]"
+            )
         self.used = True
         return self.tensor
 
@@ -114,6 +125,16 @@ def bound(unknowns: Sequence[Unknown], raws: Sequence[Tensor]) -> Iterator[None]
     finally:
         for unknown in unknowns:
             unknown.tensor = None
+
+
+@contextmanager
+def found(values: Mapping[str, float]) -> Iterator[None]:
+    """Within it unknowns have the values that were found, by name."""
+    token = FOUND.set(values)
+    try:
+        yield
+    finally:
+        FOUND.reset(token)
 
 
 @contextmanager

@@ -57,6 +57,7 @@ def test_complex_fields_and_unknowns():
     slope = (sol(x + 1e-5) - sol(x - 1e-5)) / 2e-5
     assert found.dtype == complex
     np.testing.assert_allclose(found, 1j * slope * sol.unknowns["rate"], rtol=1e-6, atol=1e-8)
+    np.testing.assert_array_equal(sol.evaluate(lambda psi: 1j * psi.x * rate, x), found)
     assert sol.integral(lambda psi: psi).imag == pytest.approx(sol.integral(lambda psi: psi.imag))
 
 

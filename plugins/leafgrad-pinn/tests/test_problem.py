@@ -229,9 +229,19 @@ def test_two_periodic_embeddings_are_one():
     assert abs((here - there).item()) < 1e-14
 
 
-def test_unknowns_are_numbers_in_arithmetic():
-    k = pinn.Unknown("k", 2.0)
-    equation = pinn.Interior(lambda u, x: u * 0 + x**k + 2**k + abs(-k) + lg.exp(+k), n=4, sampler="grid")
+k = pinn.Unknown("k", 2.0)
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda u, x: u * 0 + x**k + 2**k + abs(-k) + lg.exp(+k),
+        lambda u, x, k: u * 0 + x**k + 2**k + abs(-k) + lg.exp(+k),
+    ],
+    ids=["from around", "by name"],
+)
+def test_unknowns_are_numbers_in_arithmetic(of):
+    equation = pinn.Interior(of, n=4, sampler="grid")
     problem = pinn.Problem(field(pinn.Interval("x", 0, 1)), [equation], [k])
     (batch,) = problem.draw(np.random.default_rng(0))
     found = problem.system()(0, {"points": lg.tensor(batch["points"])}).detach().numpy()[:, 0] * problem.sizes[0]
