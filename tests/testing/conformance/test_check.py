@@ -436,6 +436,17 @@ def test_a_rule_may_be_any_callable():
     assert check(squared, ONE, checks=["gradients", "rules"]).ok
 
 
+def test_a_forward_for_the_host_with_a_kernel_for_cupy_is_skipped_on_the_stand_in():
+    @op
+    def on_the_host(xp, x):
+        return np.exp(x)
+
+    on_the_host.kernel("cupy")(lambda xp, x: xp.exp(x))
+    (result,) = check(on_the_host, ONE, checks="stand-in").results
+    assert result.outcome == "skipped"
+    assert result.reason == "its forward is for NumPy's arrays alone: CuPy's have a kernel"
+
+
 def test_the_stand_in_needs_no_index():
     assert check(gauss, device="fake", checks=["forward", "values", "backward"]).ok
 
