@@ -113,7 +113,7 @@ def attach(
     """
     claim("Tensor", name, module or (function.fget if isinstance(function, property) else function).__module__)
     if isinstance(function, FunctionType):
-        if "<" in function.__qualname__ or function.__name__[0] == "_":  # errors name it
+        if "<" in function.__qualname__ or function.__name__ == f"_{name}":  # errors name it
             function.__name__ = function.__qualname__ = name
         function = function if checked else explained(function, bound=True)
     show({name: function}, "leafgrad.Tensor")

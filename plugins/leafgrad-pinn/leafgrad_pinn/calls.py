@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import os
+import sys
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+import leafgrad
 from leafgrad.tensor.door import explained
 
 F = TypeVar("F", bound=Callable[..., Any])
+PACKAGES = tuple(
+    [os.path.join(os.path.dirname(str(m.__file__)), "") for m in (leafgrad, sys.modules[str(__package__)])]
+)
 
 FORMS = {
     "Ball": "Ball(1.0, x=0, y=0, z=0)",
@@ -50,3 +57,11 @@ def fitting(function: F, name: str) -> F:
             raise
 
     return cast(F, called)
+
+
+def warn(text: str) -> None:
+    """A UserWarning that points at the innermost line outside of leafgrad and of this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGES):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, stacklevel=level)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, nn
+from leafgrad_pinn.calls import warn
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.field import Derivative, Field
 from leafgrad_pinn.sampling import Array
@@ -72,9 +72,8 @@ def rows_of(domain: Domain, given: Mapping[str, Any]) -> dict[str, Array]:
         raise ValueError(f"{several[0]}: expected one function, got {len(rows[several[0]])}; ask for each by itself")
     for function in domain.functions:
         if told := function.unlike(rows[function.name]):
-            warnings.warn(
+            warn(
                 f"{function.name} is unlike the functions that the family was solved for: {told}; the solution may be "
-                "far off",
-                stacklevel=4,
+                "far off"
             )
     return rows

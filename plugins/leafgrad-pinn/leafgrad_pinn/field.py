@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ import leafgrad
 from leafgrad import Tensor, nn
 from leafgrad.func import jvp
 from leafgrad_pinn.callables import Function, Named, check_number, names_of
+from leafgrad_pinn.calls import warn
 from leafgrad_pinn.domains import Domain, as_domain
 from leafgrad_pinn.elsewhere import at_any_time
 from leafgrad_pinn.layers import Maker
@@ -331,11 +331,10 @@ class Ansatz:
                     f"got ones whose ends differ by {gap:.2g}"
                 )
             if kink > 1e-6 * (1 + float(low_slope.abs().max())):
-                warnings.warn(
+                warn(
                     f"Field {self.field.name!r}: exact values have a kink where the ends of {name} meet: their slopes "
                     f"differ by {kink:.2g}. The field keeps it for ever, and no equation sees it; unless the solution "
-                    "has it, too, take a soft condition, such as Initial(...)",
-                    stacklevel=4,
+                    "has it, too, take a soft condition, such as Initial(...)"
                 )
 
     def _at_end(self, points: Array, name: str, end: float) -> tuple[Tensor, Tensor]:

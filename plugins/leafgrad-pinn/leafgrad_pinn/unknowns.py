@@ -7,15 +7,13 @@ import operator
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 import leafgrad
 from leafgrad import Tensor
 from leafgrad_pinn.callables import check_number
 
-# The values that were found, by name, while a solution evaluates a function.
-FOUND: ContextVar[Mapping[str, float] | None] = ContextVar("found", default=None)
+KNOWN: list[Mapping[str, float]] = []  # the values that were found, by name, while a solution evaluates a function
 
 
 class Unknown:
@@ -53,10 +51,9 @@ class Unknown:
 
     def current(self) -> Tensor:
         """Its value while residuals are computed; RuntimeError at other times."""
-        values = FOUND.get() or {}
-        if self.tensor is None and self.name in values:
-            return leafgrad.tensor(values[self.name], dtype=leafgrad.float64)
         if self.tensor is None:
+            if KNOWN and self.name in KNOWN[-1]:
+                return leafgrad.tensor(KNOWN[-1][self.name], dtype=leafgrad.float64)
             raise RuntimeError(
                 f"Unknown {self.name!r} has a value only in equations and where a solution evaluates functions; give "
                 f"it to Problem(unknowns=...), or take sol.unknowns[{self.name!r}]"
@@ -130,11 +127,11 @@ def bound(unknowns: Sequence[Unknown], raws: Sequence[Tensor]) -> Iterator[None]
 @contextmanager
 def found(values: Mapping[str, float]) -> Iterator[None]:
     """Within it unknowns have the values that were found, by name."""
-    token = FOUND.set(values)
+    KNOWN.append(values)
     try:
         yield
     finally:
-        FOUND.reset(token)
+        KNOWN.pop()
 
 
 @contextmanager

@@ -237,7 +237,7 @@ def test_what_windows_are_not_for():
         problem.solve(pinn.Adam(1), windows=2)
     k = pinn.Field("k", pinn.Interval("x", 0, 1), pinn.MLP(4, 1))
     u = pinn.Field("u", ROD, pinn.MLP(4, 1), initial=pinn.Hard(0))
-    with pytest.raises(ValueError, match="windows: expected fields of t, got k, of Box"):
+    with pytest.raises(ValueError, match="windows: expected fields of t, got k, of Interval"):
         pinn.Problem([u, k], [pinn.Interior(lambda u, k: u.t + k, n=8)]).solve(pinn.Adam(1), windows=2)
 
 
