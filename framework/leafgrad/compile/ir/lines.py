@@ -30,14 +30,15 @@ class Line:
         return f"{self.file.rpartition('/')[2]}:{self.number}" + (f": {text}" if text else "")
 
 
-DERIVING = os.path.join(messages.PACKAGE, "autograd", "")
+CORE, DERIVING = os.path.join(messages.PACKAGE, ""), os.path.join(messages.PACKAGE, "autograd", "")
 
 
 def user_line() -> Line:
-    """The innermost line outside this package."""
-    frame, derived = sys._getframe(1), False
+    """The innermost line outside this package. Plugins that are installed beside it are passed, too, but are not it."""
+    frame, derived, core = sys._getframe(1), False, True
     while frame.f_back is not None and frame.f_code.co_filename.startswith(messages.PACKAGE):
-        derived = derived or frame.f_code.co_filename.startswith(DERIVING)
+        core = core and frame.f_code.co_filename.startswith(CORE)
+        derived = derived or (core and frame.f_code.co_filename.startswith(DERIVING))
         frame = frame.f_back
     return Line(frame.f_code.co_filename, frame.f_lineno, derived)
 
