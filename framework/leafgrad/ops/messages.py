@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import warnings
+from types import FrameType
 from typing import Any
 
 from leafgrad import backends, dtypes
@@ -15,23 +16,26 @@ from leafgrad.errors import FreedGraphError, LinAlgError, OpDefinitionError
 PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 
+def outside(packages: str | tuple[str, ...]) -> tuple[FrameType, int]:
+    """The innermost frame whose file is in none of ``packages``, and its level as the caller's warnings count it."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(packages):
+        frame, level = frame.f_back, level + 1
+    return frame, level
+
+
 def user_line() -> str:
     """``file:line: source`` of the innermost frame outside this package."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame = frame.f_back
     import linecache
 
+    frame, _ = outside(PACKAGE)
     source = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
     return f"{frame.f_code.co_filename}:{frame.f_lineno}: {source}".rstrip(": ")
 
 
-def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """A warning that points at the innermost line outside this package."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(text, category, stacklevel=level)
+def warn(text: str, category: type[Warning] = UserWarning, packages: str | tuple[str, ...] = PACKAGE) -> None:
+    """A warning that points at the innermost line outside ``packages``, the starts of file names."""
+    warnings.warn(text, category, stacklevel=outside(packages)[1])
 
 
 def definition(name: str, problem: str) -> OpDefinitionError:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
 import leafgrad
+from leafgrad.ops import messages
 from leafgrad.tensor.door import explained
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -61,7 +61,4 @@ def fitting(function: F, name: str) -> F:
 
 def warn(text: str) -> None:
     """A UserWarning that points at the innermost line outside of leafgrad and of this package."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGES):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(text, stacklevel=level)
+    messages.warn(text, packages=PACKAGES)
