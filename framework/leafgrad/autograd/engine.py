@@ -233,9 +233,9 @@ def run_hooks(node: GraphNode, g: Any, recorded: bool) -> Any:
         node_hooks.check_fits(result, t, "hook")
         t = result
     for ref in hooks.retained:
-        owner = ref()
-        if owner is not None:
-            leaf, kept = owner._accumulator(), clone(t) if recorded else dispatch.alias(dispatch.separate(t._data))
+        leaf = ref()
+        if leaf is not None:
+            kept = clone(t) if recorded else dispatch.alias(dispatch.separate(t._data))
             before = dispatch.grad_of(leaf)
             dispatch.set_grad(leaf, kept if before is None else before + kept)
     if recorded:

@@ -251,6 +251,21 @@ def attached(node: Any) -> Any:
     return node.attached()
 
 
+def hand_over(owner: Any, before: Any, after: Any) -> None:
+    """A tensor that keeps its gradient does so at the node of its new value too; other hooks stay with the old."""
+    leaf = owner._leaf
+    if leaf is None or before is None or before.hooks is None or after is None or after is before:
+        return
+    hooks, retained = before.hooks, before.hooks.retained
+    others = [ref for ref in retained if ref() is not leaf]
+    if len(others) == len(retained):
+        return
+    hooks.retained = others
+    after.attached().retained.append(weakref.ref(leaf))
+    if modes.get() & modes.TRACE and before.seq < modes.TRACER.get().born:
+        modes.TRACER.get().unless_run(lambda: setattr(hooks, "retained", retained))
+
+
 def grad_of(leaf: Any) -> Any:
     """The ``.grad`` of a leaf."""
     return modes.TRACER.get().grad_of(leaf) if modes.get() & modes.TRACE else leaf.grad

@@ -124,7 +124,7 @@ class Hooks:
 
     Attributes:
         functions: called with the gradient of one tensor, in order.
-        retained: the tensors that keep it.
+        retained: the leaves of the tensors that keep it.
         before: called with the gradients of all outputs, before the node passes them on.
         after: called with the gradients of its inputs and of its outputs, once it has.
         accumulated: called with a leaf whose ``.grad`` is complete.
@@ -140,23 +140,13 @@ class Hooks:
         self.after: Functions = {}
         self.accumulated: Functions = {}
         self.settled: Functions = {}
-        self.retained: list[weakref.ref[Any]] = []
+        self.retained: list[weakref.ref[Leaf]] = []
         self.metadata: dict[Any, Any] = {}
 
     def all(self) -> tuple[Callable[..., Any], ...]:
         """Every function, in the order of the calls."""
         kinds = self.functions, self.before, self.after, self.accumulated, self.settled
         return tuple([function for kind in kinds for function in kind.values()])
-
-
-def hand_over(owner: TensorBase, before: Any, after: Any) -> None:
-    """A tensor that keeps its gradient does so at the node of its new value too; other hooks stay with the old."""
-    if before is None or before.hooks is None or after is None or after is before:
-        return
-    moved = [ref for ref in before.hooks.retained if ref() is owner]
-    if moved:
-        before.hooks.retained = [ref for ref in before.hooks.retained if ref() is not owner]
-        after.attached().retained += moved
 
 
 class GraphNode:

@@ -17,7 +17,7 @@ from leafgrad.ops.convert import clone, new_full, to_dtype
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import add
 from leafgrad.ops.flat import unpack
-from leafgrad.ops.node import Leaf, SymbolBase, T, TensorBase, Version, hand_over
+from leafgrad.ops.node import Leaf, SymbolBase, T, TensorBase, Version
 from leafgrad.ops.shape import expand
 from leafgrad.tensor.operators import ask, defers
 from leafgrad.tensor.overrides import overriding
@@ -299,6 +299,7 @@ def rebase(x: Any, new: Any) -> None:
     _write_history(x, base, base._node, new, modes.get())
     if x is not base:
         x._view.seen = -1  # made anew at the next look
+        dispatch.hand_over(x, new._node, x._node)
 
 
 def _does_not_fit(x: Any, new: Any) -> RuntimeError:
@@ -337,9 +338,9 @@ def _write_history(x: Any, base: Any, before: Any, new: Any, flags: int) -> None
         if node is None or isinstance(node, Leaf):
             node = overwrite.node((x, new), {}, (x._data, new._data), x._data, (before, new._node), flags)
         x._node = node
-        hand_over(x, before, node)
+        dispatch.hand_over(x, before, node)
     elif not x._view.detached:
         args = dispatch.alias(base._data), new
         raw = base._data, new._data
         base._node = write_view.node(args, {"steps": x._view.steps}, raw, base._data, (before, new._node), flags)
-        hand_over(base, before, base._node)
+        dispatch.hand_over(base, before, base._node)

@@ -12,7 +12,7 @@ from typing import Any
 
 from leafgrad import dtypes, modes
 from leafgrad.ops import dispatch
-from leafgrad.ops.node import Leaf, hand_over
+from leafgrad.ops.node import Leaf
 from leafgrad.tensor import arguments, formats, shapes
 from leafgrad.tensor.creation import empty
 from leafgrad.tensor.inplace import check, version
@@ -48,7 +48,7 @@ def rearrange(x: Tensor, function: Callable[..., Tensor], *args: Any) -> Tensor:
         made._view.hides = own or x._view.hides
         made._view.origin = None if own else x._view.origin
     x._data, x._history, x._view = made._data, made._history, made._view
-    hand_over(x, before, x._history)
+    dispatch.hand_over(x, before, x._history)
     version(x).bump()
     if x._view is not None:
         x._view.seen = max(x._view.seen, version(x).seq)

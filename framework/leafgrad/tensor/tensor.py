@@ -235,8 +235,8 @@ class Tensor(Methods, asking.Overridable, TensorBase):
         if self.is_leaf:
             return False
         dispatch.interrupt("t.retains_grad")
-        hooks = dispatch.inside(self)._node.hooks
-        return hooks is not None and any(ref() is self for ref in hooks.retained)
+        x = dispatch.inside(self)
+        return x._leaf is not None and x._node.hooks is not None and weakref.ref(x._leaf) in x._node.hooks.retained
 
     def retain_grad(self) -> None:
         """Keep this tensor's gradient in ``.grad`` at backward, although it is not a leaf.
@@ -249,8 +249,7 @@ class Tensor(Methods, asking.Overridable, TensorBase):
         if node is None:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False; it gets no gradient")
         if not self.is_leaf and not self.retains_grad:
-            self._accumulator()
-            dispatch.attached(node).retained.append(weakref.ref(self))
+            dispatch.attached(node).retained.append(weakref.ref(self._accumulator()))
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call ``hook(grad)`` whenever the gradient of this tensor is computed; it may return a replacement.

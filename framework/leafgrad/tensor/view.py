@@ -17,7 +17,7 @@ from leafgrad.modes import GRAD, INFERENCE, TRACE, TRACER
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
-from leafgrad.ops.node import Leaf, Version, hand_over
+from leafgrad.ops.node import Leaf, Version
 from leafgrad.ops.shape import expand
 from leafgrad.ops.shifted import Shifted
 from leafgrad.tensor.tensor import Tensor
@@ -113,7 +113,7 @@ class View:
             seen = tensor._writes.seq
             with modes.enable_grad():
                 history = None if self.base._node is None else follow(self.base, self.steps)._node
-            hand_over(tensor, tensor._history, history)
+            dispatch.hand_over(tensor, tensor._history, history)
             tensor._history, self.seen = history, seen
         return tensor._history
 

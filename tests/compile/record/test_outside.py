@@ -67,6 +67,66 @@ def test_a_retained_gradient_stays_with_a_tensor_that_is_written():
         assert (y.grad.tolist(), leaf.grad.tolist()) == ([4.0] * 3, [8.0] * 3)
 
 
+def in_one_call(leaf, y):
+    scaled = y * 1.2
+    y.retain_grad()
+    y.mul_(2)
+    loss = (y + scaled).tanh().sum()
+    loss.backward()
+    return y
+
+
+def retaining(leaf, y):
+    scaled = y * 1.2
+    y.relu_()
+    y.mul_(y + 2)
+    (y + scaled).tanh().sum().backward()
+    return y
+
+
+def through_a_view(leaf, y):
+    view = y.view(3, 1)
+    view.retain_grad()
+    view.mul_(2)
+    (view * y).sum().backward()
+    return view
+
+
+def through_its_base(leaf, y):
+    view = y.view(3, 1)
+    view.retain_grad()
+    y.mul_(2)
+    (view * y).sum().backward()
+    return view
+
+
+@pytest.mark.parametrize("step", [in_one_call, retaining, through_a_view, through_its_base])
+@pytest.mark.parametrize("mode", ["always", ""])
+def test_the_gradient_that_a_written_tensor_retains_is_that_of_its_value(step, mode, monkeypatch):
+    monkeypatch.setenv("LEAFGRAD_COMPILE", mode)
+    found = []
+    for function in (step, leafgrad.compile(step)):
+        found.append([])
+        for _ in range(10):
+            leaf, y = computed()
+            y.retain_grad()
+            made = function(leaf, y)
+            assert made.retains_grad
+            found[-1].append([leaf.grad.tolist(), y.grad.tolist(), made.grad.tolist(), y._version, made._version])
+    assert found[0] == found[1]
+
+
+def test_a_trace_that_fails_leaves_a_retained_gradient_where_it_was():
+    _, y = computed()
+    y.retain_grad()
+    scaled = y * 3
+    with pytest.raises(leafgrad.errors.TraceError):
+        leafgrad.trace(lambda: y.mul_(2).sum().numpy())()
+    scaled.sum().backward()
+    assert y.retains_grad
+    assert y.grad.tolist() == [3.0] * 3
+
+
 @pytest.mark.parametrize("executor", ["numpy", "native", "replay"])
 def test_results_without_a_common_graph_are_differentiated_in_turn(executor):
     w, v = (leafgrad.tensor([0.5, -1.0, 2.0], requires_grad=True) for _ in range(2))

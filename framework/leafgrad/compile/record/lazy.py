@@ -221,7 +221,7 @@ class LazyRecorder(PartRecorder):
         found.tensor._history = tensor._history
         hand_over(tensors, tensor, found.tensor)
         self.outside[id(found.tensor)] = self.inner[id(heir)] = found
-        new = Outside(tensor, inner, found.source, found.node, counted=found.counted, before=heir)
+        new = Outside(tensor, inner, found.source, found.node, before=heir)
         self.outside[id(tensor)] = self.inner[id(inner)] = new
 
     def reshaped(self, tensor: Tensor, what: str, change: Callable[[], Any]) -> None:
@@ -308,7 +308,7 @@ class LazyRecorder(PartRecorder):
                 if other is o or (other.tensor._node is not other.node and not self.has_history(other)):
                     other.node = other.inner._node = other.tensor._node
                     other.inner._writes.bump()  # for views of it
-                    other.counted += 1
+                    other.inner._writes.counted += 1
         finally:
             modes.FLAGS.reset(token)
 

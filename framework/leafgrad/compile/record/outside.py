@@ -24,7 +24,6 @@ class Outside:
         source: how programs find it.
         node: the node that it had.
         base: the value of what is in its memory; None until something computes with it.
-        counted: how many writes of ``inner`` its version has counted.
         before: what has the memory that it had, since the call has given it another; None if not.
         snapshot: a copy of the array that the program reads, where others may write the memory meanwhile.
     """
@@ -34,7 +33,6 @@ class Outside:
     source: Source
     node: Any
     base: Value | None = None
-    counted: int = 0
     snapshot: Any = None
     before: Tensor | None = None
 
@@ -50,13 +48,19 @@ class Outside:
     def count(self) -> None:
         """Let the version of the tensor know what was written."""
         ours, theirs = self.inner._writes, self.tensor._writes
-        if ours is theirs or ours.count == self.counted:
+        if ours is theirs or ours.count == ours.counted:
             return
         if theirs is None:
             theirs = self.tensor._writes = Version()
-        theirs.count += ours.count - self.counted
+        theirs.count += ours.count - ours.counted
         theirs.seq = max(theirs.seq, ours.seq)
-        self.counted = ours.count
+        ours.counted = ours.count
+
+
+class InnerVersion(Version):
+    """The version of memory from outside in a trace, of whose writes that outside has ``counted`` so many."""
+
+    counted = 0
 
 
 def stand_in(tensor: Tensor, versions: dict[Version, Version]) -> Tensor:
@@ -83,5 +87,5 @@ def version_of(tensor: Tensor, versions: dict[Version, Version]) -> Version:
     """The version of what stands for a tensor: for the trace alone, and one for all that have one outside."""
     theirs: Version | None = tensor._writes
     if theirs is None:
-        return Version()
-    return theirs if theirs is dispatch.INFERENCE_VERSION else versions.setdefault(theirs, Version())
+        return InnerVersion()
+    return theirs if theirs is dispatch.INFERENCE_VERSION else versions.setdefault(theirs, InnerVersion())

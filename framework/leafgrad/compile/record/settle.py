@@ -10,7 +10,7 @@ from leafgrad.compile.record.shared import owner
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import settled
 from leafgrad.ops import dispatch
-from leafgrad.ops.node import Leaf, Node, SymbolBase, Version, hand_over
+from leafgrad.ops.node import Leaf, Node, SymbolBase, Version
 from leafgrad.tensor.inplace import rebase
 from leafgrad.tensor.view import follow, is_own_leaf
 
@@ -38,11 +38,15 @@ class Settler(Recorder):
         if t._leaf is None:
             t._leaf = inner._leaf
         if inner._view is not None:
-            if is_own_leaf(inner) and t._history is not inner._history:
+            if t._history is inner._history:
+                pass
+            elif is_own_leaf(inner):
                 t._node = inner._history
+            elif not inner._view.detached:  # of the version of its base that it was made at
+                t._history, t._view.seen = inner._history, inner._view.seen
         elif inner._node is not o.node:
             if t._view is None or inner._node is None or type(inner._node) is Leaf:
-                hand_over(t, o.node, inner._node)
+                dispatch.hand_over(t, o.node, inner._node)
                 t._node = inner._node
             else:  # its base gets the history
                 rebase(t, dispatch.alias(t._data, inner._node))

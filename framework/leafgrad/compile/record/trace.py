@@ -279,7 +279,7 @@ def effects_of(recorder: Recorder) -> list[Effect]:
         if o.before is not None:
             found.append(SetData(o.source, o.inner._data.value))
         elif o.written:
-            found.append(Write(o.source, o.inner._data.value, o.inner._writes.count > o.counted))
+            found.append(Write(o.source, o.inner._data.value, o.inner._writes.count > o.inner._writes.counted))
         if o.inner._node is not o.node:
             if o.node is None and isinstance(o.source, Argument) and type(o.inner._node) is Leaf:
                 found.append(SetRequiresGrad(o.source))
