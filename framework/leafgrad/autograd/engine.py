@@ -11,7 +11,7 @@ from leafgrad import backends, modes
 from leafgrad.autograd import node_hooks
 from leafgrad.ops import complex as complex_ops, dispatch, messages
 from leafgrad.ops.convert import clone, new_full
-from leafgrad.ops.node import GraphNode, Leaf, Output, SymbolBase, TensorBase
+from leafgrad.ops.node import GraphNode, Hooks, Leaf, Output, SymbolBase, TensorBase
 from leafgrad.ops.shape import sum_to
 
 BIRTH = operator.attrgetter("seq")
@@ -220,7 +220,7 @@ def complete(node: Any, slots: dict[int, Any]) -> tuple[Any, ...]:
 
 def run_hooks(node: GraphNode, g: Any, recorded: bool) -> Any:
     """The gradient after the tensor's hooks; then those who retain it get it."""
-    hooks = node.hooks
+    hooks: Hooks | None = node.hooks if type(node) is Leaf else dispatch.attached(node)
     assert hooks is not None
     t = g if recorded else dispatch.alias(dispatch.array(g))
     for hook in list(hooks.functions.values()):

@@ -245,7 +245,7 @@ def interrupt(what: str) -> None:
 
 
 def attached(node: Any) -> Any:
-    """The hooks of a node, to which something is about to be added; to one from outside of a trace, at each call."""
+    """The hooks of a node, which are about to run, or to become more; of one from outside of a trace, at each call."""
     if modes.get() & modes.TRACE and node.seq < modes.TRACER.get().born:
         interrupt("a hook, or retain_grad(), of a tensor from outside")
     return node.attached()

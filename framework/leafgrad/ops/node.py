@@ -163,6 +163,11 @@ class GraphNode:
         """The node's name as PyTorch spells it, e.g. ``"MulBackward0"``."""
         raise NotImplementedError
 
+    @property
+    def hooked(self) -> bool:
+        """Whether a gradient that comes here meets a hook, or is retained."""
+        return self.hooks is not None and bool(self.hooks.all() or self.hooks.retained)
+
     def attached(self) -> Hooks:
         """Its hooks, ready to take more."""
         if self.hooks is None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
 import leafgrad
+from leafgrad.autograd import grad
 
 TESTS = "compile.record.settle compile.record.gradients"
 
@@ -125,6 +128,71 @@ def test_a_trace_that_fails_leaves_a_retained_gradient_where_it_was():
     scaled.sum().backward()
     assert y.retains_grad
     assert y.grad.tolist() == [3.0] * 3
+
+
+def sums(base, view):
+    return (base * base).sum() + (view * view).sum()
+
+
+def differentiated(base, view):
+    return grad(sums(base, view), view, create_graph=True)[0].sum()
+
+
+def written(base, view):
+    with leafgrad.no_grad():
+        base.mul_(1.5)
+    return sums(base, view)
+
+
+def passed(base, view):
+    sums(base, view).backward(retain_graph=True)
+    return view.sum()
+
+
+def attach_nothing(view):
+    pass
+
+
+def attach_hook(view):
+    view.register_hook(lambda g: g * 2)
+
+
+def retain(view):
+    view.retain_grad()
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("step", [sums, differentiated, written, passed])
+@pytest.mark.parametrize("of_leaf", [True, False])
+def test_a_view_beside_its_base_is_a_place_in_the_graph(step, of_leaf, executor):
+    for before, after in itertools.product([attach_nothing, attach_hook, retain], [attach_nothing, attach_hook]):
+        found = []
+        for function in (step, *[leafgrad.compile(step, executor=executor)] * 4):
+            leaf = leafgrad.linspace(-1, 1, 6).reshape(2, 3).requires_grad_()
+            base = leaf if of_leaf else leaf * 1
+            view = base.view(3, 2)
+            before(view)
+            result = function(base, view)
+            after(view)
+            of_view = grad(result, view, retain_graph=True, allow_unused=True)[0]
+            result.backward()
+            kept = view.grad.tolist() if view.retains_grad else None
+            found.append([None if of_view is None else of_view.tolist(), leaf.grad.tolist(), kept])
+        assert found[1:] == [found[0]] * 4
+
+
+def test_a_hook_on_what_is_differentiated_for_opens_the_step():
+    def slope(y):
+        return grad(y.square().sum(), y, create_graph=True)[0].sum()
+
+    compiled, found = leafgrad.compile(slope), []
+    for hooked in [False] * 3 + [True] * 3:
+        for function in (slope, compiled):
+            _, y = computed()
+            if hooked:
+                attach_hook(y)
+            found.append(function(y).item())
+    assert found == [6.0] * 6 + [12.0] * 6
 
 
 @pytest.mark.parametrize("executor", ["numpy", "native", "replay"])

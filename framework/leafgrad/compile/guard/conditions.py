@@ -70,6 +70,7 @@ def facts(t: Tensor) -> str:
     if isinstance(t._data, SymbolBase):
         return "a tensor made in the call"
     history = "" if t._node is None else ", requires grad" if t.is_leaf else ", computed with grad"
+    history += ", with hooks" * (t._node is not None and t._node.hooked)
     history += ", made in inference mode" * t.is_inference()
     return f"{messages.describe(t)} on {devices.of(t._data)}{history}"
 

@@ -118,6 +118,7 @@ class TensorConditions:
                 parts.append("(n.hooks is None or not n.hooks.all())")
         else:
             parts.append(f"(n := {at}) is not None and type(n) is not Leaf")
+            parts += [] if node.hooked else ["not n.hooked"]  # a hook that runs in a call opens it
         return " and ".join(parts)
 
     def distinct(self, tensors: list[int], leaves: Sequence[Any], known: dict[int, str]) -> None:

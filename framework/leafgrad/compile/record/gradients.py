@@ -15,10 +15,10 @@ from leafgrad.compile.record.history import History, Reader
 from leafgrad.compile.record.recorder import Owner, Recorder
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.errors import MissingGradientError, TraceError
-from leafgrad.ops.node import Version
+from leafgrad.ops import messages
+from leafgrad.ops.node import Leaf, Version
 from leafgrad.tensor import inplace
 from leafgrad.tensor.tensor import Tensor
-from leafgrad.tensor.view import is_own_leaf
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Gradients:
 
 def gradients_of(recorder: Recorder, graph: Graph, outputs: dict[int, Tensor]) -> Gradients:
     """The backward programs of those results whose graph can be walked; what to raise for the others."""
-    sources: dict[Any, Owner | int] = dict(differentiable_sources(recorder))
+    sources: dict[Any, Owner | int] = dict(differentiable_sources(recorder, outputs))
     found = Gradients([source for source in dict.fromkeys(sources.values()) if not isinstance(source, int)])
     for chosen in layers(outputs, recorder.born):
         one = pullback(recorder, sources, {i: outputs[i] for i in chosen}, graph)
@@ -158,14 +158,22 @@ def pullback(
         del recorder.equations[len(forward) :]
 
 
-def differentiable_sources(recorder: Recorder) -> dict[Any, Owner]:
-    """The sources that require grad, by their nodes."""
+def differentiable_sources(recorder: Recorder, outputs: dict[int, Tensor]) -> dict[Any, Owner]:
+    """The sources of ``outputs`` that require grad, by their nodes.
+
+    Raises:
+        Unclosed: one of them is a view that was made anew, since the call wrote its base.
+    """
     sources: dict[Any, Owner] = {}
+    reached = set(engine.reachable({t._node for t in outputs.values()}, recorder.born))
     for o in recorder.outside.values():
-        inner = o.inner
-        own = inner._view is None or is_own_leaf(inner)
-        if own and isinstance(o.source, (Argument, Captured)) and inner._node is not None:
-            sources.setdefault(inner._node, o.source)
+        node = o.inner._history
+        if not isinstance(o.source, (Argument, Captured)) or node is None:
+            continue
+        if type(node) is Leaf or node.seq < recorder.born:
+            sources.setdefault(node, o.source)
+        elif node in reached:
+            raise Unclosed(f"its results are made of {messages.describe(o.tensor)}, a view whose base it has written")
     return sources
 
 

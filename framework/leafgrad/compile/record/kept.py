@@ -31,7 +31,7 @@ def check_made(recorder: Recorder, tensors: Sequence[Tensor]) -> None:
             raise Unclosed(f"it makes the tensor{line_of(recorder, t)} a leaf, or gives it a .grad")
     nodes = [t._node for t in tensors if isinstance(t._node, GraphNode)]
     for node in engine.reachable(nodes, recorder.born):
-        if node.seq >= recorder.born and node.hooks is not None and (node.hooks.all() or node.hooks.retained):
+        if node.seq >= recorder.born and node.hooked:
             raise Unclosed("a tensor that it returns, or was computed with, has a hook or retains its gradient")
         if node.seq >= recorder.born and is_packed(node):
             raise Unclosed("a checkpoint, or saved_tensors_hooks, has packed what its gradients need")

@@ -75,11 +75,8 @@ def view_in(tensor: Tensor, base: Tensor) -> Tensor:
     """What stands for a view, whose base ``base`` stands for."""
     inner: Tensor = view.stand_in(tensor, base)
     inner._leaf = tensor._leaf
-    if tensor._view.detached:
-        inner._history, inner._view.seen = tensor._history, math.inf
-    else:  # made anew from the base's, at the next look; without one, which the base may have got since, at a write
-        inner._history = tensor._node
-        inner._view.seen = 0 if tensor._node is None else -1
+    inner._history = tensor._node
+    inner._view.seen = math.inf if tensor._view.detached else 0  # made anew when the trace has written the base
     return inner
 
 
