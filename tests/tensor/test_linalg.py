@@ -457,3 +457,23 @@ def test_functions_of_complex_matrices_each_way(name):
         found = way(x)
         for a, b in zip(found if isinstance(found, tuple) else (found,), each, strict=True):
             np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("shape", [(4, 3), (2, 3, 4)])
+def test_a_matrix_at_which_lapack_fails_is_decomposed_by_its_adjoint(shape, full, monkeypatch):
+    x, svd = normal(*shape) + 1j * normal(*shape, seed=1), np.linalg.svd
+    failing = []
+
+    def once(a, *args):
+        if not failing:
+            failing.append(a)
+            raise np.linalg.LinAlgError("SVD did not converge")
+        return svd(a, *args)
+
+    monkeypatch.setattr(np.linalg, "svd", once)
+    u, s, vh = (t.numpy() for t in linalg.svd(leafgrad.tensor(x), full))
+    assert failing
+    k = s.shape[-1]
+    np.testing.assert_allclose(u[..., :k] * s[..., None, :] @ vh[..., :k, :], x, atol=1e-12)
+    assert (u.shape[-1], vh.shape[-2]) == ((shape[-2], shape[-1]) if full else (k, k))

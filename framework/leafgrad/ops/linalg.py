@@ -42,6 +42,16 @@ def checked(function: Callable[..., Any], why: str, *args: Any) -> Any:
         raise LinAlgError(why) from None
 
 
+def decomposed(xp: Any, x: Any, full: bool = True) -> tuple[Any, Any, Any]:
+    """u, s and vh of x. LAPACK's divide and conquer fails at some matrices in good order, seldom at their adjoint."""
+    why = "the singular value decomposition did not converge"
+    try:
+        return tuple(checked(xp.linalg.svd, why, x, full))
+    except LinAlgError:
+        v, s, uh = checked(xp.linalg.svd, why, xp.conj(x).swapaxes(-1, -2), full)
+    return xp.conj(uh).swapaxes(-1, -2), s, xp.conj(v).swapaxes(-1, -2)
+
+
 SINGULAR = "the input matrix is singular; leafgrad.linalg.pinv and lstsq take such matrices"
 
 
@@ -130,7 +140,7 @@ def pinv(xp: Any, x: Any, *, atol: float, rtol: float, hermitian: bool = False) 
     if hermitian:
         below = xp.tril(x, -1)
         x = xp.where(xp.eye(x.shape[-1], dtype=bool), x.real, below + xp.conj(below).swapaxes(-1, -2))
-    u, s, vh = checked(xp.linalg.svd, "the singular value decomposition did not converge", x, False)
+    u, s, vh = decomposed(xp, x, False)
     largest = s.max(axis=-1, keepdims=True) if s.size else s
     kept = s > xp.maximum(largest * rtol, atol)
     inverse = xp.where(kept, 1 / xp.where(kept, s, 1), 0)
@@ -163,7 +173,7 @@ def cofactor(xp: Any, x: Any) -> Any:
     From the factors u s vh of x: those of u and vh are det(u) u and det(vh) vh, and each of s is the product of
     the other singular values.
     """
-    u, s, vh = checked(xp.linalg.svd, "the singular value decomposition did not converge", x)
+    u, s, vh = decomposed(xp, x)
     n = s.shape[-1]
     others = xp.where(xp.eye(n, dtype=bool), 1, s[..., None, :]).prod(axis=-1)
     sign = xp.linalg.det(u) * xp.linalg.det(vh)
@@ -321,7 +331,7 @@ def svd(xp: Any, x: Any, *, full: bool = False) -> Any:
     (..., m, n) -> (..., m, k), (..., k), (..., k, n) with k = min(m, n); u and vh are square if ``full``, and the
     vectors beyond k, which are arbitrary, get no gradient.
     """
-    return tuple(checked(xp.linalg.svd, "the singular value decomposition did not converge", x, full))
+    return decomposed(xp, x, full)
 
 
 @svd.kernel("cupy")
