@@ -19,10 +19,14 @@ SEQ: Final = itertools.count(1)
 
 
 class Version:
-    """How often the memory of a tensor and its views was written in place, and when lately."""
+    """How often the memory of a tensor and its views was written in place, and when lately.
+
+    Of the writes to what stands for a tensor in a trace, the version outside has ``counted`` so many.
+    """
 
     count = 0  # a default, like the others: most versions are made and never written
     seq = 0
+    counted = 0
     earlier: tuple[int, ...] = ()  # the writes before the last one, as far as they are remembered
 
     def bump(*versions: Version) -> None:

@@ -285,3 +285,23 @@ def test_a_view_from_outside_whose_base_gets_other_memory(function, part, shown)
     for one in found:
         for values, expected in zip(one, found[0], strict=True):
             np.testing.assert_allclose(values, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_view_of_memory_that_a_parameter_has_left_is_written():
+    found = []
+    for wrap in (lambda f: f, leafgrad.compile):
+        w = leafgrad.linspace(-1, 1, 6).reshape(3, 2).requires_grad_()
+
+        def step(w=w):
+            view = w.reshape(3, 2)
+            w.data = w.data * 0.5
+            with leafgrad.no_grad():
+                view.add_(0.1)
+            return grad(w.square().mul(w).sum(), w, create_graph=True)[0]
+
+        function = wrap(step)
+        for _ in range(4):
+            w.grad = None
+            function().sum().backward()
+        found.append([w.tolist(), w.grad.tolist(), w._version])
+    assert found[0] == found[1]

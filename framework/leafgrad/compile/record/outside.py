@@ -57,12 +57,6 @@ class Outside:
         ours.counted = ours.count
 
 
-class InnerVersion(Version):
-    """The version of memory from outside in a trace, of whose writes that outside has ``counted`` so many."""
-
-    counted = 0
-
-
 def stand_in(tensor: Tensor, versions: dict[Version, Version]) -> Tensor:
     """What stands for a tensor that is no view; ``versions`` of the trace stand for those of tensors."""
     inner: Tensor = dispatch.alias(tensor._data, tensor._node)
@@ -84,5 +78,5 @@ def version_of(tensor: Tensor, versions: dict[Version, Version]) -> Version:
     """The version of what stands for a tensor: for the trace alone, and one for all that have one outside."""
     theirs: Version | None = tensor._writes
     if theirs is None:
-        return InnerVersion()
-    return theirs if theirs is dispatch.INFERENCE_VERSION else versions.setdefault(theirs, InnerVersion())
+        return Version()
+    return theirs if theirs is dispatch.INFERENCE_VERSION else versions.setdefault(theirs, Version())
