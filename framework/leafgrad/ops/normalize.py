@@ -159,7 +159,7 @@ def _slope_in_steps(graph: Any, equation: Any) -> Any:
 def affine(xp: Any, x: Any, weight: Any, bias: Any) -> Any:
     """x * weight + bias, broadcast. (...), (...), (...) -> (...)"""
     y = x * weight
-    return xp.add(y, bias, out=y if y.ndim and weight.shape == bias.shape else None)
+    return xp.add(y, bias, y) if y.ndim and weight.shape == bias.shape else y + bias
 
 
 affine.vjp(x=lambda g, weight: g * weight, weight=lambda g, x: g * x, bias=lambda g: g)

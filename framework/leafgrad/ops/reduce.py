@@ -15,7 +15,7 @@ from leafgrad.ops.geometry import inverse
 from leafgrad.ops.half import total
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import expand, permute, reshape
-from leafgrad.ops.small import SMALL
+from leafgrad.ops.small import SMALL, adding
 from leafgrad.ops.traits import dims
 
 _expand, _reshape = expand.function, reshape.function
@@ -60,7 +60,10 @@ def sum(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
 
 @sum.kernel("numpy")
 def _sum(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
-    """As above; the method of arrays would warn of inf - inf, in a module that is NumPy's own."""
+    """As above; small arrays as products. The method of arrays would warn of inf - inf, in a module of NumPy's own."""
+    added = adding(xp, x.shape, x.dtype, dim, keepdim)
+    if added is not None:
+        return added(x)
     return total(x, dim, keepdim) if x.dtype.char == "e" else xp.add.reduce(x, axis=dim, keepdims=keepdim)
 
 
@@ -84,8 +87,10 @@ def _mean(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
     """As above, like ``sum``."""
     if x.dtype.char == "e":
         return mean.forward(xp, x, dim=dim, keepdim=keepdim)
-    out = xp.add.reduce(x, axis=dim, keepdims=keepdim)
-    return out / (x.size // (out.size or 1))
+    added = adding(xp, x.shape, x.dtype, dim, keepdim)
+    out = xp.add.reduce(x, axis=dim, keepdims=keepdim) if added is None else added(x)
+    out /= x.size // (out.size or 1)
+    return out
 
 
 def _mean_x(g: Any, x_shape: Shape, *, dim: Dims) -> Any:

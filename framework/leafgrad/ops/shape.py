@@ -16,7 +16,7 @@ from leafgrad.ops.define import op
 from leafgrad.ops.geometry import inverse
 from leafgrad.ops.half import total
 from leafgrad.ops.shifted import all_samples, behind, in_front, kept_first, shifted
-from leafgrad.ops.small import SMALL, repeated
+from leafgrad.ops.small import adding_to
 
 Shape = tuple[int, ...]
 
@@ -114,11 +114,12 @@ def sum_to(xp: Any, x: Any, *, shape: Shape) -> Any:
 @sum_to.kernel("numpy")
 def _sum_to(xp: Any, x: Any, *, shape: Shape) -> Any:
     """As above; over leading dimensions in one step."""
+    added = adding_to(xp, x.shape, x.dtype, shape)
+    if added is not None:
+        return added(x)
     lead = x.ndim - len(shape)
     if lead < 1 or x.shape[lead:] != shape or x.dtype.char == "e":
         return sum_to.forward(xp, x, shape=shape)
-    if x.ndim == 2 and lead == 1 and x.size <= SMALL and x.dtype.char in "fd":
-        return repeated(xp, x.shape[:1], 1, x.dtype).dot(x)
     if lead > 1 and x.flags.c_contiguous:
         x, lead = x.reshape(math.prod(x.shape[:lead]), *shape), 1
     return xp.add.reduce(x, 0 if lead == 1 else tuple(range(lead)))
