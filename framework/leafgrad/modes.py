@@ -246,6 +246,9 @@ class Tracer(Protocol):
     def alone(self, tensor: Any) -> Any:
         """The View that a tensor from outside is, if ``tensor`` stands for it without its base; else None."""
 
+    def join(self, tensor: Any, history: bool) -> None:
+        """The memory of ``tensor``, from inside and no view, is about to be written, and gets a ``history`` or not."""
+
     def shares(self, op: Any, parent: Any, params: dict[str, Any]) -> bool:
         """Whether what a view op makes of ``parent`` is in its memory."""
 

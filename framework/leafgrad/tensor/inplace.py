@@ -273,7 +273,7 @@ def write(x: T, new: Any, *, held: bool = False) -> T:
         new._data.check_target(x._data)
     if flags & GRAD and new._node is not None:
         _check_connected(x)
-    base = x if x._view is None else x._view.base
+    base = _owner(x, new, flags)
     before = base._node
     if flags & TRACE:
         tracer = TRACER.get()
@@ -295,11 +295,20 @@ def rebase(x: Any, new: Any) -> None:
     x = dispatch.inside(x)
     if new._node is not None:
         _check_connected(x)
-    base = x if x._view is None else x._view.base
+    base = _owner(x, new, modes.get())
     _write_history(x, base, base._node, new, modes.get())
     if x is not base:
         x._view.seen = -1  # made anew at the next look
         dispatch.hand_over(x, new._node, x._node)
+
+
+def _owner(x: Any, new: Any, flags: int) -> Any:
+    """The tensor whose history changes when ``new`` is written into ``x``."""
+    base = x if x._view is None else x._view.base
+    if flags & TRACE:
+        TRACER.get().join(base, bool(flags & GRAD) and new._node is not None)
+        base = x if x._view is None else x._view.base
+    return base
 
 
 def _does_not_fit(x: Any, new: Any) -> RuntimeError:
@@ -344,3 +353,5 @@ def _write_history(x: Any, base: Any, before: Any, new: Any, flags: int) -> None
         raw = base._data, new._data
         base._node = write_view.node(args, {"steps": x._view.steps}, raw, base._data, (before, new._node), flags)
         dispatch.hand_over(base, before, base._node)
+        if x._leaf is not None:
+            x._view.node(x)  # made anew now, where it may retain its gradient

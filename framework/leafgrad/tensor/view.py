@@ -246,9 +246,9 @@ def result(base: Any, steps: tuple[Step, ...], detached: bool, whole: bool) -> A
     return become(out, base, path, detached)
 
 
-def stand_in(x: Any, base: Any) -> Any:
-    """A view of ``base`` as ``x`` is one of its own base."""
-    return become(dispatch.alias(x._data), base, x._view.path, False, x._view.origin, x._view.whole)
+def stand_in(inner: Any, x: Any, base: Any) -> Any:
+    """``inner`` as a view of ``base``, as ``x`` is one of its own base."""
+    return become(inner, base, x._view.path, False, x._view.origin, x._view.whole)
 
 
 def detach(x: Any) -> Any:

@@ -100,6 +100,8 @@ def call(step):
 
 
 def agree(ours, theirs) -> bool:
+    if ours is None or theirs is None:
+        return ours is theirs
     if isinstance(ours, list):
         return len(ours) == len(theirs) and all(map(agree, ours, theirs))
     return ours == pytest.approx(theirs, rel=1e-5)
@@ -333,3 +335,78 @@ def test_a_detached_state_is_written_in_place_at_the_next_call():
         return [step(lg.ones(1, requires_grad=True)).item() for _ in range(5)]
 
     assert trained(lg.compile) == trained(lambda function: function) == [3.0] + [2.5] * 4
+
+
+# ---- views that are arguments, and what their nodes are after the call ------------------------------------------
+
+
+def part_written(b, v, u, c):
+    v[...] = 0.5
+    return v[:].sum()
+
+
+def part_copied(b, v, u, c):
+    v.copy_(v * 2)
+    return (v * v).sum() + (b.sin() * u.sum()).sum()
+
+
+def whole_written(b, v, u, c):
+    with lg.no_grad():
+        b.mul_(1.1)
+    return (v * v).sum() + u.sum()
+
+
+def written_apart(b, v, u, c):
+    c.relu_()
+    return (v * v).sum() + (u * u.t().reshape(3, 2)).sum()
+
+
+def written_between(b, v, u, c):
+    before = u.sum() * 3
+    v.tanh_()
+    return before + (v * b.reshape(3, 2)[1:]).sum()
+
+
+def written_after_a_break(b, v, u, c):
+    LOG.append(u.sum().item())
+    with lg.no_grad():
+        v.mul_(2)
+    flat = v.view(-1)
+    LOG.append(v.sum().item())
+    return (flat * flat).sum() + v[1:].sum()
+
+
+def in_two_parts(b, v, u, c):
+    u.add_(c.mean())
+    return (v * v).sum() + c.sum() + (u * u).sum()
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+@pytest.mark.parametrize(
+    "step",
+    [
+        part_written, part_copied, whole_written, written_apart, written_between, written_after_a_break, in_two_parts,
+    ],
+)  # fmt: skip
+def test_a_written_view_is_where_it_is_in_the_graph(step, hooked, monkeypatch):
+    monkeypatch.setenv("LEAFGRAD_COMPILE", "always")
+    compiled = lg.compile(step)
+    for _ in range(9):
+        found = []
+        for function in (step, compiled):
+            LOG.clear()
+            w = lg.linspace(-1, 1.3, 6).reshape(2, 3).requires_grad_()
+            b = w * 1
+            u = b.view(3, 2)
+            v, c = u[1:], b.detach()
+            loss = function(b, v, u, c)
+            if hooked:
+                v.register_hook(lambda g: LOG.append(g.sum().item()))
+                b.retain_grad()
+            parts = lg.autograd.grad(loss, [b, v, u], retain_graph=True, allow_unused=True)
+            loss.backward()
+            kept = b.grad.tolist() if hooked and b.grad is not None else None
+            found.append(
+                [None if g is None else g.tolist() for g in parts] + [w.grad.tolist(), kept, b.tolist(), [*LOG]]
+            )
+        assert agree(found[0], found[1])

@@ -29,8 +29,9 @@ from leafgrad.compile.record.watch import is_ours
 from leafgrad.errors import TraceError
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import GraphNode, Leaf
-from leafgrad.tensor.inplace import overlaps, rebase
+from leafgrad.tensor.inplace import overlaps
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import stand_in
 
 HANDED_OUT = ("numpy()", "__dlpack__()")  # what gives memory away, not only values
 
@@ -257,9 +258,7 @@ class LazyRecorder(PartRecorder):
             self.writes.append((len(self.equations), found, tensor._data.value))
             if found.before is not None:
                 return
-            if self.has_history(found) and self.relatives(found):
-                self.give_history(found)
-            elif overlaps(found.tensor._data):
+            if overlaps(found.tensor._data):
                 self.interrupt("a write into a tensor, of which several elements are in one place,")
             elif self.shared(found) or (self.wary and is_exposed(found.tensor._data)):
                 self.flush()
@@ -272,45 +271,30 @@ class LazyRecorder(PartRecorder):
         group.append(found)
 
     def enter(self, tensor: Tensor) -> Tensor:
-        """Let something stand for a tensor from outside, with the history that its memory has by now."""
-        mine = dispatch.memory_of(tensor._data)
-        for o in [o for o in self.lone if self.has_history(o) and dispatch.memory_of(o.tensor._data) is mine]:
-            self.give_history(o)
+        """Let something stand for a tensor from outside."""
         inner = super().enter(tensor)
-        if self.alone(inner) is not None:
+        view = self.alone(inner)
+        if view is not None and not view.detached and view.root is view.base._data:
             self.lone.append(self.inner[id(inner)])
         return inner
 
-    def relatives(self, o: Outside) -> list[Outside]:
-        """Others that stand for memory of which a tensor from outside shows a part: they have one history."""
-        mine, others = dispatch.memory_of(o.tensor._data), self.outside.values()
-        apart = [other for other in others if other is not o and other.inner._view is None]
-        return [other for other in apart if dispatch.memory_of(other.tensor._data) is mine]
-
-    def has_history(self, o: Outside) -> bool:
-        """Whether what stands for a tensor was given a history by a write, which the tensor has not yet."""
-        node = o.inner._node
-        return node is not o.node and not (node is None or type(node) is Leaf)
-
-    def give_history(self, o: Outside) -> None:
-        """Let a tensor have that history now, and with it all that show the same memory."""
-        self.interrupt("a tensor from outside is given a history, and another one shows its memory")
-        token = modes.FLAGS.set(modes.get() & ~modes.TRACE | modes.GRAD)
-        try:
-            for other in self.relatives(o):
-                if type(other.inner._node) is Leaf and other.inner._node is not other.node:  # since requires_grad_()
-                    other.node = other.tensor._node = other.inner._node
-            if o.tensor._view is None:
-                o.tensor._node = o.inner._node
-            else:
-                rebase(o.tensor, dispatch.alias(o.tensor._data, o.inner._node))
-            for other in [o, *self.relatives(o)]:
-                if other is o or (other.tensor._node is not other.node and not self.has_history(other)):
-                    other.node = other.inner._node = other.tensor._node
-                    other.inner._writes.bump()  # for views of it
-                    other.inner._writes.counted += 1
-        finally:
-            modes.FLAGS.reset(token)
+    def join(self, tensor: Tensor, history: bool) -> None:
+        """What stands for arguments that are views of the memory becomes views of what stands for their base."""
+        same = [o for o in self.lone if o.inner._writes is tensor._writes and o.inner._history is o.node]
+        joining = [o for o in same if history or o.node is not None]
+        if not joining:
+            return
+        self.interrupt("a write into an argument that is a view, or of which another one is a view,")
+        for o in joining:
+            self.lone.remove(o)
+            if o.base is not None:  # which others may hold
+                self.waiting[o.base] = dispatch.copied(self.waiting[o.base], "K")
+            base = self.memory_in(o.tensor._view.base)
+            inner, o.base, o.node = stand_in(o.inner, o.tensor, base), None, self.node_of(o.tensor)
+            inner._history, inner._view.seen = o.node, base._writes.seq
+            for t in self.alive():
+                if t._view is not None and t._view._base is inner:
+                    t._view.of(inner)
 
     def shared(self, found: Outside) -> bool:
         """Whether the memory of a tensor is read or written through another one, too."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ from leafgrad.tensor import view
 from leafgrad.tensor.tensor import Tensor
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Outside:
     """A tensor from outside.
 
@@ -59,24 +58,27 @@ class Outside:
 
 def stand_in(tensor: Tensor, versions: dict[Version, Version]) -> Tensor:
     """What stands for a tensor that is no view; ``versions`` of the trace stand for those of tensors."""
-    inner: Tensor = dispatch.alias(tensor._data, tensor._node)
+    inner: Tensor = dispatch.alias(tensor._data, tensor._history)
     inner._leaf, inner._epoch = tensor._leaf, tensor._epoch
     inner._writes = version_of(tensor, versions)
     return inner
 
 
 def view_in(tensor: Tensor, base: Tensor) -> Tensor:
-    """What stands for a view, whose base ``base`` stands for."""
-    inner: Tensor = view.stand_in(tensor, base)
+    """What stands for a view, whose base ``base`` stands for; made anew at a look where the trace has written."""
+    inner: Tensor = view.stand_in(dispatch.alias(tensor._data), tensor, base)
     inner._leaf = tensor._leaf
-    inner._history = tensor._node
-    inner._view.seen = math.inf if tensor._view.detached else 0  # made anew when the trace has written the base
+    inner._history = tensor._history
+    inner._view.seen = tensor._view.seen if tensor._view.detached or not base._writes.count else -1
     return inner
 
 
 def version_of(tensor: Tensor, versions: dict[Version, Version]) -> Version:
     """The version of what stands for a tensor: for the trace alone, and one for all that have one outside."""
     theirs: Version | None = tensor._writes
-    if theirs is None:
-        return Version()
-    return theirs if theirs is dispatch.INFERENCE_VERSION else versions.setdefault(theirs, Version())
+    if theirs is dispatch.INFERENCE_VERSION:
+        return theirs
+    ours = Version() if theirs is None else versions.setdefault(theirs, Version())
+    if theirs is not None and not ours.count:
+        ours.seq = theirs.seq  # which views compare with what they have seen
+    return ours

@@ -131,6 +131,7 @@ class PartRecorder(Settler):
         self.writes.clear()
         self.undos.clear()
         added: list[Symbol] = []
+        memory: dict[Value, Value] = {}  # what stood and stands for memory that was not written, and may be yet
         for o in self.outside.values():
             if o.before is not None:
                 o.base, o.before = o.inner._data.value, None
@@ -139,12 +140,16 @@ class PartRecorder(Settler):
                 if self.wary and is_exposed(o.tensor._data):  # to be read anew at each use
                     o.inner._data, o.base = o.tensor._data, None
                     continue
-                o.inner._data = symbol = Symbol(self, like(o.inner._data.value))
-                o.base = symbol.value
+                symbol = Symbol(self, like(o.inner._data.value))
+                if not o.written:
+                    memory[o.base] = symbol.value
+                o.inner._data, o.base = symbol, symbol.value
                 self.waiting[o.base] = o.tensor._data
                 added.append(symbol)
         for s in alive:
-            if s.value in found:
+            if s.value in memory:
+                s.value = memory[s.value]
+            elif s.value in found:
                 value = like(s.value)
                 self.waiting[value] = found[s.value]
                 s.value = value

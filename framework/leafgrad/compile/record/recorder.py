@@ -111,14 +111,25 @@ class Recorder(Layouts):
         index = self.arguments.get(id(tensor))
         of = self.gradients.get(id(tensor))
         source: Source = Argument(index) if index is not None else Grad(of) if of is not None else Captured(tensor)
-        view = tensor._view
+        view, version = tensor._view, self.versions.get(tensor._writes)
+        written = version is not None and version.count > 0
+        node = tensor._history if written else self.node_of(tensor)
         apart = view is not None and view.root is not view.base._data  # the base has got other memory since
-        if view is not None and not apart and not (index is not None and id(view.base) not in self.outside):
+        lone = index is not None and view is not None and not written and id(view.base) not in self.outside
+        if view is not None and not apart and not lone:
             inner = outside.view_in(tensor, self.memory_in(view.base))
         else:
             inner = outside.stand_in(tensor, self.versions)
-        self.outside[id(tensor)] = self.inner[id(inner)] = Outside(tensor, inner, source, tensor._node)
+        self.outside[id(tensor)] = self.inner[id(inner)] = Outside(tensor, inner, source, node)
         return inner
+
+    def node_of(self, tensor: Tensor) -> Any:
+        """The node of a tensor from outside; that of a view is made anew there, if its base was written since."""
+        token = modes.FLAGS.set(modes.get() & ~modes.TRACE)
+        try:
+            return tensor._node
+        finally:
+            modes.FLAGS.reset(token)
 
     def memory_in(self, tensor: Any) -> Any:
         """What stands for the memory that a tensor has until the program has run."""
@@ -129,6 +140,9 @@ class Recorder(Layouts):
         """The View that an argument is for which ``tensor`` stands without its base, or None."""
         found = self.inner.get(id(tensor))
         return None if found is None or tensor._view is not None else found.tensor._view
+
+    def join(self, tensor: Any, history: bool) -> None:
+        """The memory of which ``tensor`` is the owner is about to be written, and gets a ``history`` or not."""
 
     def lift(self, tensor: Any) -> Any:
         """The Symbol of a tensor; one from outside becomes an input."""

@@ -10,8 +10,7 @@ from leafgrad.compile.record.shared import owner
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import settled
 from leafgrad.ops import dispatch
-from leafgrad.ops.node import Leaf, Node, SymbolBase, Version
-from leafgrad.tensor.inplace import rebase
+from leafgrad.ops.node import Node, SymbolBase, Version
 from leafgrad.tensor.view import follow, is_own_leaf
 
 
@@ -45,11 +44,8 @@ class Settler(Recorder):
             elif not inner._view.detached:  # of the version of its base that it was made at
                 t._history, t._view.seen = inner._history, inner._view.seen
         elif inner._node is not o.node:
-            if t._view is None or inner._node is None or type(inner._node) is Leaf:
-                dispatch.hand_over(t, o.node, inner._node)
-                t._node = inner._node
-            else:  # its base gets the history
-                rebase(t, dispatch.alias(t._data, inner._node))
+            dispatch.hand_over(t, o.node, inner._node)
+            t._node = inner._node
         if inner._view is None and inner._writes is not t._writes:
             if t._writes is None:
                 t._writes = inner._writes

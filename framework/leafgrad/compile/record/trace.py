@@ -275,6 +275,9 @@ def effects_of(recorder: Recorder) -> list[Effect]:
         if o.inner._view is not None:
             if is_own_leaf(o.inner) and o.inner._node is not o.node:
                 raise changed(o.tensor)
+            node = o.inner._history
+            if node is not None and node is not o.node and node.hooked:
+                raise Unclosed("a view whose base it has written has a hook or retains its gradient")
             continue
         if o.before is not None:
             found.append(SetData(o.source, o.inner._data.value))
