@@ -110,3 +110,65 @@ def test_complete_takes_an_interrupted_step_again():
     with pytest.raises(KeyboardInterrupt):
         complete([once])
     assert taken == [0, 0]
+
+
+def embedded(table, i):
+    return nn.functional.embedding(i, table)
+
+
+def classified(table, i):
+    return nn.functional.cross_entropy(table, i)
+
+
+def gathered(table, i):
+    return table.sin().gather(0, i[:, None])
+
+
+def put(table, i):
+    return table.sin().index_add(0, i, table[:3])
+
+
+def divided(table, i):
+    return leafgrad.arange(3) // (i - 9)
+
+
+REFUSING = [embedded, classified, gathered, put, divided]
+
+
+@pytest.mark.parametrize("caught", [False, True])
+@pytest.mark.parametrize("refusing", REFUSING)
+def test_an_error_of_elements_comes_where_it_does_uncompiled(refusing, caught):
+    """What came before has happened, and what comes after it has not, at whatever call; the step may catch it."""
+    for bad in range(8):
+        found = []
+        for wrap in (lambda f: f, leafgrad.compile):
+            table = leafgrad.linspace(-1, 1, 12).reshape(3, 4).requires_grad_()
+            optimizer = optim.SGD([table], lr=0.1, momentum=0.9)
+            state = types.SimpleNamespace(calls=0, after=0, errors=0, mean=leafgrad.zeros(()), table=table)
+
+            def step(i, state=state, optimizer=optimizer):
+                state.calls += 1
+                optimizer.zero_grad()
+                state.table.square().mean().backward()
+                optimizer.step()
+                state.mean = state.mean * 0.9 + state.table.detach().mean()
+                try:
+                    loss = refusing(state.table, i).sum()
+                except (IndexError, RuntimeError, ZeroDivisionError):
+                    state.errors += 1
+                    if not caught:
+                        raise
+                    loss = state.table.sum()
+                state.after += 1
+                return loss
+
+            function, seen = wrap(step), []
+            for call in range(8):
+                try:
+                    seen.append(function(leafgrad.tensor([0, 1, 9 if call == bad else 2])).item())
+                except Exception as error:  # of any kind: eager says which
+                    seen.append(f"{type(error).__name__}: {error}".splitlines()[0])
+                seen += [state.calls, state.after, state.errors, state.mean.item(), table.tolist(), table.grad.tolist()]
+            found.append(seen)
+        for ours, theirs in zip(*found, strict=True):
+            assert ours == (pytest.approx(theirs) if isinstance(theirs, float) else theirs)

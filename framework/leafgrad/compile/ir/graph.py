@@ -71,7 +71,12 @@ class Equation:
     def must_run(self) -> bool:
         """Whether it runs even where nothing reads what it makes: a draw advances the generator, other processes wait
         for a collective, and elements that the op refuses are an error, unless all are known to be ``inside``."""
-        return self.op.ordered or ("raises" in self.op.traits and not self.params.get("inside"))
+        return self.op.ordered or self.raises
+
+    @property
+    def raises(self) -> bool:
+        """Whether it is an error for some elements of its arguments."""
+        return "raises" in self.op.traits and not self.params.get("inside")
 
 
 # ---- what is done with results ----------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from leafgrad import modes
 from leafgrad.backends.place import place
 from leafgrad.compile.ir import memory
 from leafgrad.compile.ir.effects import complete
-from leafgrad.compile.ir.graph import Value
+from leafgrad.compile.ir.graph import Equation, Operand, Value
 from leafgrad.compile.ir.lines import Line, Position, positions_in, user_line
 from leafgrad.compile.ir.sources import Argument, Captured, KeptArray, Raw
 from leafgrad.compile.record.ancestors import arrays_of
@@ -143,6 +143,19 @@ class LazyRecorder(PartRecorder):
             if op.shaping is not None or is_ours(op.forward.__code__.co_filename)
             else "of whose result nothing tells the shape"
         )
+
+    def equation(self, op: Any, operands: list[Operand], params: dict[str, Any]) -> Equation:
+        """An op that refuses elements sees them now, so that its error comes where it does in an uncompiled call."""
+        made = super().equation(op, operands, params)
+        if made.raises and made.outputs[0] not in self.known:
+            try:
+                found = self.result(op, operands, params)
+                self.known.update(zip(made.outputs, found if made.several else (found,), strict=True))
+            except Exception:
+                with suppress(TraceError):
+                    self.tear(f"an error of op {op.name!r}")
+                raise
+        return made
 
     def at_once(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], why: str) -> Any:
         """The op runs once in each call, in its place."""

@@ -244,14 +244,18 @@ class Recorder(Layouts):
         try:
             made = shapes.predict(op, operands, params)
         except shapes.Unknown:
-            arrays = tuple([self.array(v) if isinstance(v, Value) else v for v in operands])
-            with rewound(generators_in(params)):
-                result = op.compute(arrays, params)
+            result = self.result(op, operands, params)
             results = self.values_of(result if type(result) is tuple else (result,), params)
             made = tuple(results) if type(result) is tuple else results[0]
         several = isinstance(made, tuple)
         outputs = made if isinstance(made, tuple) else (made,)
         return Equation(op, tuple(operands), params, outputs, user_line(), several)
+
+    def result(self, op: Any, operands: Sequence[Operand], params: dict[str, Any]) -> Any:
+        """What an op makes now, of which nothing is drawn."""
+        arrays = tuple([self.array(v) if isinstance(v, Value) else v for v in operands])
+        with rewound(generators_in(params)):
+            return op.compute(arrays, params)
 
     def values_of(self, arrays: Sequence[Any], params: dict[str, Any]) -> list[Value]:
         """What stands for results. Random numbers are other ones, if earlier draws have only been followed."""
