@@ -41,3 +41,17 @@ def test_nanquantile(dim, interpolation):
     got = spoilt.nanquantile(q, dim, interpolation=interpolation)
     np.testing.assert_allclose(got, np.nanquantile(spoilt.numpy(), q.numpy(), axis=dim, method=interpolation))
     assert leafgrad.full((2, 3), float("nan")).nanquantile(0.5, 1).isnan().all()
+
+
+@pytest.mark.parametrize("executor", [None, "numpy", "native"])
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+@pytest.mark.parametrize("q", [-0.1, 1.2, float("nan")])
+def test_levels_beyond_0_and_1(name, q, executor):
+    def step(x, q):
+        return getattr(x, name)(q)
+
+    function = step if executor is None else leafgrad.compile(step, executor=executor)
+    for _ in range(3):
+        assert function(leafgrad.arange(5.0), leafgrad.tensor([0.5, 1.0])).tolist() == [2.0, 4.0]
+    with pytest.raises(RuntimeError, match=r"q values must be in the range \[0, 1\]"):
+        function(leafgrad.arange(5.0), leafgrad.tensor([0.5, q]))

@@ -321,6 +321,8 @@ def _levels(name: str, input: Tensor, q: Any) -> tuple[Tensor, bool]:
             raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor, got {q.dtype}")
         if q.ndim > 1:
             raise RuntimeError(f"{name}() q must be a scalar or 1D tensor, got {q.ndim}D")
+        beyond = compare.logical_not((q >= 0) & (q <= 1))  # nan as well
+        refuse(beyond, error=RuntimeError, message=f"{name}() q values must be in the range [0, 1]")
         return reshape(q, shape=(-1,)), not q.ndim
     if not 0 <= number(q, "q", name) <= 1:
         raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
