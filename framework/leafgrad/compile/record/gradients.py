@@ -49,15 +49,13 @@ class Gradients:
     """How the results of a call are differentiated.
 
     Attributes:
-        leaves: the sources that require grad.
         pullbacks: how gradients of results become those of what they are made of, each after those it leads to.
-        refused: which results require grad but have none, since their graph was freed or cannot be compiled, and what
-            to raise when they are differentiated after all.
+        refused: which results require grad but have none, since their graph was freed or cannot be compiled, with the
+            sources that they are made of, and what to raise when they are differentiated for these after all.
     """
 
-    leaves: list[Owner]
     pullbacks: list[Pullback] = field(default_factory=list)
-    refused: dict[int, Exception] = field(default_factory=dict)
+    refused: dict[int, tuple[list[Owner], Exception]] = field(default_factory=dict)
 
     @property
     def saved(self) -> list[Value]:
@@ -76,13 +74,17 @@ class Gradients:
 
 def gradients_of(recorder: Recorder, graph: Graph, outputs: dict[int, Tensor]) -> Gradients:
     """The backward programs of those results whose graph can be walked; what to raise for the others."""
-    sources: dict[Any, Owner | int] = dict(differentiable_sources(recorder, outputs))
-    found = Gradients([source for source in dict.fromkeys(sources.values()) if not isinstance(source, int)])
+    owners = differentiable_sources(recorder, outputs)
+    sources: dict[Any, Owner | int] = dict(owners)
+    found = Gradients()
     for chosen in layers(outputs, recorder.born):
         one = pullback(recorder, sources, {i: outputs[i] for i in chosen}, graph)
         if isinstance(one, Exception):
             alone = {i: pullback(recorder, sources, {i: outputs[i]}, graph) for i in chosen}
-            found.refused |= {i: error for i, error in alone.items() if isinstance(error, Exception)}
+            for i, error in alone.items():
+                if isinstance(error, Exception):
+                    led_to = engine.reachable([outputs[i]._node], recorder.born)
+                    found.refused[i] = [owners[node] for node in led_to if node in owners], error
             able = {i: outputs[i] for i in chosen if i not in found.refused}
             one = pullback(recorder, sources, able, graph) if able else one
         if isinstance(one, Pullback):

@@ -76,7 +76,8 @@ class Call:
         self.thread = get_ident() if followed is not None and followed.stands else None
         self.count = traced.count
         self.aliases = traced.aliases
-        self.refused = {i: Refused(error) for i, error in traced.gradients.refused.items()}
+        refused = traced.gradients.refused.items()
+        self.refused = {i: (Refused(error), self.nodes_of(sources)) for i, (sources, error) in refused}
         twin = next((call for call in known if adopts(traced, call.graph, call.pullbacks, call.count)), None)
         self.graph: Graph = traced.graph
         self.pullbacks: list[Pullback] = traced.gradients.pullbacks
@@ -102,7 +103,6 @@ class Call:
         self.roots, self.freed = traced.ancestors.roots, traced.ancestors.places_of_freed
         self.pure = not (self.effects or self.replaced or written or self.backward or self.freed)
         self.edges = [self.nodes_of([t for t in p.targets if not isinstance(t, int)]) for p in self.pullbacks]
-        self.nodes = self.nodes_of(traced.gradients.leaves)
 
     def differentiated(self, name: str | None) -> list[Backward]:
         """How its results are differentiated."""
@@ -282,8 +282,8 @@ class Call:
         for i, alias in self.aliases.items():
             base = made[alias.base] if isinstance(alias.base, int) else self.tensor(alias.base, leaves, early)
             made[i] = view.result(base, alias.steps, alias.apart, alias.whole)
-        for i, refused in self.refused.items():
-            refused.attach(made[i], self.nodes(leaves))
+        for i, (refused, led_to) in self.refused.items():
+            refused.attach(made[i], led_to(leaves))
         for (node, ends, edges), pullback in zip(nodes, self.pullbacks, strict=False):
             outside = iter(edges)
             node.edges = tuple([made[t]._node if isinstance(t, int) else next(outside) for t in pullback.targets])

@@ -109,7 +109,7 @@ def facts_of_program(call: Call) -> list[str]:
         state = "compiled" if any(b.runs for b in call.backward) else "traced"
         count = sum(len(p.results) for p in call.pullbacks)
         lines.append(f"{count} results have gradients; their backward pass is {state}")
-    return [*lines, *(f"result {i} {withheld(refused.error)}" for i, refused in call.refused.items())]
+    return [*lines, *(f"result {i} {withheld(refused.error)}" for i, (refused, _) in call.refused.items())]
 
 
 def withheld(error: Exception) -> str:
