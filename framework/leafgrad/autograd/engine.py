@@ -235,7 +235,7 @@ def run_hooks(node: GraphNode, g: Any, recorded: bool) -> Any:
     for ref in hooks.retained:
         leaf = ref()
         if leaf is not None:
-            kept = clone(t) if recorded else dispatch.alias(dispatch.separate(t._data))
+            kept = clone(t) if recorded else dispatch.alias(clone(t._data))
             before = dispatch.grad_of(leaf)
             dispatch.set_grad(leaf, kept if before is None else before + kept)
     if recorded:

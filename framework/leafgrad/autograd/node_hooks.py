@@ -7,6 +7,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.ops import dispatch, forms
+from leafgrad.ops.convert import clone
 from leafgrad.ops.node import Hooks, TensorBase
 from leafgrad.tensor.handle import RemovableHandle
 from leafgrad.tensor.tensor import Tensor
@@ -60,13 +61,13 @@ def through(functions: Any, others: tuple[Any, ...], gradients: Gradients, what:
 def shown(gradients: Gradients, recorded: bool) -> Gradients:
     """Gradients as hooks see them: Tensors, which they may keep."""
     return tuple([
-        g if recorded or g is None else dispatch.alias(dispatch.separate(dispatch.array(g))) for g in gradients
+        g if recorded or g is None else dispatch.alias(clone(dispatch.array(g))) for g in gradients
     ])  # fmt: skip
 
 
 def taken(t: Any, recorded: bool) -> Any:
     """A gradient from a hook as the pass goes on with it."""
-    return t if recorded or t is None else dispatch.separate(dispatch.raw(t))
+    return t if recorded or t is None else clone(dispatch.raw(t))
 
 
 def check_fits(new: Any, old: Any, what: str) -> None:

@@ -228,11 +228,6 @@ def array(g: Any) -> Any:
     return (BACKENDS.get(type(g)) or backends.backend_of_type(type(g))).wrap(g)
 
 
-def separate(data: Any) -> Any:
-    """A copy of a raw array; a Symbol stands for a value and needs none."""
-    return data if isinstance(data, SymbolBase) else copied(data)
-
-
 def inside(tensor: Any) -> Any:
     """What stands for a tensor in the trace that runs in this thread; without one, the tensor itself."""
     return modes.TRACER.get().inside(tensor) if modes.get() & modes.TRACE else tensor

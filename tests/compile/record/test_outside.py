@@ -305,3 +305,35 @@ def test_a_view_of_memory_that_a_parameter_has_left_is_written():
             function().sum().backward()
         found.append([w.tolist(), w.grad.tolist(), w._version])
     assert found[0] == found[1]
+
+
+def test_retained_gradients_have_memory_of_their_own():
+    def step(u, x):
+        y = x * 1
+        y.retain_grad()
+        (u + y).tanh().mean().backward()
+        return y
+
+    for function in [step, *[leafgrad.compile(step)] * 6]:
+        u, x = (leafgrad.ones(3, requires_grad=True) for _ in range(2))
+        y = function(u, x)
+        y.grad.zero_()
+        assert u.grad.all()
+        assert x.grad.all()
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_a_result_that_cannot_be_differentiated_leads_where_it_does(executor):
+    def step(x, w):
+        y = x.softmax(1)
+        with leafgrad.no_grad():
+            y.add_(0.1)  # which the softmax has saved
+            scaled = y * w
+        return y.sigmoid() + scaled
+
+    for function in [step, *[leafgrad.compile(step, executor=executor)] * 4]:
+        x, w = (leafgrad.ones(2, 3, requires_grad=True) for _ in range(2))
+        loss = function(x, w).sum()
+        assert grad(loss, w, allow_unused=True) == (None,)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
