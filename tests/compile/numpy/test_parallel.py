@@ -54,6 +54,25 @@ def test_bits_do_not_depend_on_the_number_of_threads(threads, little, n):
         assert len(buffers) == found.threads == min(count, -(-n // 64), GROUPS)
 
 
+def test_a_signal_while_the_threads_are_compared(threads, little):
+    made, inputs, expected = program(200, 64)
+    threads(2)
+    function = made.function
+
+    def interrupted(*args):
+        function(*args)
+        raise KeyboardInterrupt
+
+    made(inputs)
+    while made.race:
+        made.function = interrupted
+        with pytest.raises(KeyboardInterrupt):
+            made(inputs)
+        made.function = function
+        assert np.allclose(made(inputs)[0], expected[0].numpy(), rtol=1e-4)
+    assert not made.rivals
+
+
 def test_how_many_groups():
     assert [group_count(*given) for given in ((1, 10 * WORK), (8, WORK - 1), (8, 3 * WORK), (100, 100 * WORK))] == [
         1,

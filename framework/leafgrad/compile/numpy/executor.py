@@ -73,16 +73,20 @@ class NumpyProgram:
         return self.function(inputs, *self.scratch) if self.race is None else self.compare(inputs)
 
     def compare(self, inputs: Sequence[Any]) -> list[Any]:
-        """In the first calls, run on one thread and then on several; the faster stays. Results are the same."""
+        """In the first calls, run on one thread and then on several; the faster stays. Results are the same.
+
+        One that a signal interrupts is still in the race.
+        """
         assert self.race is not None
-        rival = self.race.pop(0)
+        rival, *others = self.race
         start = time.perf_counter()
         found = self.function(inputs, *rival.scratch)
         rival.seconds = min(rival.seconds, time.perf_counter() - start)
-        if not self.race:
+        if not others:
             one, several = self.rivals
             self.scratch = several.scratch if several.seconds < MARGIN * one.seconds else one.scratch
-            self.race, self.rivals = None, ()
+        self.race = others or None
+        self.rivals = self.rivals if others else ()
         return found
 
     def source(self) -> str:

@@ -12,6 +12,7 @@ from leafgrad.compile.ir.effects import complete
 from leafgrad.compile.ir.graph import Graph, Value
 from leafgrad.compile.ir.memory import laid_out
 from leafgrad.compile.ir.replay import ReplayProgram, run_equation
+from leafgrad.compile.ir.signals import raised_by_handler
 from leafgrad.compile.ir.sources import Given, Source
 from leafgrad.compile.record.events import hollow
 from leafgrad.compile.record.outside import Outside
@@ -71,7 +72,7 @@ class PartRecorder(Settler):
                     found = self.known | self.computed(wanted)
             except BaseException as error:
                 ours = isinstance(error, (CompileError, MemoryError))
-                self.lose(error, ours or not isinstance(error, Exception))  # which the handler of a signal raised
+                self.lose(error, ours or raised_by_handler(error))
                 if not self.given_up:
                     self.run_up_to_error()
                 raise

@@ -18,6 +18,7 @@ from leafgrad.compile.ir.graph import Effect, Graph, SetData, SetRequiresGrad, V
 from leafgrad.compile.ir.locks import Occupied
 from leafgrad.compile.ir.memory import laid_out
 from leafgrad.compile.ir.same import same_source
+from leafgrad.compile.ir.signals import raised_by_handler
 from leafgrad.compile.ir.sources import Argument, Captured, Expression, Grad, KeptArray, Source
 from leafgrad.compile.record.gradients import Pullback, staying
 from leafgrad.compile.record.shared import set_memory
@@ -227,9 +228,9 @@ class Call:
             for k, strides in self.strides:
                 if strides is not None or not arrays[k].flags.c_contiguous:  # as seldom
                     arrays[k] = laid_out(arrays[k], strides)
-        except (CompileError, MemoryError):
-            raise
         except Exception as error:
+            if isinstance(error, (CompileError, MemoryError)) or raised_by_handler(error):
+                raise
             raise Failed from error
         try:
             numbers = {} if symbolic is None else symbolic.after(leaves, given, arrays)

@@ -21,6 +21,7 @@ from leafgrad.compile.ir.draws import rewound
 from leafgrad.compile.ir.graph import Graph, Value, Write
 from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.ir.memory import Apart
+from leafgrad.compile.ir.signals import raised_by_handler
 from leafgrad.compile.ir.sources import Argument, Captured, Grad, KeptArray
 from leafgrad.compile.record.drawn import Drawer
 from leafgrad.compile.record.growing import GrowingList
@@ -117,9 +118,9 @@ class Attempt:
         """
         try:
             traced, guards, tensors = self.guarded(recorder, results, followed)
-        except Unclosed:
-            raise
         except Exception as error:  # of a user's __eq__, say; whatever it is, an open step is right
+            if isinstance(error, Unclosed) or raised_by_handler(error):
+                raise
             raise Unclosed(f"closing it failed with {type(error).__name__}: {error}") from error
         return Call(traced, guards, tensors, name, known, followed)
 

@@ -14,8 +14,10 @@ from leafgrad import modes
 from leafgrad.batching.vmap import P, R
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.locks import TryLock
+from leafgrad.compile.ir.signals import handlers_error
 from leafgrad.compile.run.calls import Calls
 from leafgrad.compile.run.explain import Explanation, explanation
+from leafgrad.errors import CompileError
 from leafgrad.ops.tracebacks import shorten
 
 
@@ -72,8 +74,11 @@ class Compiled(Generic[P, R]):
             return result
         except BaseException as error:
             shorten(error)
-            if not isinstance(error, Exception):  # the handler of a signal may raise anywhere, between any two lines
+            found = handlers_error(error)
+            if found is not None:  # it may be raised anywhere, between any two lines
                 modes.FLAGS.set(flags)
+                if found is not error and isinstance(error, CompileError):
+                    raise found from None
             raise
 
     def _since_checkpoint(self) -> Calls:

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, cast
 
 from leafgrad import plugins
 from leafgrad.compile.ir.graph import Equation, Graph
+from leafgrad.compile.ir.signals import raised_by_handler
 from leafgrad.errors import CompileError, PluginError, TraceError
 from leafgrad.ops import messages
 
@@ -109,6 +110,8 @@ def preferred(graph: Graph, types: set[str]) -> Executor | None:
                 if runs(found, types) and cast(Preferred, found).gains(graph):
                     return found
             except Exception as error:
+                if raised_by_handler(error):
+                    raise
                 leave_out(spec.name, f"{type(error).__name__}: {error}")
     return None
 
@@ -147,6 +150,8 @@ def build(graph: Graph, name: str | None) -> tuple[Executor, Program]:
     except MemoryError as error:
         raise no_memory(executor, graph, error) from error
     except Exception as error:
+        if raised_by_handler(error):
+            raise
         plain = isinstance(error, (CompileError, TraceError))
         failure = error if plain else blame(executor, graph, error, executor.compile)
         if name is None and is_preferred(executor):
@@ -175,7 +180,7 @@ def explain_failure(executor: Executor, graph: Graph, inputs: Sequence[Any], err
     """
     from leafgrad.compile.ir.replay import ReplayExecutor, ReplayProgram
 
-    if isinstance(executor, ReplayExecutor):
+    if isinstance(executor, ReplayExecutor) or raised_by_handler(error):
         return error
     if isinstance(error, MemoryError):
         return no_memory(executor, graph, error)

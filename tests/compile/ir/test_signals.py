@@ -1,0 +1,73 @@
+"""Errors that the handler of a signal raises come out of compiled calls as they are."""
+
+from __future__ import annotations
+
+import signal
+import warnings
+
+import pytest
+
+import leafgrad
+from leafgrad.compile.ir.signals import raised_by_handler
+
+
+class Handler:
+    def __call__(self, number, frame):
+        raise TimeoutError("too slow")
+
+    def method(self, number, frame):
+        self(number, frame)
+
+
+def function(number, frame):
+    raise TimeoutError("too slow")
+
+
+FORMS = {"function": function, "method": Handler().method, "object": Handler()}
+
+
+@pytest.fixture
+def handled(request):
+    before = signal.signal(signal.SIGALRM, FORMS[request.param])
+    yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers here")
+
+
+@pytest.mark.parametrize("handled", FORMS, indirect=True)
+def test_who_raised_it(handled):
+    with pytest.raises(TimeoutError) as caught:
+        signal.raise_signal(signal.SIGALRM)
+    assert raised_by_handler(caught.value)
+    assert raised_by_handler(KeyboardInterrupt())
+    with pytest.raises(ValueError, match="own") as caught:
+        raise ValueError("own")
+    assert not raised_by_handler(caught.value)
+
+
+@pytest.mark.parametrize("executor", [None, "numpy", "native"])
+@pytest.mark.parametrize("handled", ["function"], indirect=True)
+def test_a_call_that_takes_too_long(handled, executor):
+    net = leafgrad.nn.Linear(128, 128)
+
+    @leafgrad.compile(executor=executor)
+    def step(x):
+        for _ in range(4):
+            x = net(x).tanh()
+        return x.square().mean()
+
+    x, late = leafgrad.ones(2000, 128), 0
+    expected = step(x).item()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no plugin is to blame
+        for n in range(60):
+            try:
+                handled(1e-4 * (1 + n))
+                assert step(x).item() == pytest.approx(expected, rel=1e-3)
+                handled(0)
+            except TimeoutError:
+                late += 1
+    assert late > 5
