@@ -197,3 +197,43 @@ def test_strides_of_what_nobody_compares_with():
     leaf = last.detach().requires_grad_()
     leaf.sum().backward()
     assert leaf.grad.stride() == last.stride()
+
+
+# ---- inside vmap --------------------------------------------------------------------------------------------------
+
+
+def test_samples_lie_in_memory_as_their_batch_says(t):
+    seen, flat = [], t.arange(12.0)
+
+    def note(x):
+        seen.append((x.is_contiguous(), x.stride()))
+        return x
+
+    for batch, in_dim in ((flat.reshape(2, 3, 2), 0), (flat.reshape(3, 2, 2), 1), (flat.reshape(2, 2, 3).mT, 0)):
+        t.func.vmap(note, in_dims=in_dim)(batch)
+    t.func.vmap(t.func.vmap(note, in_dims=1))(flat.reshape(2, 1, 2, 3))
+    t.func.vmap(note)(t.zeros(2, 3, 0, 4).mT)
+    assert [plain for plain, _ in seen] == [True, False, False, True, True]
+    assert [steps for _, steps in seen][:4] == [(2, 1), (4, 1), (1, 3), (6, 1)]
+
+
+def test_a_copy_in_order_of_a_sample_has_memory_of_its_own(t):
+    batch = t.arange(12.0).reshape(2, 2, 3)
+
+    def written(x):
+        y = x.t().contiguous()
+        y.zero_()
+        z = x[0].expand(2, 3).contiguous()
+        z[0] = 5
+        return x.sum(), z
+
+    sums, z = t.func.vmap(written)(batch)
+    assert (sums.tolist(), batch.sum().item()) == ([15, 51], 66)
+    assert z.tolist() == [[[5, 5, 5], [0, 1, 2]], [[5, 5, 5], [6, 7, 8]]]
+
+    def strided(x):
+        return (t.as_strided(x.t().contiguous(), (2,), (1,)) * t.arange(2.0)).sum()
+
+    assert t.func.vmap(t.func.grad(strided))(batch).tolist() == [[[0, 0, 0], [1, 0, 0]]] * 2
+    if t is leafgrad:
+        assert leafgrad.compile(leafgrad.func.vmap(strided))(batch).tolist() == [3, 9]

@@ -349,3 +349,19 @@ def test_storages_of_files(t, tmp_path):
     t.asarray(written, dtype=t.uint8).view(t.float32)[3] = 7.0
     del written
     assert t.asarray(t.UntypedStorage.from_file(path, nbytes=16), dtype=t.uint8)[-1] == 64
+
+
+def test_strides_in_the_memory_of_a_sample(t):
+    batch = t.arange(24.0).reshape(2, 3, 4)
+
+    def lower(x, start=None):
+        return t.as_strided(x.t()[1:], (2, 2), (4, 1), start)
+
+    vmap = t.func.vmap
+    assert vmap(lower)(batch).tolist() == [[[1, 2], [5, 6]], [[13, 14], [17, 18]]]
+    assert vmap(lambda x: x[1:].storage_offset() * x)(batch)[0, 0].tolist() == [0, 4, 8, 12]
+    if t is leafgrad:
+        assert vmap(lower, in_dims=(0, None))(batch, 0).tolist() == [[[0, 1], [4, 5]], [[12, 13], [16, 17]]]
+        assert leafgrad.compile(vmap(lower))(batch).tolist() == [[[1, 2], [5, 6]], [[13, 14], [17, 18]]]
+        with pytest.raises(RuntimeError, match=r"reach outside the 8 elements .* clone\(\) it first"):
+            vmap(lambda x: t.as_strided(x, (2,), (1,)), in_dims=1)(batch)  # others lie between its elements

@@ -68,15 +68,14 @@ def is_contiguous(input: Tensor, memory_format: Any = dtypes.contiguous_format) 
     """Whether the elements lie in memory in order and without gaps: that of the dimensions, or of a memory format."""
     data = layout(input)
     plain = checked(memory_format, "is_contiguous") in PLAIN
-    if isinstance(data, SymbolBase):
-        return True
-    if plain:
+    if plain and not isinstance(data, SymbolBase):
         return bool(data.flags.c_contiguous)
-    if input.ndim != RANKS.get(memory_format):
+    if plain and 0 in data.shape:
+        return True
+    if not plain and input.ndim != RANKS[memory_format]:
         return False
-    steps = input.stride()
-    expected = 1
-    for d in reversed(order(input.ndim, memory_format, "is_contiguous") or ()):
+    steps, expected = input.stride(), 1
+    for d in reversed(order(input.ndim, memory_format, "is_contiguous") or range(input.ndim)):
         if input.shape[d] != 1 and steps[d] != expected:
             return False
         expected *= input.shape[d]

@@ -20,7 +20,7 @@ from leafgrad.tensor.methods import attach
 from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import permuted, reshaped
 from leafgrad.tensor.tensor import Tensor
-from leafgrad.tensor.view import is_own_leaf
+from leafgrad.tensor.view import View, follow, is_own_leaf
 
 
 @public(only="leafgrad")
@@ -196,7 +196,9 @@ def storage_offset(self: Tensor) -> int:
 def offset(x: Tensor) -> int:
     """The same, for what does not depend on it but on differences: a program takes tensors of any."""
     data = layout(x)
-    if isinstance(data, SymbolBase):  # what vmap hides
+    while getattr(data, "level", 0):  # a sample lies in memory where the first one does
+        data = data.array
+    if isinstance(data, SymbolBase):  # of the device meta
         return 0
     address = backends.backend_of(data).address
     return int((address(data) - address(dispatch.memory_of(data))) // data.itemsize)
@@ -272,8 +274,19 @@ def _reaching(x: Tensor, first: int, last: int, nothing: bool) -> Tensor | None:
     view = inner._view or x._view  # what a trace is given need not be a view in it
     if view is None or is_own_leaf(inner):
         return None
-    base = view.base if view.base.dtype is x.dtype else _elements(view.base, x.dtype)
+    base = _inside(x, view)
+    if base is not None and base.dtype is not x.dtype:
+        base = _elements(base, x.dtype)
     return None if base is None else _reaching(base, first, last, nothing)
+
+
+def _inside(x: Tensor, view: View) -> Tensor | None:
+    """What ``x``, this view, is one of. Inside vmap that is at most the sample, beyond which others lie; else None."""
+    if not (isinstance(x._data, SymbolBase) and x._data.level):
+        return view.base
+    steps = view.steps
+    entered = max([k for k, (step, _) in enumerate(steps, 1) if step.inverse], default=0)
+    return None if entered == len(steps) else follow(view.base, steps[:entered])
 
 
 def _elements(x: Tensor, dtype: dtypes.dtype) -> Tensor | None:
