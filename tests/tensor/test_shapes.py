@@ -399,3 +399,17 @@ def test_sums_to_sizes_that_broadcast():
     for size in ((2,), (1, 1, 3, 4), (3, 2)):
         with pytest.raises(RuntimeError, match="is not expandable to size"):
             x.sum_to_size(size)
+
+
+def test_what_cannot_be_viewed_is_refused_inside_vmap_too(t):
+    batch = t.arange(12.0).reshape(3, 2, 2)
+
+    def write(x):
+        x.view(-1)[0] = 50
+        return x
+
+    assert t.func.vmap(write)(batch.clone())[0].tolist() == [[50, 1], [2, 3]]
+    for function, in_dim in ((write, 1), (lambda x: x.t().view(-1), 0), (lambda x: x.t().view(1, 6), 2)):
+        with pytest.raises(RuntimeError, match="view size is not compatible with input tensor's size and stride"):
+            t.func.vmap(function, in_dims=in_dim)(batch)
+    assert t.func.vmap(lambda x: x.t().reshape(-1))(batch)[0].tolist() == [0, 2, 1, 3]

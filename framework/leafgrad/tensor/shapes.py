@@ -11,7 +11,6 @@ from leafgrad import dtypes
 from leafgrad.ops import messages, shape as ops
 from leafgrad.ops.abstract import broadcast_shape
 from leafgrad.ops.marks import mark, shown_as
-from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor import arguments
 from leafgrad.tensor.bits import as_dtype
 from leafgrad.tensor.formats import layout
@@ -63,7 +62,7 @@ def element_size(input: Tensor) -> int:
 def stride(input: Tensor, dim: int | None = None) -> Any:
     """How many elements to step in memory from one to the next along each dimension, or along one."""
     data = layout(input)
-    if not hasattr(data, "strides"):  # what vmap hides
+    if not hasattr(data, "strides"):  # of the device meta
         steps = tuple(math.prod(data.shape[d + 1 :]) for d in range(len(data.shape)))
     else:
         steps = tuple(s // data.itemsize for s in data.strides)
@@ -129,7 +128,7 @@ def view(self: Tensor, *size: Any, dtype: Any = None) -> Tensor:
     if dtype is not None or (len(size) == 1 and isinstance(size[0], dtypes.dtype)):
         return as_dtype(self, dtypes.check(size[0] if dtype is None else dtype))
     out = reshaped(self, resolved(self, arguments.shape(size, "view")))
-    if out._view is not None or (isinstance(out._data, SymbolBase) and out._data.level) or not out.numel():
+    if out._view is not None or not out.numel():
         return out
     raise RuntimeError(
         "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
