@@ -199,6 +199,47 @@ def test_strides_of_what_nobody_compares_with():
     assert leaf.grad.stride() == last.stride()
 
 
+# ---- memory formats -----------------------------------------------------------------------------------------------
+
+FORMATTED = {
+    "to": lambda t, x, f: x.to(memory_format=f),
+    "to(copy)": lambda t, x, f: x.to(t.float32, copy=True, memory_format=f),
+    "to another dtype": lambda t, x, f: x.double(memory_format=f),
+    "clone": lambda t, x, f: x.clone(memory_format=f),
+    "zeros_like": lambda t, x, f: t.zeros_like(x, memory_format=f),
+}
+
+
+@pytest.mark.parametrize("name", FORMATTED)
+def test_strides_are_those_of_the_format_even_where_a_size_is_1(name, t):
+    for shape, steps in (((2, 1, 2, 2), (4, 1, 2, 1)), ((2, 3, 1, 1), (3, 1, 3, 3)), ((1, 3, 1, 2), (6, 1, 6, 3))):
+        x = t.ones(shape, requires_grad=name != "zeros_like")
+        y = FORMATTED[name](t, x, t.channels_last)
+        assert (y.stride(), y is x, y._base) == (steps, False, None)
+        y.detach_().mul_(2)
+        assert x.sum() == x.numel()
+        if t is leafgrad:
+            compiled = leafgrad.compile(FORMATTED[name])(t, x, t.channels_last)
+            assert (compiled is x, compiled._base, compiled.shape) == (False, None, x.shape)
+        again = FORMATTED[name](t, y.to(x.dtype), t.channels_last)
+        assert (again.stride(), again is y) == (steps, name == "to")
+        assert FORMATTED[name](t, y, t.contiguous_format).is_contiguous()
+
+
+def test_a_tensor_that_is_no_image_is_in_the_contiguous_format_already(t):
+    x = t.arange(6.0).reshape(2, 3).t()
+    assert x.to(memory_format=t.contiguous_format) is x
+    for y in (
+        x.to(t.float32, copy=True, memory_format=t.contiguous_format),
+        x.double(memory_format=t.contiguous_format),
+    ):
+        assert y.stride() == (2, 1)
+    assert x.contiguous().stride() == x.clone(memory_format=t.contiguous_format).stride() == (2, 1)
+    images = t.zeros(2, 3, 4, 5).contiguous(memory_format=t.channels_last)
+    assert images.to(memory_format=t.channels_last) is images
+    assert images.to(memory_format=t.contiguous_format).stride() == (60, 20, 5, 1)
+
+
 # ---- inside vmap --------------------------------------------------------------------------------------------------
 
 

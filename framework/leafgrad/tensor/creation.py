@@ -206,7 +206,7 @@ def new_full(
 def alike(input: Tensor, made: Tensor, memory_format: Any) -> Tensor:
     """``made``, a new tensor of the shape of ``input``, in a memory format; by default it lies as that does."""
     if memory_format is not None and memory_format is not dtypes.preserve_format:
-        return made.contiguous(memory_format)
+        return formats.in_format(input, made, memory_format, False)
     return formats.preserved(made, input)
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 from leafgrad import dtypes, modes
 from leafgrad.ops import dispatch, shape as ops
 from leafgrad.ops.convert import contiguous as in_order
-from leafgrad.ops.geometry import memory_order
+from leafgrad.ops.geometry import inverse, memory_order
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.public import public
@@ -93,8 +93,24 @@ def laid_out(input: Tensor, memory_format: Any, function: str) -> Tensor:
     ordered = order(input.ndim, memory_format, function)
     if ordered is None:
         return in_order(input)
-    back = tuple(sorted(range(len(ordered)), key=ordered.__getitem__))
-    return _permute(in_order(_permute(input, dims=ordered)), dims=back)
+    out: Tensor = _permute(in_order(_permute(input, dims=ordered)), dims=inverse(ordered))
+    if out._view is not None:
+        out._view.hides = True  # nobody else knows the copy
+    return out
+
+
+def in_format(input: Tensor, out: Tensor, memory_format: Any, copy: bool) -> Tensor:
+    """``out``, which ``input`` became in another dtype or place, in a memory format; itself if that is what it has.
+
+    ``input`` itself has the format of images only if its strides can be no others, as in PyTorch.
+    """
+    if out is not input:
+        lies = out.stride() == strides(out.shape, memory_format, "to")
+    elif images(out.shape, out.stride()) is None:
+        lies = memory_format is dtypes.contiguous_format and not copy
+    else:
+        lies = RANKS.get(memory_format) == out.ndim and not copy
+    return out if lies else laid_out(out, memory_format, "to")
 
 
 def follow(out: Tensor, order: Sequence[int] | None) -> Tensor:
@@ -120,15 +136,20 @@ def channels_last(t: Any) -> tuple[int, ...] | None:
     data = layout(t) if isinstance(t, Tensor) else None
     if data is None or isinstance(data, SymbolBase) or data.flags.c_contiguous:  # as mostly
         return None
-    ndim = len(data.shape)
-    if ndim not in RANKS.values() or not data.strides[1]:
+    return images(data.shape, data.strides)
+
+
+def images(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | None:
+    """The order of dimensions in memory, outermost first, if strides say that it is ``channels_last``."""
+    ndim = len(shape)
+    if ndim not in RANKS.values() or not strides[1]:
         return None
     order, least = (0, *range(2, ndim), 1), 0
     for d in reversed(order):
-        step = data.strides[d]
-        if not data.shape[d] or step < least or (d == 0 and least == data.strides[1]):
+        step = strides[d]
+        if not shape[d] or step < least or (d == 0 and least == strides[1]):
             return None
-        least = step * max(data.shape[d], 1)
+        least = step * max(shape[d], 1)
     return order
 
 

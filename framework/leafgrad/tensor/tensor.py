@@ -403,9 +403,9 @@ class Tensor(Methods, asking.Overridable, TensorBase):
 
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy in memory of its own, laid out like this or in a memory format; gradients flow through it."""
-        result = clone(self)
-        keep = memory_format is None or memory_format is dtypes.preserve_format
-        return result if keep else result.contiguous(memory_format)
+        if memory_format is None or memory_format is dtypes.preserve_format:
+            return clone(self)
+        return laid_out(self, memory_format, "clone")
 
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
         """Converted to a dtype, a device, both, or those of another tensor. Returns itself if nothing changes.
@@ -427,7 +427,7 @@ class Tensor(Methods, asking.Overridable, TensorBase):
             if target != source:
                 out = to_device(out, device=target, source=source, non_blocking=non_blocking)
         if memory_format not in (None, dtypes.preserve_format):
-            out = out.contiguous(memory_format)
+            return in_format(self, out, memory_format, copy)
         return out.clone() if copy and out is self else out
 
     def cpu(self) -> Tensor:
@@ -445,4 +445,5 @@ class Tensor(Methods, asking.Overridable, TensorBase):
 
 
 asking.let_subclasses_override(Tensor)
+laid_out, in_format = [calling("leafgrad.tensor.formats", name) for name in ("laid_out", "in_format")]
 dispatch.adopt(Tensor, *[calling("leafgrad.tensor.view", name) for name in ("make", "detach")])
