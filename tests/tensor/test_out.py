@@ -125,3 +125,38 @@ def test_it_must_be_a_tensor():
     with pytest.raises(TypeError, match=r"exp\(\): argument 'out' must be Tensor, not int"):
         leafgrad.exp(X, out=5)
     assert leafgrad.exp(X, out=None).shape == X.shape
+
+
+HALVES = {"sum": 1.2e5, "nansum": 1.2e5, "mean": 4e4, "nanmean": 4e4, "prod": 6.4e13, "logsumexp": 40001.0986}
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_reductions_compute_in_the_dtype_of_out(t, name):
+    x = t.full((3,), 40000.0, dtype=t.float16)
+    for function in (getattr(t, name), leafgrad.compile(getattr(t, name)) if t is leafgrad else getattr(t, name)):
+        for dtype in (t.float32, t.float64):
+            out = t.empty((), dtype=dtype)
+            function(x, 0, out=out)
+            assert out.item() == pytest.approx(HALVES[name])
+
+
+def test_sums_and_products_are_cast_to_the_dtype_of_out(t):
+    large = t.tensor([2**62, 2**62, 2**62])
+    assert t.sum(large, 0, out=t.empty((), dtype=t.float64)).item() == 3 * 2.0**62
+    assert t.cumsum(large, 0, out=t.empty(3, dtype=t.float64))[-1].item() == 3 * 2.0**62
+    assert t.prod(t.tensor([2**62, 4]), 0, out=t.empty((), dtype=t.float64)).item() == 2.0**64
+    floats = t.tensor([1.5, 2.5])
+    for name in ("sum", "prod", "cumsum", "cumprod"):
+        out = t.empty(2 if name.startswith("cum") else (), dtype=t.int32)
+        assert getattr(t, name)(floats, 0, out=out).tolist() in (3, 2, [1, 3], [1, 2])
+        with pytest.raises(RuntimeError, match=r"Expected out tensor to have dtype .*, but got .* instead"):
+            getattr(t, name)(floats, 0, dtype=t.float64, out=out)
+
+
+def test_means_of_complex_numbers_lose_their_imaginary_part(t):
+    z = t.tensor([1 + 2j, 3 + 4j])
+    with pytest.warns(UserWarning, match="discards the imaginary part"):
+        assert t.mean(z, 0, dtype=t.float32).item() == 2
+    if t is leafgrad:  # PyTorch warns once
+        with pytest.warns(UserWarning, match="discards the imaginary part"):
+            assert leafgrad.mean(z, 0, out=leafgrad.empty(())).item() == 2

@@ -101,7 +101,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None
 # ---- running ------------------------------------------------------------------------------------------------------
 
 
-@public(out="cast", inplace=True)
+@public(out="in", inplace=True)
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Running sums along ``dim``; integers and bools are added up in int64. (...) -> (...)"""
     x = widened(expect_tensor(input, "input", "cumsum"), dtype)
@@ -109,7 +109,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     return cast(result, dtype)
 
 
-@public(out="cast", inplace=True)
+@public(out="in", inplace=True)
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Running products along ``dim``; integers and bools are multiplied in int64. (...) -> (...)"""
     x = widened(expect_tensor(input, "input", "cumprod"), dtype)

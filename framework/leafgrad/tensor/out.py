@@ -10,13 +10,14 @@ from typing import Any, Literal
 from leafgrad import dtypes, modes
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.node import SymbolBase
+from leafgrad.tensor.arguments import cast
 from leafgrad.tensor.door import asks, door
 from leafgrad.tensor.tensor import Tensor
 
-Out = Literal["cast", "exact", "flat", "like"]
+Out = Literal["cast", "exact", "flat", "in", "like"]
 """How the result of a function goes into ``out``: cast to its dtype, which is to be of the same kind or a wider one; of
-exactly its dtype; cast, and in its shape if that has as many elements; cast, but made like the tensors among the
-arguments if there are any, whatever ``out`` is.
+exactly its dtype; cast, and in its shape if that has as many elements; computed in its dtype; cast, but made like the
+tensors among the arguments if there are any, whatever ``out`` is.
 """
 
 
@@ -63,13 +64,16 @@ def into(
         if given is not None and dtypes.check(given) is not targets[0].dtype:
             raise RuntimeError(f"{name}(): dtype {given} does not match dtype of out parameter ({targets[0].dtype})")
         kwargs = {"dtype": targets[0].dtype, "device": targets[0].device, **kwargs}
+    if way == "in":
+        args, kwargs = in_dtype(targets[0].dtype, function, args, kwargs)
     with modes.no_grad():
         made = checked(*args, **kwargs)
         results = made if isinstance(made, tuple) else (made,)
         if len(results) != len(targets):
             raise TypeError(f"{name}(): argument 'out': expected {len(results)} tensors, got {len(targets)}")
         for result, target in zip(results, targets, strict=True):
-            if target.dtype is not result.dtype and (way == "exact" or len(targets) > 1):
+            exact = way == "exact" or len(targets) > 1 or (way == "in" and "dtype" in kwargs)
+            if exact and target.dtype is not result.dtype:
                 raise RuntimeError(f"Expected out tensor to have dtype {result.dtype}, but got {target.dtype} instead")
             if way == "flat" and result.numel() == target.numel():
                 result = result.reshape(target.shape)
@@ -82,6 +86,19 @@ def into(
 def makes(function: Callable[..., Any]) -> bool:
     """Whether a function makes a tensor of sizes or numbers, of a dtype and on a device."""
     return {"dtype", "device"} <= inspect.signature(function).parameters.keys()
+
+
+def in_dtype(dtype: dtypes.dtype, function: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments with which ``function`` computes in ``dtype``: that itself, or converted where nothing is lost."""
+    if "dtype" in inspect.signature(function).parameters:
+        return args, kwargs if kwargs.get("dtype") is not None else {**kwargs, "dtype": dtype}
+    return tuple([finer(a, dtype) for a in args]), {name: finer(a, dtype) for name, a in kwargs.items()}
+
+
+def finer(value: Any, dtype: dtypes.dtype) -> Any:
+    """``value``, converted to ``dtype`` if it is a tensor of numbers that have less digits."""
+    takes = isinstance(value, Tensor) and value.dtype.is_differentiable
+    return cast(value, dtype) if takes and dtypes.promote_types(value.dtype, dtype) is dtype else value
 
 
 def tensors(values: Any) -> Iterator[Tensor]:

@@ -27,7 +27,7 @@ _softmax, _log_softmax = softmaxes.softmax.function, softmaxes.log_softmax.funct
 # ---- sums, products, means ----------------------------------------------------------------------------------------
 
 
-@public(out="cast")
+@public(out="in")
 def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over ``dim``; integers and bools are added up in int64.
 
@@ -45,7 +45,7 @@ def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = N
     return result if dtype is None else cast(result, dtype)
 
 
-@public(out="cast")
+@public(out="in")
 def nansum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over ``dim`` of what is not nan."""
     x = expect_tensor(input, "input", "nansum")
@@ -56,12 +56,12 @@ def nansum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any 
     return cast(result, dtype)
 
 
-@public(out="cast")
+@public(out="in")
 def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean over ``dim``. RuntimeError for integers, unless ``dtype`` says how to take them."""
     if not isinstance(input, Tensor):
         expect_tensor(input, "input", "mean")
-    x = input if dtype is None else cast(input, dtype)
+    x = input if dtype is None else discarding(input, dtypes.check(dtype))
     if x._data.dtype not in DIFFERENTIABLE and not dtypes.of(x._data).is_differentiable:
         raise RuntimeError(
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
@@ -71,7 +71,7 @@ def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = 
     return _mean(x, dim=over, keepdim=keepdim)
 
 
-@public(out="cast")
+@public(out="in")
 def nanmean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean over ``dim`` of what is not nan. RuntimeError for integers."""
     x = cast(expect_tensor(input, "input", "nanmean"), dtype)
@@ -81,7 +81,7 @@ def nanmean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any
     return ops.nansum(x, dim=over, keepdim=keepdim) / number
 
 
-@public(out="cast")
+@public(out="in")
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Product over ``dim``, one dimension or all; integers and bools are multiplied in int64."""
     x = widened(expect_tensor(input, "input", "prod"), dtype)
@@ -255,7 +255,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 # ---- exponential --------------------------------------------------------------------------------------------------
 
 
-@public(also="special.logsumexp", out="cast")
+@public(also="special.logsumexp", out="in")
 def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
     """log of the sum of exp over ``dim``, without overflow."""
     over = dims(expect_tensor(input, "input", "logsumexp"), dim, "logsumexp")
