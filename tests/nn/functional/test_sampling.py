@@ -194,6 +194,26 @@ def test_ctc_of_what_is_too_long_or_empty():
     assert g.isfinite().all()
 
 
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_an_infinite_ctc_loss_has_no_gradient(t, reduction):
+    def slopes(x, **options):
+        x, targets = x.detach().requires_grad_(), t.tensor([[1, 1, 1], [1, 2, 1], [2, 0, 0]])
+        lengths = t.tensor([4, 2, 3]), t.tensor([3, 3, 1])
+        loss = t.nn.functional.ctc_loss(x.log_softmax(2), targets, *lengths, reduction=reduction, **options)
+        assert loss.dtype is x.dtype
+        loss.sum().backward()
+        return x.grad
+
+    x = t.tensor(LOGITS, dtype=t.float32)
+    for function in (slopes, lg.compile(slopes) if t is lg else slopes):
+        g = function(x)
+        assert g[:, 0].isnan().all()
+        assert g[:2, 1].isnan().all()
+        assert g[2:, 1].abs().sum() == 0
+        assert g[:, 2].isfinite().all()
+        assert function(x, zero_infinity=True).isfinite().all()
+
+
 def test_gradients_of_ctc():
     x = lg.tensor(LOGITS, requires_grad=True)
 

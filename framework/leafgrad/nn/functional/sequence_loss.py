@@ -62,7 +62,10 @@ def ctc_loss(
     sizes = _lengths(target_lengths, batch, None, "target_lengths")
     rows = _rows(targets.reshape(1, -1) if alone and targets.ndim == 1 else targets, sizes, batch)
     loss = _loss(x, rows.to(x.device), times, sizes, blank)
-    loss = where(loss > -NEVER / 10, 0.0 if zero_infinity else math.inf, loss)
+    lost = loss > -NEVER / 10
+    if not zero_infinity:  # nowhere does an infinite loss fall
+        loss = loss * where(lost, math.nan, loss.new_ones(()))
+    loss = where(lost, 0.0 if zero_infinity else math.inf, loss)
     if reduction == "mean":
         loss = loss / tensor([float(max(s, 1)) for s in sizes], dtype=loss.dtype, device=loss.device)
     return reduced(loss.reshape(()) if alone else loss, reduction)
