@@ -66,6 +66,19 @@ def test_padding_is_not_in_a_bag(mode):
     np.testing.assert_allclose(bags.numpy(), [TABLE[3], [0, 0, 0]])
 
 
+def test_the_first_of_equal_rows_in_a_bag_takes_the_gradient(t):
+    at, starts = t.tensor([0, 2, 1, 2, 1, 0]), t.tensor([0, 3, 3, 4])
+
+    def slopes(table, padding_idx=None):
+        bags = t.nn.functional.embedding_bag(at, table, starts, mode="max", padding_idx=padding_idx)
+        return t.autograd.grad((bags * t.tensor([[1.0], [2], [3], [4]])).sum(), table)[0]
+
+    table = t.tensor([[0.0, 1], [0, 0], [0, 1]], requires_grad=True)
+    for function in (slopes, lg.compile(slopes) if t is lg else slopes):
+        assert function(table).tolist() == [[1, 5], [4, 0], [3, 3]]
+        assert function(table, 0).tolist() == [[0, 0], [4, 4], [4, 4]]
+
+
 def test_gradients_of_bags():
     at = lg.tensor([1, 3, 1, 0])
     starts = lg.tensor([0, 2, 2])

@@ -12,7 +12,7 @@ from leafgrad.ops.marks import shown_as
 from leafgrad.ops.refuse import refuse
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_real, expect_tensor, first_of
-from leafgrad.tensor.creation import arange, ones, zeros
+from leafgrad.tensor.creation import arange, full, ones, zeros
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["embedding", "embedding_bag", "one_hot"]
@@ -163,9 +163,17 @@ def _pooled(rows: Tensor, counts: Tensor, bag: Tensor, bags: int, mode: str) -> 
     sizes = empty[:, :1].index_add(0, bag, counts)
     if mode == "mean":
         return empty.index_add(0, bag, rows) / sizes.clamp(min=1)
-    place = bag.unsqueeze(-1).expand(rows.shape)
-    largest = (empty - math.inf).scatter_reduce(0, place, rows, "amax")
-    return where(sizes > 0, largest, 0.0)
+    return where(sizes > 0, empty.index_add(0, bag, where(_first(rows, bag, empty), rows, 0.0)), 0.0)
+
+
+def _first(rows: Tensor, bag: Tensor, empty: Tensor) -> Tensor:
+    """Whether an element is the largest of its bag, which is the first one of equals. -> (n, width)"""
+    rows, place = rows.detach(), bag.unsqueeze(-1).expand(rows.shape)
+    largest = (empty - math.inf).scatter_reduce(0, place, rows, "amax").gather(0, place)
+    number = arange(rows.shape[0], device=rows.device).unsqueeze(-1)
+    rank = where((rows == largest) | rows.isnan(), number, rows.shape[0])
+    best = full(tuple(empty.shape), rows.shape[0], dtype=int64, device=rows.device)
+    return best.scatter_reduce(0, place, rank, "amin").gather(0, place) == number
 
 
 def _check_bag(at: Tensor, offsets: Tensor | None, mode: str, per_sample_weights: Tensor | None) -> None:
