@@ -227,6 +227,16 @@ def test_loading_copies_and_converts_to_the_parameters_dtype():
     assert optimizer.state[params[0]]["step"].item() == 2
 
 
+def test_groups_that_share_a_learning_rate_share_that_which_is_loaded(t):
+    a, b = t.ones(1, requires_grad=True), t.ones(1, requires_grad=True)
+    lr = t.tensor(0.05)
+    optimizer = t.optim.Adam([{"params": [a]}, {"params": [b], "eps": 0.1}], lr=lr)
+    optimizer.load_state_dict(optimizer.state_dict())
+    first, second = (group["lr"] for group in optimizer.param_groups)
+    assert first is second is not lr
+    assert [group["eps"] for group in optimizer.param_groups] == [1e-8, 0.1]
+
+
 def test_the_layout_of_a_state_dict():
     a, b, c = leaves()
     optimizer = optim.SGD([{"params": [a, b]}, {"params": [c], "lr": 0.5}], lr=0.1, momentum=0.9)

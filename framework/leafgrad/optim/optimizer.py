@@ -258,10 +258,9 @@ class Optimizer:
                 state[params[key]] = self._restored(key, params[key], entry, shared)
             else:
                 state[key] = deepcopy(entry)
-        groups = [
-            {**ours, **deepcopy({k: v for k, v in theirs.items() if k != "params"}), "params": ours["params"]}
-            for ours, theirs in zip(self.param_groups, saved, strict=True)
-        ]
+        options = deepcopy([{k: v for k, v in theirs.items() if k != "params"} for theirs in saved])  # sharing stays
+        pairs = zip(self.param_groups, options, strict=True)
+        groups = [{**ours, **theirs, "params": ours["params"]} for ours, theirs in pairs]
         self.__setstate__({"state": state, "param_groups": groups})
         if type(self).update is not Optimizer.update:
             for group in self.param_groups:  # now, since a compiled step that makes what it keeps is open
