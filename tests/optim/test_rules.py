@@ -334,6 +334,14 @@ def test_adagrad_takes_complex_parameters_as_pairs():
     assert leafgrad.allclose(leafgrad.view_as_real(z.detach()), pairs.detach())
 
 
+def test_sums_of_adagrad_start_alike_in_all_groups(t):
+    a, b = t.zeros(1, requires_grad=True), t.zeros(1, requires_grad=True)
+    groups = [{"params": [a]}, {"params": [b], "initial_accumulator_value": 0.5}]
+    for start in (0.0, 0.25):
+        optimizer = t.optim.Adagrad(groups, initial_accumulator_value=start)
+        assert [optimizer.state[p]["sum"].item() for p in (a, b)] == [start, start]
+
+
 def test_adagrad_has_its_state_from_the_start():
     optimizer = optim.Adagrad(leaves([np.zeros(2), np.zeros(3)]), initial_accumulator_value=0.5)
     assert [entry["sum"].tolist() for entry in optimizer.state.values()] == [[0.5] * 2, [0.5] * 3]

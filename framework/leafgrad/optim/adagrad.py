@@ -21,7 +21,7 @@ class Adagrad(Optimizer):
         lr: step size.
         lr_decay: the step size is divided by ``1 + lr_decay * (step - 1)``.
         weight_decay: adds ``weight_decay * p`` to the gradient (an L2 penalty).
-        initial_accumulator_value: what the sums start from.
+        initial_accumulator_value: what the sums start from, in every group, whatever it says itself.
         eps: added to the root.
         foreach, maximize, differentiable, fused: as for every ``Optimizer``.
 
@@ -67,7 +67,7 @@ class Adagrad(Optimizer):
         """Optimize more parameters: a dict with ``"params"`` and options. Their sums start here, as in PyTorch."""
         super().add_param_group(param_group)
         group = self.param_groups[-1]
-        value = group["initial_accumulator_value"]
+        value = self.defaults["initial_accumulator_value"]
         steps: dict[object, Tensor] = {}
         for p in group["params"]:
             kind = exact(p.dtype)
@@ -80,6 +80,6 @@ class Adagrad(Optimizer):
         """One step of the parameters in ``bucket``."""
         g = self.gradient(group, bucket)
         step = bucket.count(g)
-        total = bucket.full("sum", g, group["initial_accumulator_value"]).add_(g * g)
+        total = bucket.full("sum", g, self.defaults["initial_accumulator_value"]).add_(g * g)
         rate = option(group, "lr") / ((step - 1) * option(group, "lr_decay") + 1)
         bucket.add(g / (total.sqrt() + option(group, "eps")) * -rate)
