@@ -166,6 +166,19 @@ def test_normalize_and_cosine_similarity(device):
     assert F.normalize(lg.zeros(1, 3, device=device)).tolist() == [[0, 0, 0]]
 
 
+def test_the_slope_of_a_cosine_of_short_vectors_is_that_of_their_lengths(t):
+    def slopes(a, b, eps):
+        return t.autograd.grad(t.nn.functional.cosine_similarity(a, b, 0, eps=eps), (a, b))
+
+    a, b = (t.tensor(v, dtype=t.float64, requires_grad=True) for v in ([0.3, 0.4], [3.0, 4.0]))
+    expected = {0.1: [0.0, 0.0], 1.0: [0.3, 0.4]}  # b/|b| - (a.b / |b|) a/|a| where eps is a's length
+    for eps, slope in expected.items():
+        for function in (slopes, lg.compile(slopes) if t is lg else slopes):
+            of_a, of_b = function(a, b, eps)
+            assert of_a.tolist() == pytest.approx(slope, abs=1e-12)
+            assert of_b.tolist() == pytest.approx([0, 0], abs=1e-12)
+
+
 def test_the_cosine_of_long_vectors(device):
     x = lg.full((1, 64), 256.0, dtype=lg.float16, device=device)  # the product of two such lengths is infinite
     y = x * lg.tensor([1.0, -1.0, 1.0, 1.0], dtype=lg.float16, device=device).repeat(16)

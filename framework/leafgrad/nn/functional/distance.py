@@ -11,14 +11,18 @@ __all__ = ["cosine_similarity", "pairwise_distance", "pdist"]
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along ``dim``, which is reduced. Norms count as at least ``eps``."""
+    """The cosine of the angle between vectors along ``dim``, which is reduced. Norms count as at least ``eps``.
+
+    As in PyTorch, the gradient takes a shorter one for the norm that it is, plus what is missing.
+    """
     for name, x in (("x1", x1), ("x2", x2)):
         expect_real(expect_tensor(x, name, "cosine_similarity"), "cosine_similarity")
     if x1.shape != x2.shape:
         x1, x2 = broadcast_tensors(x1, x2)
     # each by its own length first: a product of lengths may be infinite, or 0, where the cosine is neither
-    x1, x2 = (x / x.norm(2, dim, keepdim=True).clamp(min=eps) for x in (x1, x2))
-    return (x1 * x2).sum(dim)
+    lengths = [x.norm(2, dim, keepdim=True) for x in (x1, x2)]
+    lengths = [n + (eps - n).clamp(min=0).detach() for n in lengths]  # whose slope stays that of a length
+    return ((x1 / lengths[0]) * (x2 / lengths[1])).sum(dim)
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
