@@ -413,3 +413,10 @@ def test_what_cannot_be_viewed_is_refused_inside_vmap_too(t):
         with pytest.raises(RuntimeError, match="view size is not compatible with input tensor's size and stride"):
             t.func.vmap(function, in_dims=in_dim)(batch)
     assert t.func.vmap(lambda x: x.t().reshape(-1))(batch)[0].tolist() == [0, 2, 1, 3]
+
+
+def test_numbers_count_less_for_the_dtype_of_a_block_matrix(t):
+    number, matrix = t.tensor(2.0, dtype=t.float64), t.ones(1, 1).half()
+    assert t.block_diag(number, matrix).dtype is t.float16
+    assert t.block_diag(number, matrix.int()).dtype is t.float64
+    assert t.block_diag(number.long(), matrix.int()).tolist() == [[2, 0], [0, 1]]

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import shape as ops
+from leafgrad.ops import promotion, shape as ops
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.tensor import arguments
-from leafgrad.tensor.arguments import expect_tensor, integer
+from leafgrad.tensor.arguments import cast, expect_tensor, integer
 from leafgrad.tensor.creation import new_zeros, zeros
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.formats import RANKS, channels_last, follow
@@ -135,9 +135,9 @@ def block_diag(*tensors: Tensor) -> Tensor:
     Args:
         tensors: of at most two dimensions; (n,) is a row, a number one of one element.
     """
-    blocks = atleast_2d(several(tensors, "block_diag"))
-    width = sum(b.shape[1] for b in blocks)
-    rows, left = [], 0
+    given = several(tensors, "block_diag")  # whose numbers count less for the dtype
+    blocks = [cast(b, promotion.result_type(tuple(given))) for b in atleast_2d(given)]
+    rows, left, width = [], 0, sum(b.shape[1] for b in blocks)
     for b in blocks:
         if b.ndim > 2:
             raise RuntimeError(f"block_diag: Input tensors must have 2 or fewer dimensions, got {b.ndim}")
