@@ -240,6 +240,39 @@ def test_a_tensor_that_is_no_image_is_in_the_contiguous_format_already(t):
     assert images.to(memory_format=t.contiguous_format).stride() == (60, 20, 5, 1)
 
 
+OWN = {
+    "roll": lambda t, x: x.roll(1),
+    "rot90": lambda t, x: x.rot90(),
+    "max": lambda t, x: x.max(-1).values,
+    "median": lambda t, x: x.median(0).values,
+    "kthvalue": lambda t, x: x.kthvalue(1).values,
+    "topk": lambda t, x: x.topk(2).indices,
+    "quantile": lambda t, x: t.quantile(x, 0.5, 0),
+    "kron": lambda t, x: t.kron(x, x),
+    "index_select": lambda t, x: x.sum().index_select(0, t.tensor([0])),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_what_shares_memory_with_nothing_is_no_view(t, name):
+    x = t.arange(4.0).reshape(2, 2).requires_grad_()
+
+    def cut(x):
+        y = OWN[name](t, x)
+        assert (y._is_view(), y._base) == (False, None)
+        part = y.unsqueeze(0)
+        y[...] = y * 0 + 3
+        assert y.detach_() is y
+        y.add_(1)
+        return y, part * 1
+
+    for function in (cut, leafgrad.compile(cut) if t is leafgrad else cut):
+        y, part = function(x)
+        assert (y == 4).all()
+        assert (part == 4).all()
+        assert not y.requires_grad
+
+
 # ---- inside vmap --------------------------------------------------------------------------------------------------
 
 

@@ -13,6 +13,7 @@ from leafgrad.ops.marks import shown_as
 from leafgrad.ops.matmul import rows, swap
 from leafgrad.ops.shape import reshape
 from leafgrad.tensor.arguments import cast, expect_tensor
+from leafgrad.tensor.formats import alone
 from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
 
@@ -282,4 +283,4 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
         reshape(input, shape=tuple(size for pair in zip(a, (1,) * n, strict=True) for size in pair)),
         reshape(other, shape=tuple(size for pair in zip((1,) * n, b, strict=True) for size in pair)),
     )
-    return reshape(product, shape=tuple(map(math.prod, zip(a, b, strict=True))))
+    return alone(reshape(product, shape=tuple(map(math.prod, zip(a, b, strict=True)))))

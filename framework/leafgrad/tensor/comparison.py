@@ -14,7 +14,7 @@ from leafgrad.tensor.arguments import expect_tensor, number
 from leafgrad.tensor.complex_numbers import imag
 from leafgrad.tensor.creation import inferred
 from leafgrad.tensor.data import tensor
-from leafgrad.tensor.formats import preserved
+from leafgrad.tensor.formats import alone, preserved
 from leafgrad.tensor.joining import piece
 from leafgrad.tensor.pointwise import clamp, where
 from leafgrad.tensor.public import public
@@ -130,7 +130,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     """Indices that sort along ``dim``; equal elements stay in order, with or without ``stable``. int64"""
     d = arguments.one_dim(arguments.expect_tensor(input, "input", "argsort"), dim, "argsort")
     if not input._data.ndim:
-        return reshaped(argsort(reshaped(input, (1,))), ())
+        return alone(reshaped(argsort(reshaped(input, (1,))), ()))
     return _argsort(input, dim=d, descending=bool(descending))
 
 
@@ -170,7 +170,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         raise RuntimeError(f"selected index k out of range, got k={k} for a dimension of size {n}")
     if not input._data.ndim:
         return return_types.topk(input.clone(), order)
-    best = piece(order, d, 0, k).contiguous()
+    best = alone(piece(order, d, 0, k).contiguous())
     return return_types.topk(_taken(input, best, d), best)
 
 
@@ -192,8 +192,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ret
     indices = piece(order, d, k - 1, k).contiguous()
     values = _taken(input, indices, d)
     if keepdim:
-        return return_types.kthvalue(values, indices)
-    return return_types.kthvalue(values.squeeze(d), indices.squeeze(d))
+        return return_types.kthvalue(values, alone(indices))
+    return return_types.kthvalue(alone(values.squeeze(d)), alone(indices.squeeze(d)))
 
 
 @public(only="leafgrad", out="exact")

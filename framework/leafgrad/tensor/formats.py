@@ -93,10 +93,14 @@ def laid_out(input: Tensor, memory_format: Any, function: str) -> Tensor:
     ordered = order(input.ndim, memory_format, function)
     if ordered is None:
         return in_order(input)
-    out: Tensor = _permute(in_order(_permute(input, dims=ordered)), dims=inverse(ordered))
-    if out._view is not None:
-        out._view.hides = True  # nobody else knows the copy
-    return out
+    return alone(_permute(in_order(_permute(input, dims=ordered)), dims=inverse(ordered)))
+
+
+def alone(x: Tensor) -> Tensor:
+    """``x``, which is memory that nobody else has in another shape, and so no view to who gets it."""
+    if x._view is not None:
+        x._view.hides = True
+    return x
 
 
 def in_format(input: Tensor, out: Tensor, memory_format: Any, copy: bool) -> Tensor:

@@ -15,6 +15,7 @@ from leafgrad.ops.marks import shown_as
 from leafgrad.ops.shape import part
 from leafgrad.tensor import arguments
 from leafgrad.tensor.arguments import expect_tensor, shape as shape_of
+from leafgrad.tensor.formats import alone
 from leafgrad.tensor.pointwise import where
 from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import broadcast_shapes, broadcast_tensors, reshaped
@@ -129,7 +130,7 @@ def nothing(x: Tensor, ndim: int) -> Tensor:
 
 
 def unlifted(out: Tensor, input: Tensor) -> Tensor:
-    return out if input._data.ndim else reshaped(out, ())
+    return out if input._data.ndim else alone(reshaped(out, ()))
 
 
 @public(out="exact")

@@ -12,7 +12,7 @@ from leafgrad.ops.marks import shown_as
 from leafgrad.ops.strided import windows
 from leafgrad.tensor import arguments
 from leafgrad.tensor.data import copied
-from leafgrad.tensor.formats import channels_last, follow, preserved
+from leafgrad.tensor.formats import alone, channels_last, follow, preserved
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import reshaped
@@ -59,7 +59,7 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
         if len(by) != 1:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(by)}, dims:0")
         flat = ops.roll(reshaped(input, (input.numel(),)), shifts=by, dims=(0,))
-        return reshaped(flat, tuple(input._data.shape))
+        return alone(reshaped(flat, tuple(input._data.shape)))
     along = arguments.shape((dims,), "roll", "dims")
     if len(by) != len(along):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(by)}, dims:{len(along)}")
@@ -80,11 +80,11 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     match k % 4:
         case 1:
-            return flip(input, (b,)).transpose(a, b)
+            return alone(flip(input, (b,)).transpose(a, b))
         case 2:
             return flip(input, (a, b))
         case 3:
-            return flip(input, (a,)).transpose(a, b)
+            return alone(flip(input, (a,)).transpose(a, b))
     return clone(input)
 
 

@@ -16,6 +16,7 @@ from leafgrad.ops.sort import argsort
 from leafgrad.return_types import Found
 from leafgrad.tensor.arguments import Dim, cast, dims, expect_tensor, integer, number, one_dim
 from leafgrad.tensor.complex_numbers import complex, conj
+from leafgrad.tensor.formats import alone
 from leafgrad.tensor.pointwise import clamp
 from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import reshaped
@@ -84,7 +85,7 @@ def found_at(kind: type[R], indices: Tensor, input: Tensor, dim: int, keepdim: b
     values = index.gather(input, indices, dim=dim, inside=True)
     if not keepdim and input.ndim:
         shape = input.shape[:dim] + input.shape[dim + 1 :]
-        values, indices = reshape(values, shape=tuple(shape)), reshape(indices, shape=tuple(shape))
+        values, indices = (alone(reshape(x, shape=tuple(shape))) for x in (values, indices))
     return kind(values, indices)
 
 
@@ -294,7 +295,7 @@ def _quantile(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, 
     found = low if interpolation in _PICKING else lerp(low, high, rank - below)  # (..., levels)
     found = permute(found, dims=(last, *range(last)))
     kept = tuple(1 if dim is None or i == d else m for i, m in enumerate(input.shape)) if keepdim else found.shape[1:]
-    return reshape(found, shape=(() if scalar else (at.shape[0],)) + tuple(kept))
+    return alone(reshape(found, shape=(() if scalar else (at.shape[0],)) + tuple(kept)))
 
 
 _ROUNDINGS: dict[str, Any] = {

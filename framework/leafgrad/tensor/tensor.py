@@ -300,10 +300,12 @@ class Tensor(Methods, asking.Overridable, TensorBase):
             RuntimeError: the tensor is a view.
         """
         x = dispatch.inside(self)
-        view = x._view
-        if view is not None and view.seen_base() is not None:
+        if (view := x._view) is not None and view.seen_base() is not None:
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
-        x._node, x._view = None, view if view is not None and view.whole else None
+        x._node = None
+        if view is not None and view.hides:
+            view.base._node = None  # which nobody else knows
+            x._view = view if modes.get() & modes.TRACE else None
         return self
 
     @property
@@ -403,9 +405,8 @@ class Tensor(Methods, asking.Overridable, TensorBase):
 
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy in memory of its own, laid out like this or in a memory format; gradients flow through it."""
-        if memory_format is None or memory_format is dtypes.preserve_format:
-            return clone(self)
-        return laid_out(self, memory_format, "clone")
+        keep = memory_format is None or memory_format is dtypes.preserve_format
+        return clone(self) if keep else laid_out(self, memory_format, "clone")
 
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
         """Converted to a dtype, a device, both, or those of another tensor. Returns itself if nothing changes.
