@@ -489,6 +489,26 @@ def test_once_differentiable_sees_saved_tensors():
         leafgrad.autograd.grad(g, x)
 
 
+def test_once_differentiable_asks_for_what_backward_reads_alone(t):
+    class Scaled(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 3
+
+        @staticmethod
+        @t.autograd.function.once_differentiable
+        def backward(ctx, g):
+            return g * 3
+
+    kept = leaf(t, 1.0) * 1
+    y = Scaled.apply(kept).sum()
+    kept.detach().mul_(2)
+    for create_graph in (False, True):  # the first frees what was saved
+        (g,) = t.autograd.grad(y, kept, create_graph=create_graph)
+        assert (g.tolist(), g.requires_grad) == ([3.0], False)
+
+
 # ---- elsewhere --------------------------------------------------------------------------------------------------
 
 

@@ -55,6 +55,7 @@ class FunctionCtx:
     _for_forward: tuple[Tensor | None, ...] = ()
     _saved_count = 0  # for backward; those for jvp come after them
     _in_jvp = False
+    _read: list[Tensor | None] | None = None  # while somebody wants to know which saved tensors backward reads
     _dirty: tuple[Tensor, ...] = ()
     _constant: tuple[Tensor, ...] = ()
     _materialize = True
@@ -80,7 +81,10 @@ class FunctionCtx:
         if node is None:
             return self._to_save
         saved, n = unpack(node), self._saved_count
-        return saved[n:] if self._in_jvp and len(saved) > n else saved[:n]
+        found = saved[n:] if self._in_jvp and len(saved) > n else saved[:n]
+        if self._read is not None:
+            self._read.extend(found)
+        return found
 
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Name the inputs that ``forward`` writes in place. Each must be an output too."""

@@ -340,16 +340,21 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a ``backward`` that cannot be differentiated itself: it runs unrecorded, and a second derivative
     through it is a RuntimeError instead of a wrong number.
 
-    Unlike PyTorch's, it also sees derivatives that would flow through the saved tensors alone.
+    Unlike PyTorch's, it also sees derivatives that would flow through the saved tensors alone that ``backward`` reads.
     """
 
     @functools.wraps(backward)
     def wrapper(ctx: Any, *grad_outputs: Any) -> Any:
-        with modes.no_grad():
-            result = backward(ctx, *grad_outputs)
+        read: list[Any] = []
+        ctx._read = read
+        try:
+            with modes.no_grad():
+                result = backward(ctx, *grad_outputs)
+        finally:
+            ctx._read = None
         if not modes.get() & modes.GRAD:
             return result
-        sources = [t for t in (*grad_outputs, *ctx.saved_tensors) if isinstance(t, Tensor) and t.requires_grad]
+        sources = [t for t in (*grad_outputs, *read) if isinstance(t, Tensor) and t.requires_grad]
         if not sources:
             return result
         returned = result if isinstance(result, tuple) else (result,)
