@@ -298,6 +298,23 @@ def test_a_dirty_view_of_a_leaf_is_refused(t):
     assert x.is_leaf
 
 
+def test_a_dirty_input_is_returned_without_its_history_where_nothing_is_recorded(t):
+    x = leaf(t, 1.0, 2.0)
+    for given in (x * 3, (x * 3)[:1], leaf(t, 3.0)):
+
+        def write(given):
+            with t.no_grad():
+                return double_(t).apply(given)
+
+        y = write(given)
+        assert (y.requires_grad, y.is_leaf, given.requires_grad) == (False, True, True)
+        assert y.tolist() == given.tolist()
+        assert y[0].item() == 6
+        if t is leafgrad:
+            assert not leafgrad.compile(write)(given).requires_grad
+            assert given[0].item() == 12
+
+
 def test_a_dirty_input_must_be_returned(t):
     class Lost(t.autograd.Function):
         @staticmethod

@@ -229,7 +229,8 @@ def attach(ctx: FunctionCtx, node: FunctionNode | None, args: tuple[Any, ...], o
     if not isinstance(out, Tensor):
         return out
     dirty = bool(ctx._dirty) and same(out, ctx._dirty) is not None
-    if not dirty and (same(out, args) is not None or same(out, outputs[:i]) is not None or out.requires_grad):
+    taken = same(out, args) is not None or same(out, outputs[:i]) is not None
+    if (taken and not dirty) or (out.requires_grad and not (dirty and node)):
         out = out.detach()
     constant = ctx._constant and same(outputs[i], ctx._constant) is not None
     if node is None or constant or not dtypes.of(out._data).is_differentiable:
