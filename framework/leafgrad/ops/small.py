@@ -52,10 +52,10 @@ def adding(
 ) -> Adding | None:
     """What adds up a small array over ``dim``, which are the last, the leading, or all of its dimensions; else None.
 
-    It is one of float32 or float64 that has elements.
+    It is one of float32 or float64 with more than one element.
     """
     size, ndim = math.prod(shape), len(shape)
-    if dtype.char not in "fd" or not 0 < size <= SMALL or dim == ():
+    if dtype.char not in "fd" or not 1 < size <= SMALL or dim == ():  # the product of -0.0 with 1 is no sum
         return None
     gone = tuple(range(ndim)) if dim is None else dim if isinstance(dim, tuple) else (dim,)
     if gone == (ndim - 1,) and ndim > 1:
