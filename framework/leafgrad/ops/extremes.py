@@ -32,6 +32,18 @@ def argmin(xp: Any, x: Any, *, dim: int | None, keepdim: bool = False) -> Any:
     return _index(xp.argmin, x, dim, keepdim)
 
 
+@argmax.kernel("numpy")
+def _argmax(xp: Any, x: Any, *, dim: int | None, keepdim: bool = False) -> Any:
+    """As above, by the method of arrays, which is no Python."""
+    return x.argmax(dim if x.ndim else None, keepdims=keepdim)
+
+
+@argmin.kernel("numpy")
+def _argmin(xp: Any, x: Any, *, dim: int | None, keepdim: bool = False) -> Any:
+    """As above, alike."""
+    return x.argmin(dim if x.ndim else None, keepdims=keepdim)
+
+
 def _first(better: str) -> Any:
     """A rule for the first of the best elements; nan is better than all others."""
     code = f"""

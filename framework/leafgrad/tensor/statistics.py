@@ -23,6 +23,7 @@ from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.tensor import Tensor
 
 R = TypeVar("R", bound=Found)
+_gather, _reshape = index.gather.function, reshape.function
 
 # ---- largest and smallest -----------------------------------------------------------------------------------------
 
@@ -30,7 +31,7 @@ R = TypeVar("R", bound=Found)
 def _nonempty(input: Tensor, over: tuple[int, ...], function: str) -> None:
     """An IndexError if there is nothing to choose from."""
     for d in over:
-        if not input.shape[d]:
+        if not input._data.shape[d]:
             raise IndexError(f"{function}(): Expected reduction dim {d} to have non-zero size.")
 
 
@@ -82,10 +83,10 @@ def _arg(op: Op, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
 
 def found_at(kind: type[R], indices: Tensor, input: Tensor, dim: int, keepdim: bool) -> R:
     """The elements of ``input`` at ``indices``, whose ``dim`` has size 1, and the indices."""
-    values = index.gather(input, indices, dim=dim, inside=True)
-    if not keepdim and input.ndim:
-        shape = input.shape[:dim] + input.shape[dim + 1 :]
-        values, indices = (alone(reshape(x, shape=tuple(shape))) for x in (values, indices))
+    values, full = _gather(input, indices, dim=dim, inside=True), input._data.shape
+    if not keepdim and full:
+        shape = (*full[:dim], *full[dim + 1 :])
+        values, indices = alone(_reshape(values, shape=shape)), alone(_reshape(indices, shape=shape))
     return kind(values, indices)
 
 
@@ -103,8 +104,8 @@ def _extreme(kind: type[Found], whole: Any, pairwise: Any, indices: Any, input: 
             )
         return whole.function(input)
     d = one_dim(input, dim, name)
-    _nonempty(input, (d,) if input.ndim else (), name)
-    found = found_at(kind, indices(input, dim=d, keepdim=True), input, d, keepdim)
+    _nonempty(input, (d,) if input._data.ndim else (), name)
+    found = found_at(kind, indices.function(input, dim=d, keepdim=True), input, d, keepdim)
     return mark(found, f"{name.capitalize()}Backward0", input)
 
 
