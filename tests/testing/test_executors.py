@@ -32,6 +32,7 @@ def listed(monkeypatch):
     return install
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a signal in a callback of Python's own
 @pytest.mark.parametrize("name", ["numpy", "replay"])
 def test_those_of_the_core_pass(name):
     report = check_executor(name)

@@ -34,7 +34,10 @@ def handled(request):
     signal.signal(signal.SIGALRM, before)
 
 
-pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers here")
+pytestmark = [
+    pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers here"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # Python's own, in weakref callbacks
+]
 
 
 @pytest.mark.parametrize("handled", FORMS, indirect=True)

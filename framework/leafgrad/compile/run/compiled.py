@@ -74,11 +74,10 @@ class Compiled(Generic[P, R]):
             return result
         except BaseException as error:
             shorten(error)
-            found = handlers_error(error)
-            if found is not None:  # it may be raised anywhere, between any two lines
+            if handlers_error(error) is not None:  # it may be raised anywhere, between any two lines
                 modes.FLAGS.set(flags)
-                if found is not error and isinstance(error, CompileError):
-                    raise found from None
+                if isinstance(error, CompileError):
+                    raise cast(BaseException, handlers_error(error)) from None
             raise
 
     def _since_checkpoint(self) -> Calls:
