@@ -275,3 +275,13 @@ def test_a_write_is_done_on_the_tensors_own_device(name):
     assert there[0].tolist() == here[0].tolist()
     if here[0].grad is not None:
         assert there[0].grad.tolist() == here[0].grad.tolist()
+
+
+def test_a_copy_is_a_place_of_its_own_in_the_graph():
+    w = leafgrad.ones(3, requires_grad=True)
+    source = w * 2
+    copy = leafgrad.zeros(3).copy_(source)
+    copy.register_hook(lambda g: g * 10)
+    parts = leafgrad.autograd.grad((copy * 3 + source * 5).sum(), [copy, source, w])
+    assert [g[0].item() for g in parts] == [30.0, 35.0, 70.0]
+    assert copy.grad_fn is not source.grad_fn

@@ -284,7 +284,7 @@ def write(x: T, new: Any, *, held: bool = False) -> T:
     if x._writes is not dispatch.INFERENCE_VERSION:
         version(x).bump()
     if flags & GRAD and (before is not None or new._node is not None):
-        _write_history(x, base, before, new, flags)
+        _write_history(x, base, before, new, flags, held)
     if flags & TRACE:
         tracer.written(x, old)
     return given
@@ -341,10 +341,10 @@ def _write_symbol(x: Any, symbol: Any) -> None:
     x._data = symbol
 
 
-def _write_history(x: Any, base: Any, before: Any, new: Any, flags: int) -> None:
+def _write_history(x: Any, base: Any, before: Any, new: Any, flags: int, held: bool = False) -> None:
     if x is base:
         node = new._node
-        if node is None or isinstance(node, Leaf):
+        if held or node is None or isinstance(node, Leaf):
             node = overwrite.node((x, new), {}, (x._data, new._data), x._data, (before, new._node), flags)
         x._node = node
         dispatch.hand_over(x, before, node)
