@@ -524,3 +524,19 @@ def test_tensors_among_the_arguments_are_no_numbers_that_differ():
     assert not compiled._calls.following.taught
     assert len(compiled._calls.programs) == 2
     assert compiled._calls.misses.total == 1
+
+
+@pytest.mark.parametrize(
+    "divide", [lambda i: 1 / (i - 8), lambda i: 7 // (i - 8), lambda i: 5 % (i - 8), lambda i: (i - 8) ** -1]
+)
+def test_a_division_by_zero_whose_result_nobody_reads(divide):
+    def step(x, i):
+        try:
+            divide(i)
+        except ZeroDivisionError:
+            return x * 5
+        return x * 2
+
+    compiled, x = leafgrad.compile(step), leafgrad.ones(2)
+    for i in (3, 4, 5, 6, 7, 8, 9, 8, 10):
+        assert compiled(x, i).tolist() == step(x, i).tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,3 +73,8 @@ def origin(source: Source) -> str:
             return f"given {index}"
         case KeptArray(index):
             return f"array {index} of the graph behind"
+
+
+def number_source(value: float) -> str:
+    """A number as Python source."""
+    return f"float({repr(value)!r})" if isinstance(value, float) and not math.isfinite(value) else repr(value)

@@ -16,6 +16,7 @@ from threading import get_ident
 from typing import Any
 
 from leafgrad import backends, dtypes, modes
+from leafgrad.compile.ir.sources import number_source
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.watch import unwatched
 from leafgrad.ops import dispatch
@@ -27,11 +28,6 @@ LONG = 1000  # characters of an expression above which a number is taken as it i
 LATER = ("item()", "bool()")  # what reads a value that may be known later
 KINDS: dict[str, type] = {"float32": float, "float64": float, "int64": int, "bool": bool}  # of elements as numbers
 UNREAD = object()  # the value of a number whose program has not run
-
-
-def number_source(value: float) -> str:
-    """A number as Python source."""
-    return f"float({repr(value)!r})" if isinstance(value, float) and not math.isfinite(value) else repr(value)
 
 
 class Numbers:
@@ -228,7 +224,7 @@ def derived(function: Callable[..., Any], form: str, *parts: Any) -> Any:
     items = frozenset[int]().union(*(p._items for p in known))
     if numbers.apart or len(text) > LONG:
         return function(*map(fixed, parts))
-    path = ", ".join(dict.fromkeys(p._path for p in known))
+    path = ", ".join(dict.fromkeys([p._path for p in known]))
     if any(p._value is UNREAD for p in known):
         kinds = {kind_of(p) for p in parts}
         never_raises = function in (operator.add, operator.sub, operator.mul, operator.neg, operator.pos, abs)
@@ -240,7 +236,16 @@ def derived(function: Callable[..., Any], form: str, *parts: Any) -> Any:
     value = function(*(p._value if type(p) is SymbolicNumber else p for p in parts))
     if type(value) not in PLAIN:  # a root of a negative number is complex
         return function(*map(fixed, parts))
+    if type(divisor := divided_by(function, *parts)) is SymbolicNumber:
+        compared(operator.ne, "({} != {})", divisor, 0)  # an error would be lost where nobody reads the result
     return SymbolicNumber(numbers, value, type(value), text, path, items)
+
+
+def divided_by(function: Callable[..., Any], number: Any = None, other: Any = None) -> Any:
+    """What must not be 0 in ``function(number, other)``, if anything."""
+    if function is operator.pow and not (type(other) is int and other >= 0):
+        return number
+    return other if function in (operator.truediv, operator.floordiv, operator.mod) else None
 
 
 def kind_of(part: Any) -> Any:
@@ -250,9 +255,8 @@ def kind_of(part: Any) -> Any:
     return float if type(part) is int and abs(part) < 2**53 else type(part)
 
 
-def compared(function: Callable[..., Any], form: str, a: Any, b: Any) -> bool:
+def compared(function: Callable[..., Any], form: str, *parts: Any) -> bool:
     """Whether two numbers, of which one is symbolic, compare so; they must at each call of the program."""
-    parts = (a, b)
     known = [p for p in parts if type(p) is SymbolicNumber]
     numbers = known[0]._numbers
     items = frozenset[int]().union(*(p._items for p in known))
@@ -340,10 +344,8 @@ for name, (function, form) in ARITHMETIC.items():
     setattr(SymbolicNumber, f"__r{name[2:]}", reflected)
 for name, (function, form) in COMPARISONS.items():
     setattr(SymbolicNumber, name, binary(function, form, test=True)[0])
-for name, (function, form) in SIGNS.items():
+for name, (function, form) in (SIGNS | {name: (f, f"{name}({{}})") for name, f in FUNCTIONS.items()}).items():
     setattr(SymbolicNumber, name, lambda self, function=function, form=form: derived(function, form, self))
-for name, function in FUNCTIONS.items():
-    setattr(SymbolicNumber, name, lambda self, f=function, form=f"{name}({{}})": derived(f, form, self))
 for function in ASKED:
     setattr(SymbolicNumber, f"__{function.__name__.strip('_')}__", asked(function))
 for function in BITS:
