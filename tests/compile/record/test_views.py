@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import leafgrad as lg
 
-LOG: list[float] = []
+LOG: list[Any] = []
 
 
 def view_read_before_its_base_is_written(q, v, u, w):
@@ -410,3 +412,46 @@ def test_a_written_view_is_where_it_is_in_the_graph(step, hooked, monkeypatch):
                 [None if g is None else g.tolist() for g in parts] + [w.grad.tolist(), kept, b.tolist(), [*LOG]]
             )
         assert agree(found[0], found[1])
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_a_view_is_read_after_its_base_is_written(executor):
+    def step(x):
+        base = x * 1
+        row, turned = base[0], base.T
+        base.add_(10)
+        LOG.extend(row.tolist())
+        turned.mul_(2)
+        LOG.append(len(row.unique()))
+        LOG.append(str(row))
+        return row.nonzero().sum()
+
+    compiled = lg.compile(step, executor=executor)
+    for _ in range(6):
+        found = []
+        for function in (step, compiled):
+            LOG.clear()
+            found.append([function(lg.arange(4.0).reshape(2, 2)).item(), *LOG])
+        assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("part", [lambda w: w[:2], lambda w: w.unbind(0)[1], lambda w: (w * 2)[1]])
+@pytest.mark.parametrize("again", [False, True])
+def test_a_captured_view_is_read_before_and_after_a_write(part, again):
+    found = []
+    for wrap in (lambda f: f, lg.compile):
+        w = lg.arange(12.0).reshape(3, 4).requires_grad_()
+        view = part(w)
+
+        def step(view=view):
+            before = view * 3
+            with lg.no_grad():
+                view.add_(0.1)
+            return before + view.square() if again else (before, view.square())[0]
+
+        function = wrap(step)
+        found.append([])
+        for _ in range(9):
+            (slope,) = lg.autograd.grad(function().sum(), [w], allow_unused=True, retain_graph=True)
+            found[-1].append(None if slope is None else slope.tolist())
+    assert agree(found[0], found[1])

@@ -169,13 +169,13 @@ def differentiable_sources(recorder: Recorder, outputs: dict[int, Tensor]) -> di
     sources: dict[Any, Owner] = {}
     reached = set(engine.reachable({t._node for t in outputs.values()}, recorder.born))
     for o in recorder.outside.values():
-        node = o.inner._history
-        if not isinstance(o.source, (Argument, Captured)) or node is None:
+        if not isinstance(o.source, (Argument, Captured)):
             continue
-        if type(node) is Leaf or node.seq < recorder.born:
-            sources.setdefault(node, o.source)
-        elif node in reached:
-            raise Unclosed(f"its results are made of {messages.describe(o.tensor)}, a view whose base it has written")
+        for node in (o.node, o.inner._history):  # that of a view before the call wrote its base, and now
+            if type(node) is Leaf or (node is not None and node.seq < recorder.born):
+                sources.setdefault(node, o.source)
+            elif node in reached:
+                raise Unclosed(f"its results are made of {messages.describe(o.tensor)}, a view whose base it wrote")
     return sources
 
 

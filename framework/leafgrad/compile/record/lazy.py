@@ -84,7 +84,9 @@ class LazyRecorder(PartRecorder):
             if outer is not None
             else not (type(root._data) is Symbol and root._data.value in self.waiting)
         )
-        if waits or (found is None and self.lift(inner).value not in self.waiting):
+        if waits:
+            self.flush()
+        if found is None and self.lift(inner).value not in self.waiting:  # a view of what was written
             self.flush()
         if found is not None:
             return found.tensor._data
