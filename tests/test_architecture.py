@@ -29,11 +29,12 @@ ROOMS = {
     "dtypes": "",
     "modes": "",
     "threads": "",
+    "signals": "",
     "plugins": "forks errors",
     "blas": "forks",
     "backends": "forks blas errors dtypes modes plugins",
     "devices": "errors dtypes modes plugins backends",
-    "ops": "errors dtypes modes plugins backends devices",
+    "ops": "errors dtypes modes signals plugins backends devices",
     "tensor": "errors dtypes modes plugins backends devices ops return_types",
     "batching": "errors dtypes modes backends devices ops tensor",
     "autograd": "errors dtypes modes plugins backends devices ops tensor batching",
@@ -50,7 +51,7 @@ ROOMS = {
     "utils": "errors dtypes modes plugins devices ops tensor autograd distributed",
     "profiler": "modes ops",
     "pictures": "ops tensor autograd compile",
-    "compile": "forks blas errors dtypes modes threads plugins backends devices ops tensor batching autograd",
+    "compile": "forks blas errors dtypes modes threads signals plugins backends devices ops tensor batching autograd",
     "lowering": "forks errors ops compile",
 }
 # The same within compile, in the order of its phases. What stands in no room of it is its front.

@@ -21,6 +21,7 @@ from leafgrad.ops import dispatch, half, messages
 from leafgrad.ops.node import EMPTY, SEQ, Epoch, Node, SymbolBase, T, TensorBase, Version
 from leafgrad.ops.tracebacks import WRITTEN
 from leafgrad.ops.traits import ALL, normal, rank
+from leafgrad.signals import raised_by_handler
 
 General = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
@@ -48,7 +49,7 @@ SCOPE: Final[dict[str, Any]] = {
     "GRAD": modes.GRAD, "HALF": backends.by_device_type("cpu").xp.dtype("float16"),
     "INFERENCE": dispatch.INFERENCE_VERSION, "MISSING": MISSING, "Epoch": Epoch, "Node": Node, "TensorBase": TensorBase,
     "Version": Version, "_dispatch": dispatch, "_cause": messages.cause,
-    "_failed": messages.failed, "_mode": modes.get, "_new": object.__new__,
+    "_failed": messages.failed, "_mode": modes.get, "_new": object.__new__, "_by_handler": raised_by_handler,
     "_given": partial(operator.is_not, None), "_held": half.holds,
     "_shape": operator.attrgetter("shape"), "_normal": normal, "_rank": rank, "_step": SEQ.__next__,
 }  # fmt: skip
@@ -259,7 +260,8 @@ class CallText:
             lines += ["_forward, _xp = _lines[_kind]", *self.failing()]
         else:
             lines = [*self.floating(), "try:", "    _forward, _xp = _lines[_kind]", f"    _r = {self.forward}"]
-            lines += ["except Exception:", "    _r = None", f"if _r is None: {self.leave}"]
+            lines += ["except Exception as _error:", "    if _by_handler(_error): raise", "    _r = None"]
+            lines += [f"if _r is None: {self.leave}"]
         raw = "tuple(_raw)" if self.variadic else "(" + "".join([f"_a{i}, " for i in range(self.count)]) + ")"
         edges = "tuple(_edges)" if self.variadic else "(" + "".join([f"_e{i}, " for i in range(self.count)]) + ")"
         edges = f"{edges} if _flags else ()" if self.op.differentiable else "()"

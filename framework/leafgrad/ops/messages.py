@@ -12,6 +12,7 @@ from typing import Any
 
 from leafgrad import backends, dtypes
 from leafgrad.errors import FreedGraphError, LinAlgError, OpDefinitionError
+from leafgrad.signals import raised_by_handler
 
 PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
@@ -83,6 +84,8 @@ class RefusedError(Exception):
 
 def failed(op: Any, args: tuple[Any, ...], params: dict[str, Any], error: Exception) -> Exception:
     """The exception to raise when a forward failed: arguments first, then broadcasting, then the cause."""
+    if raised_by_handler(error):
+        return error
     count, need = len(args), op.signature.required
     top = len(op.signature.arguments)
     if count < need or (count > top and not op.signature.variadic):
@@ -118,7 +121,8 @@ def _nbytes(args: tuple[Any, ...]) -> int:
 
 def cause(op: Any, error: Exception) -> Exception | None:
     """What Python shows above what ``failed`` gives: the error in a plugin's forward; one in ours says no more."""
-    return None if op.forward.__code__.co_filename.startswith(PACKAGE) else error
+    ours = op.forward.__code__.co_filename.startswith(PACKAGE)
+    return None if ours or raised_by_handler(error) else error
 
 
 def no_memory(node: Any, g: Any, error: MemoryError) -> MemoryError:

@@ -12,7 +12,6 @@ from leafgrad.compile.ir.effects import complete
 from leafgrad.compile.ir.graph import Graph, Value
 from leafgrad.compile.ir.memory import laid_out
 from leafgrad.compile.ir.replay import ReplayProgram, run_equation
-from leafgrad.compile.ir.signals import raised_by_handler
 from leafgrad.compile.ir.sources import Given, Source
 from leafgrad.compile.record.events import hollow
 from leafgrad.compile.record.outside import Outside
@@ -24,6 +23,7 @@ from leafgrad.compile.record.watch import unwatched
 from leafgrad.errors import CompileError
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import SymbolBase
+from leafgrad.signals import raised_by_handler
 from leafgrad.tensor.inplace import overlaps
 from leafgrad.tensor.tensor import Tensor
 

@@ -18,7 +18,6 @@ from leafgrad.compile.ir.graph import Effect, Graph, SetData, SetRequiresGrad, V
 from leafgrad.compile.ir.locks import Occupied
 from leafgrad.compile.ir.memory import laid_out
 from leafgrad.compile.ir.same import same_source
-from leafgrad.compile.ir.signals import raised_by_handler
 from leafgrad.compile.ir.sources import Argument, Captured, Expression, Grad, KeptArray, Source
 from leafgrad.compile.record.gradients import Pullback, staying
 from leafgrad.compile.record.shared import set_memory
@@ -32,6 +31,7 @@ from leafgrad.compile.run.runner import Runner
 from leafgrad.errors import CompileError
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import GraphNode, Node, Version
+from leafgrad.signals import raised_by_handler
 from leafgrad.tensor import inplace, view
 
 Leaves = Sequence[Any]

@@ -21,7 +21,6 @@ from leafgrad.compile.ir.draws import rewound
 from leafgrad.compile.ir.graph import Graph, Value, Write
 from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.ir.memory import Apart
-from leafgrad.compile.ir.signals import raised_by_handler
 from leafgrad.compile.ir.sources import Argument, Captured, Grad, KeptArray
 from leafgrad.compile.record.drawn import Drawer
 from leafgrad.compile.record.growing import GrowingList
@@ -36,6 +35,7 @@ from leafgrad.compile.run.call import Call
 from leafgrad.compile.run.followed import Changes, Followed, Unfollowed, asks_types, contents
 from leafgrad.compile.run.following import Following, differs
 from leafgrad.compile.run.paths import paths_of
+from leafgrad.signals import raised_by_handler
 from leafgrad.tensor.tensor import Tensor
 
 FOLLOWED = (SymbolicNumber, GrowingList, Drawer)  # what stands in places while a call is recorded

@@ -14,11 +14,11 @@ from leafgrad import modes
 from leafgrad.batching.vmap import P, R
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.locks import TryLock
-from leafgrad.compile.ir.signals import handlers_error
 from leafgrad.compile.run.calls import Calls
 from leafgrad.compile.run.explain import Explanation, explanation
 from leafgrad.errors import CompileError
 from leafgrad.ops.tracebacks import shorten
+from leafgrad.signals import handlers_error
 
 
 class Compiled(Generic[P, R]):

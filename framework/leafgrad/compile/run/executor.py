@@ -10,9 +10,9 @@ from typing import Any, Final, Protocol, cast
 
 from leafgrad import plugins
 from leafgrad.compile.ir.graph import Equation, Graph
-from leafgrad.compile.ir.signals import raised_by_handler
 from leafgrad.errors import CompileError, PluginError, TraceError
 from leafgrad.ops import messages
+from leafgrad.signals import raised_by_handler
 
 BROKEN: Final[dict[str, plugins.ExecutorSpec]] = {}
 """Preferred executors that failed, and are preferred no more."""

@@ -1,18 +1,21 @@
-"""Errors of the handlers of signals, such as a TimeoutError, which say nothing of the program that they interrupt."""
+"""Errors of the handlers of signals, such as a TimeoutError, which say nothing of the code that they interrupt."""
 
 from __future__ import annotations
 
-import signal
-import traceback
 from typing import Any
 
 
 def raised_by_handler(error: BaseException) -> bool:
     """Whether the handler of a signal raised ``error``; what is no Exception, as of Ctrl+C, counts as if one had."""
+    import signal  # by those alone who have an error to ask about
+
     if not isinstance(error, Exception):
         return True
     codes = set(map(code_of, map(signal.getsignal, signal.valid_signals()))) - {None}
-    return bool(codes) and any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__))
+    step = error.__traceback__ if codes else None
+    while step is not None and step.tb_frame.f_code not in codes:
+        step = step.tb_next
+    return step is not None
 
 
 def handlers_error(error: BaseException | None) -> BaseException | None:

@@ -1,4 +1,4 @@
-"""Errors that the handler of a signal raises come out of compiled calls as they are."""
+"""Errors that the handler of a signal raises come out of operations and compiled calls as they are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 import leafgrad
-from leafgrad.compile.ir.signals import raised_by_handler
+from leafgrad.signals import raised_by_handler
 
 
 class Handler:
@@ -74,3 +74,29 @@ def test_a_call_that_takes_too_long(handled, executor):
             except TimeoutError:
                 late += 1
     assert late > 5
+
+
+def test_an_operation_that_is_not_compiled():
+    fired, lost, x = [], 0, leafgrad.ones(4)
+
+    def handler(number, frame):
+        fired.append(1)
+        raise TimeoutError("too slow")
+
+    x.mul(x).sum()
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        for n in range(400):
+            fired.clear()
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 1e-5 * (1 + n % 10))
+                for _ in range(60):
+                    x.mul(x).sum()
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except TimeoutError:
+                continue
+            lost += len(fired)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert not lost
