@@ -333,3 +333,46 @@ def test_an_empty_batch_goes_back(kind):
     m(x)[0].sum().backward()
     assert x.grad.shape == (5, 0, 3)
     assert all(p.grad.abs().sum() == 0 for p in m.parameters())
+
+
+# ---- autocast -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [lg.bfloat16, lg.float16])
+@pytest.mark.parametrize("kind", [*KINDS, "relu"])
+def test_layers_train_under_autocast(kind, dtype):
+    """Gradients of weights, input and first state are float32, and near those without; within it and compiled too."""
+    make = {"relu": lambda: nn.RNN(6, 3, nonlinearity="relu")}.get(kind, lambda: getattr(nn, kind)(6, 3))
+    net, x = make(), lg.randn(5, 2, 6, requires_grad=True)
+    h = lg.randn(1, 2, 3, requires_grad=True)
+    targets = [*net.parameters(), x, h]
+
+    def gradients(on=True, within=False):
+        with lg.autocast("cpu", dtype=dtype, enabled=on):
+            out, _ = net(x, (h, h) if kind == "LSTM" else h)
+            assert out.dtype is (dtype if on else lg.float32)
+            loss = out.float().square().sum()
+            if within:
+                return grad(loss, targets)
+        return grad(loss, targets)
+
+    want = gradients(False)
+    for found in (gradients(), gradients(within=True), lg.compile(gradients)()):
+        for a, b in zip(found, want, strict=True):
+            assert a.dtype is lg.float32
+            assert float((a - b).abs().max()) <= 0.05 * max(1.0, float(b.abs().max()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_second_derivatives_under_autocast(kind):
+    net, x = getattr(nn, kind)(6, 3), lg.randn(5, 2, 6, requires_grad=True)
+
+    def second(on):
+        with lg.autocast("cpu", enabled=on):
+            out, _ = net(x)
+        (first,) = grad(out.float().square().sum(), x, create_graph=True)
+        return grad(first.square().sum(), x)[0]
+
+    found, want = second(True), second(False)
+    assert found.dtype is lg.float32
+    assert float((found - want).abs().max()) <= 0.1 * float(want.abs().max())

@@ -8,10 +8,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from leafgrad import modes
 from leafgrad.nn import functional as F
 from leafgrad.nn.fused import Fused
 from leafgrad.nn.recurrent_cells import State, gru_step, lstm_step, rnn_step
-from leafgrad.ops import recurrent as ops
+from leafgrad.ops import promotion, recurrent as ops
 from leafgrad.ops.matmul import contract
 from leafgrad.tensor.joining import cat, stack
 from leafgrad.tensor.tensor import Tensor
@@ -37,6 +38,13 @@ def _before(first: Tensor, states: Tensor) -> Tensor:
 
 class Scan(Fused):
     """The arguments are x, weight_ih, weight_hh, bias_ih, bias_hh and the state; see ``scan``."""
+
+    @classmethod
+    def apply(cls, params: Any, *args: Any) -> tuple[Any, ...]:
+        """Autocast lowers the arguments here, so that ``gradients`` gets the numbers that ``run`` computed with."""
+        if modes.get() & modes.AUTOCAST:
+            args = promotion.autocast(ops.lstm, args)
+        return super().apply(params, *args)
 
     @staticmethod
     def gates(params: Any, saved: Any, before: Tensor, grads: Any) -> tuple[Any, ...]:
