@@ -154,7 +154,12 @@ class Geometric(Trials):
         return value * (-probs).log1p() + self.probs.log()
 
     def entropy(self) -> Tensor:
-        return (softplus(self.logits) - self.probs * self.logits) / self.probs
+        """-log p - (1 - p) / p log(1 - p), of what was given: the other one is rounded, which 1 / p would show."""
+        if "probs" in self._given:
+            p = clamp_probs(self.probs)
+            return -self.probs.log() - (1 - self.probs) * (-p).log1p() / p
+        low = self.logits.clamp(min=math.log(finfo(self.logits.dtype).tiny))  # below, the second term is 1
+        return softplus(-self.logits) + (-low).exp() * softplus(low)
 
 
 def softplus(x: Tensor) -> Tensor:
