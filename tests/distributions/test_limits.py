@@ -10,9 +10,10 @@ from scipy import stats
 
 import leafgrad
 from leafgrad import distributions as d
-from leafgrad.autograd import grad
+from leafgrad.autograd import grad, gradcheck, gradgradcheck
+from leafgrad.distributions.limits import expm1_over, log1p_over
 
-TESTS = "distributions.bernoulli"
+TESTS = "distributions.bernoulli distributions.ratios"
 
 DTYPES = [leafgrad.float32, leafgrad.float64]
 
@@ -45,3 +46,54 @@ def test_the_entropy_of_rare_success_by_logits(dtype):
         rel=near(dtype),
     )
     assert grad(entropy.sum(), at)[0][:3].tolist() == pytest.approx([-1, -1, -1], rel=near(dtype))
+
+
+# ---- quotients ------------------------------------------------------------------------------------------------------
+
+QUOTIENTS = {"log1p": (log1p_over, np.log1p), "expm1": (expm1_over, np.expm1)}
+
+
+@pytest.mark.parametrize("name", QUOTIENTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_quotients_with_a_limit(name, dtype):
+    function, reference = QUOTIENTS[name]
+    k = np.array([-0.2, -0.0301, -0.0299, -1e-5, -1e-20, 1e-20, 1e-9, 0.02999, 0.03001, 0.4])
+    x = leafgrad.tensor(1.5, dtype=dtype)
+    found = function(x, leafgrad.tensor(k, dtype=dtype))
+    np.testing.assert_allclose(found.numpy(), reference(1.5 * k) / k, rtol=near(dtype))
+    zero = leafgrad.zeros(3, dtype=dtype)
+    assert function(leafgrad.tensor([0.0, 1.5, math.inf], dtype=dtype), zero).tolist() == [0, 1.5, math.inf]
+
+
+@pytest.mark.parametrize("name", QUOTIENTS)
+def test_quotients_with_a_limit_have_derivatives_of_both_orders(name):
+    function, _ = QUOTIENTS[name]
+    x = leafgrad.tensor([[0.0], [0.3], [2.0]], dtype=leafgrad.float64, requires_grad=True)
+    k = leafgrad.tensor([-0.1, -1e-3, 0.0, 1e-9, 0.014, 0.5], dtype=leafgrad.float64, requires_grad=True)
+    assert gradcheck(function, (x, k))
+    assert gradgradcheck(function, (x, k))
+
+
+# ---- excesses -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [0.0, 1e-9, -1e-7, 1e-6, 1e-5])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_concentration_of_excesses_has_a_gradient_at_0(k, dtype):
+    """Those at 0: what they change by up to ``k`` is below the tolerance."""
+    c = leafgrad.tensor(k, dtype=dtype, requires_grad=True)
+    p = d.GeneralizedPareto(leafgrad.tensor(0.0, dtype=dtype), leafgrad.tensor(1.0, dtype=dtype), c)
+    z = leafgrad.tensor(5.0, dtype=dtype)
+    slopes = [grad(y, c)[0].item() for y in (p.log_prob(z), p.cdf(z), p.icdf(leafgrad.tensor(0.9, dtype=dtype)))]
+    assert slopes == pytest.approx([7.5, -12.5 * math.exp(-5), math.log(10) ** 2 / 2], rel=1e-3)
+    leafgrad.manual_seed(0)
+    assert grad(p.rsample((20000,)).mean(), c)[0].item() == pytest.approx(1, rel=0.1)
+
+
+def test_excesses_far_out():
+    k = leafgrad.tensor([-0.5, 0.0, 0.5], dtype=leafgrad.float64)
+    p = d.GeneralizedPareto(leafgrad.tensor(0.0, dtype=leafgrad.float64), 1.0, k)
+    assert p.icdf(leafgrad.tensor(1.0, dtype=leafgrad.float64)).tolist() == [2, math.inf, math.inf]
+    far = leafgrad.tensor([2.0, math.inf, math.inf], dtype=leafgrad.float64)
+    assert p.cdf(far).tolist() == [1, 1, 1]
+    assert p.log_prob(far).tolist() == [-math.inf] * 3

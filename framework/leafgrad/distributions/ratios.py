@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from leafgrad.distributions.constraints import Interval, dependent_property, greater_than_eq, positive, real
 from leafgrad.distributions.distribution import Univariate
 from leafgrad.distributions.gamma import Gamma
+from leafgrad.distributions.limits import expm1_over, log1p_over
 from leafgrad.distributions.tails import Inverted
 from leafgrad.dtypes import finfo
 from leafgrad.ops.gamma import log_gamma
@@ -96,11 +97,6 @@ class GeneralizedPareto(Inverted):
         last = self.loc - self.scale / where(bounded, self.concentration, -1.0)
         return Interval(self.loc, where(bounded, last, math.inf))
 
-    def _split(self) -> tuple[Tensor, Tensor]:
-        """Where the concentration is 0, and the concentration with 1 there."""
-        none = self.concentration.abs() <= finfo(self.concentration.dtype).eps * 4
-        return none, where(none, 1.0, self.concentration)
-
     @property
     def mean(self) -> Tensor:
         k = self.concentration
@@ -117,9 +113,7 @@ class GeneralizedPareto(Inverted):
 
     def _log_left(self, value: Tensor) -> Tensor:
         """The logarithm of the probability of more than ``value``."""
-        none, k = self._split()
-        z = (value - self.loc) / self.scale
-        return where(none, -z, -(k * where(none, 0.0, z)).log1p() / k)
+        return -log1p_over((value - self.loc) / self.scale, self.concentration)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -130,9 +124,7 @@ class GeneralizedPareto(Inverted):
         return -self._log_left(value).expm1()
 
     def icdf(self, value: Tensor) -> Tensor:
-        none, k = self._split()
-        rest = (-value).log1p()
-        return self.loc + self.scale * where(none, -rest, (-k * rest).expm1() / k)
+        return self.loc + self.scale * expm1_over(-(-value).log1p(), self.concentration)
 
     def entropy(self) -> Tensor:
         return self.scale.log() + self.concentration + 1
