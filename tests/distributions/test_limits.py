@@ -13,7 +13,7 @@ from leafgrad import distributions as d
 from leafgrad.autograd import grad, gradcheck, gradgradcheck
 from leafgrad.distributions.limits import expm1_over, log1p_over
 
-TESTS = "distributions.bernoulli distributions.ratios"
+TESTS = "distributions.bernoulli distributions.continuous_bernoulli distributions.ratios"
 
 DTYPES = [leafgrad.float32, leafgrad.float64]
 
@@ -97,3 +97,40 @@ def test_excesses_far_out():
     far = leafgrad.tensor([2.0, math.inf, math.inf], dtype=leafgrad.float64)
     assert p.cdf(far).tolist() == [1, 1, 1]
     assert p.log_prob(far).tolist() == [-math.inf] * 3
+
+
+# ---- shares of even odds --------------------------------------------------------------------------------------------
+
+EVEN = [0.5, 0.5 + 1e-9, 0.5001, 0.4991, 0.499, 0.495, 0.45, 0.3, 0.26, 0.74]
+
+
+def slopes_of(p, x=0.3):
+    """By p, of the distribution function and its inverse, at x."""
+    ratio = np.log(p) - np.log1p(-p)
+    h, step = 1e-2, np.array([-2, -1, 1, 2])
+    at, weights = ratio + h * (step + 0.01), np.array([1, -8, 8, -1]) / (12 * h)
+    cdf, icdf = np.expm1(at * x) / np.expm1(at), np.log1p(x * np.expm1(at)) / at
+    by_p = 1 / p + 1 / (1 - p)
+    return weights @ cdf * by_p, weights @ icdf * by_p
+
+
+@pytest.mark.parametrize("p", EVEN)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_shares_of_even_odds_have_gradients(p, dtype):
+    probs = leafgrad.tensor(p, dtype=dtype, requires_grad=True)
+    share, x = d.ContinuousBernoulli(probs=probs), leafgrad.tensor(0.3, dtype=dtype)
+    found = [grad(y, probs, retain_graph=True)[0].item() for y in (share.cdf(x), share.icdf(x))]
+    assert found == pytest.approx(slopes_of(p), rel=1e-3)
+    assert share.icdf(share.cdf(x)).item() == pytest.approx(0.3, rel=10 * near(dtype))
+    logits = leafgrad.tensor(0.0, dtype=dtype, requires_grad=True)
+    leafgrad.manual_seed(0)
+    drawn = d.ContinuousBernoulli(logits=logits).rsample((20000,))
+    assert grad(drawn.mean(), logits)[0].item() == pytest.approx(1 / 12, rel=0.02)
+
+
+def test_shares_of_even_odds_have_second_derivatives():
+    logits = leafgrad.tensor([-0.9, -0.01, 0.0, 1e-6, 0.5, 1.5], dtype=leafgrad.float64, requires_grad=True)
+    x = leafgrad.tensor(0.3, dtype=leafgrad.float64)
+    for name in ("cdf", "icdf"):
+        assert gradcheck(lambda a, name=name: getattr(d.ContinuousBernoulli(logits=a), name)(x), (logits,))
+        assert gradgradcheck(lambda a, name=name: getattr(d.ContinuousBernoulli(logits=a), name)(x), (logits,))

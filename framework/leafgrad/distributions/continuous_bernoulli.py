@@ -10,6 +10,7 @@ from leafgrad.distributions.bernoulli import Odds, check_odds, clamp_probs, soft
 from leafgrad.distributions.constraints import real, unit_interval
 from leafgrad.distributions.distribution import Parameter, lazy_property
 from leafgrad.distributions.exp_family import ExponentialFamily
+from leafgrad.distributions.limits import expm1_over, log1p_over
 from leafgrad.tensor.pointwise import where
 from leafgrad.tensor.random import rand
 from leafgrad.tensor.tensor import Tensor
@@ -25,7 +26,7 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     Args:
         probs: p, in (0, 1).
         logits: the logarithm of its odds; one of the two is given.
-        lims: between these p, where the formulas divide 0 by 0, series are used.
+        lims: between these p, where formulas divide 0 by 0, series are used for the moments and the density.
     """
 
     arg_constraints: ClassVar[Any] = {"probs": unit_interval, "logits": real}
@@ -60,6 +61,15 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         near = (self.probs > self._lims[0]) & (self.probs <= self._lims[1])
         return near, self.probs - 0.5, where(near, self._lims[0], self.probs)
 
+    def _even(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Where the odds are near 1, their logarithm there, and p elsewhere.
+
+        The density is in proportion to exp(logits x), so that the distribution functions are quotients which at
+        logits 0 have a derivative by it.
+        """
+        near = self.logits.abs() < 1
+        return near, where(near, self.logits, 0.0), where(near, 0.25, self.probs)
+
     def _log_norm(self) -> Tensor:
         """The logarithm of what p^x (1 - p)^(1 - x) is multiplied with."""
         near, x, p = self._near()
@@ -91,14 +101,15 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
 
     def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        near, _, p = self._near()
-        inside = (p**value * (1 - p) ** (1 - value) + p - 1) / (2 * p - 1)
-        return where(value <= 0, 0.0, where(value >= 1, 1.0, where(near, value, inside)))
+        near, logits, p = self._even()
+        far = (p**value * (1 - p) ** (1 - value) + p - 1) / (2 * p - 1)
+        inside = where(near, expm1_over(value, logits) / expm1_over(1.0, logits), far)
+        return where(value <= 0, 0.0, where(value >= 1, 1.0, inside))
 
     def icdf(self, value: Tensor) -> Tensor:
-        near, _, p = self._near()
+        near, logits, p = self._even()
         far = ((-p + value * (2 * p - 1)).log1p() - (-p).log1p()) / (p.log() - (-p).log1p())
-        return where(near, value, far)
+        return where(near, log1p_over(value * expm1_over(1.0, logits), logits), far)
 
     def entropy(self) -> Tensor:
         none = (-self.probs).log1p()
