@@ -44,13 +44,21 @@ class Ellipse(Shape):
         speeds = np.hypot(self.axes[0] * np.sin(middle), self.axes[1] * np.cos(middle))
         arcs = np.concatenate([[0.0], np.cumsum(speeds)]) * (2 * np.pi / NODES)
         self._angles, self._arcs = angles, arcs / arcs[-1]
-        self.edges = {edge: [Piece(1, float(arcs[-1]), self._place)]}
+        self.edges = {edge: [Piece(1, float(arcs[-1]), self._place, chart=self._chart)]}
 
     def _place(self, u: Array) -> tuple[Array, Array]:
+        """By arc length, so that uniform numbers are uniform points."""
         angle = np.interp(u[:, 0], self._arcs, self._angles)
+        points, normals, _ = self._chart(angle[:, None] / (2 * np.pi))
+        return points, normals
+
+    def _chart(self, u: Array) -> tuple[Array, Array, Array]:
+        """By the angle, whose equal steps are short where the curve bends."""
+        angle = 2 * np.pi * u[:, 0]
         turn = np.stack([np.cos(angle), np.sin(angle)], 1)
         normals = turn / self.axes
-        return self.center + self.axes * turn, normals / np.linalg.norm(normals, axis=1, keepdims=True)
+        size = np.linalg.norm(normals, axis=1)
+        return self.center + self.axes * turn, normals / size[:, None], 2 * np.pi * self.axes.prod() * size
 
     def signed(self, points: Array) -> Array:
         """The distance to first order near the ellipse, and of the right sign elsewhere."""

@@ -78,9 +78,14 @@ def on_edges(domain: Domain, edges: Sequence[str], over: Sequence[str], count: i
                     f"Integral: on: expected whole smooth edges, got {edge}, which set operations have cut, or "
                     "which is made of triangles"
                 )
-            u, weights = product([interval(count)] * piece.dim)
-            points, normals = piece.place(u)
-            weights = weights * piece.measure
+            if piece.chart is None:
+                u, weights = product([interval(count)] * piece.dim)
+                points, normals = piece.place(u)
+                weights = weights * piece.measure
+            else:  # an odd number of steps round it, for an even one sees the same again in what is symmetric
+                u, weights = product([interval(count | 1, periodic=True)] + [interval(count)] * (piece.dim - 1))
+                points, normals, density = piece.chart(u)
+                weights = weights * density
             for name, (low, high) in zip(domain.names, domain.bounds, strict=True):
                 if name in domain.space:
                     continue

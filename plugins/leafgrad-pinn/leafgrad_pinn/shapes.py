@@ -33,12 +33,15 @@ class Piece:
         place: takes parameters in the unit cube (n, dim) to points (n, d) and outward unit normals (n, d).
         keep: which points, (n, d) with their normals (n, d) to booleans (n,), belong to it, where set operations cut
             it; None for all.
+        chart: of what goes round, for integrals: takes parameters as `place` does, the first of them a share of a turn,
+            by which all is smooth and periodic, to points, normals, and the length or area per unit of them (n,).
     """
 
     dim: int
     measure: float
     place: Callable[[Array], tuple[Array, Array]]
     keep: Callable[[Array, Array], Array] | None = None
+    chart: Callable[[Array], tuple[Array, Array, Array]] | None = None
 
 
 class Shape(ABC):
@@ -241,7 +244,7 @@ class Ball(Shape):
         self.origin = dict(zip(center, self.center.tolist(), strict=True))
         self.bounds = self.center[:, None] + radius * np.array([-1.0, 1.0])
         area = 2 * np.pi * radius if len(center) == 2 else 4 * np.pi * radius**2
-        self.edges = {edge: [Piece(len(center) - 1, area, self._place)]}
+        self.edges = {edge: [Piece(len(center) - 1, area, self._place, chart=self._chart)]}
 
     def _place(self, u: Array) -> tuple[Array, Array]:
         angle = 2 * np.pi * u[:, 0]
@@ -250,6 +253,10 @@ class Ball(Shape):
             height = 2 * u[:, 1:] - 1
             normals = np.concatenate([normals * np.sqrt(1 - height**2), height], 1)
         return self.center + self.radius * normals, normals
+
+    def _chart(self, u: Array) -> tuple[Array, Array, Array]:
+        ((piece,),) = self.edges.values()
+        return *self._place(u), np.full(len(u), piece.measure)
 
     def signed(self, points: Array) -> Array:
         distance: Array = np.linalg.norm(points - self.center, axis=1) - self.radius

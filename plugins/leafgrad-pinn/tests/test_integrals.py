@@ -39,6 +39,30 @@ def test_rules_converge_to_rounding():
         inside(pinn.Domain(pinn.LShape()), ("x", "y"), 4)
 
 
+@pytest.mark.parametrize(("axes", "order"), [((1.5, 1), 32), ((2, 0.5), 96), ((4, 0.25), 300), ((0.25, 4), 300)])
+def test_rules_along_ellipses(axes, order):
+    a, b = axes
+    fine = (np.arange(20000) + 0.5) * np.pi / 10000
+    speed = np.hypot(a * np.sin(fine), b * np.cos(fine)) * np.pi / 10000
+    domain = pinn.Domain(pinn.Ellipse(axes, x=1, y=-2), pinn.Time("t", 0, 3))
+    along = on_edges(domain, ["ellipse"], domain.names, order)
+    assert total(along, lambda p: 1 + 0 * p[:, 0]) == pytest.approx(3 * speed.sum(), rel=1e-10)
+    assert total(along, lambda p: p[:, 0] ** 2 * p[:, 2]) == pytest.approx(
+        4.5 * (speed @ (1 + a * np.cos(fine)) ** 2), rel=1e-10
+    )
+    points, weights, normals = along  # Gauss: the flux of (x + y^2, 3 y) is 4 times the area
+    flux = (points[:, 0] + points[:, 1] ** 2) * normals[:, 0] + 3 * points[:, 1] * normals[:, 1]
+    assert weights @ flux == pytest.approx(3 * 4 * math.pi * a * b, rel=1e-12)
+
+
+def test_rules_round_circles_and_spheres_are_exact_for_polynomials():
+    disk, ball = pinn.Domain(pinn.Disk(2, x=0, y=0)), pinn.Domain(pinn.Ball(2, x=0, y=0, z=0))
+    circle = on_edges(disk, ["circle"], disk.names, 4)
+    assert total(circle, lambda p: p[:, 0] ** 4) == pytest.approx(2**5 * math.pi * 3 / 4, rel=1e-12)
+    sphere = on_edges(ball, ["sphere"], ball.names, 4)
+    assert total(sphere, lambda p: p[:, 0] ** 2 * p[:, 2] ** 2) == pytest.approx(2**6 * 4 * math.pi / 15, rel=1e-12)
+
+
 def test_rules_of_pieces_are_exact_between_kinks():
     """Of polynomials of degree 3 in each of four pieces, in two dimensions."""
     domain, rng = (
