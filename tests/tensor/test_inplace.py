@@ -285,3 +285,12 @@ def test_a_copy_is_a_place_of_its_own_in_the_graph():
     parts = leafgrad.autograd.grad((copy * 3 + source * 5).sum(), [copy, source, w])
     assert [g[0].item() for g in parts] == [30.0, 35.0, 70.0]
     assert copy.grad_fn is not source.grad_fn
+
+
+def test_a_copy_of_its_own_view_into_a_tensor():
+    w = leafgrad.ones(3, requires_grad=True)
+    whole = w * 2
+    view = whole[:]
+    whole.copy_(view)
+    parts = leafgrad.autograd.grad((view * 3 + whole).sum(), [whole, view, w])
+    assert [g[0].item() for g in parts] == [4.0, 3.0, 8.0]

@@ -274,7 +274,7 @@ def write(x: T, new: Any, *, held: bool = False) -> T:
     if flags & GRAD and new._node is not None:
         _check_connected(x)
     base = _owner(x, new, flags)
-    before = base._node
+    before, source = base._node, new._node  # before the write counts, by which a view of x would be made anew
     if flags & TRACE:
         tracer = TRACER.get()
         symbol, old = tracer.lift(new), tracer.lift(base)
@@ -283,8 +283,8 @@ def write(x: T, new: Any, *, held: bool = False) -> T:
         dispatch.overwrite(x._data, new._data)
     if x._writes is not dispatch.INFERENCE_VERSION:
         version(x).bump()
-    if flags & GRAD and (before is not None or new._node is not None):
-        _write_history(x, base, before, new, flags, held)
+    if flags & GRAD and (before is not None or source is not None):
+        _write_history(x, base, before, new, source, flags, held)
     if flags & TRACE:
         tracer.written(x, old)
     return given
@@ -296,7 +296,7 @@ def rebase(x: Any, new: Any) -> None:
     if new._node is not None:
         _check_connected(x)
     base = _owner(x, new, modes.get())
-    _write_history(x, base, base._node, new, modes.get())
+    _write_history(x, base, base._node, new, new._node, modes.get())
     if x is not base:
         x._view.seen = -1  # made anew at the next look
         dispatch.hand_over(x, new._node, x._node)
@@ -341,17 +341,16 @@ def _write_symbol(x: Any, symbol: Any) -> None:
     x._data = symbol
 
 
-def _write_history(x: Any, base: Any, before: Any, new: Any, flags: int, held: bool = False) -> None:
+def _write_history(x: Any, base: Any, before: Any, new: Any, node: Any, flags: int, held: bool = False) -> None:
     if x is base:
-        node = new._node
         if held or node is None or isinstance(node, Leaf):
-            node = overwrite.node((x, new), {}, (x._data, new._data), x._data, (before, new._node), flags)
+            node = overwrite.node((x, new), {}, (x._data, new._data), x._data, (before, node), flags)
         x._node = node
         dispatch.hand_over(x, before, node)
     elif not x._view.detached:
         args = dispatch.alias(base._data), new
         raw = base._data, new._data
-        base._node = write_view.node(args, {"steps": x._view.steps}, raw, base._data, (before, new._node), flags)
+        base._node = write_view.node(args, {"steps": x._view.steps}, raw, base._data, (before, node), flags)
         dispatch.hand_over(base, before, base._node)
         if x._leaf is not None:
             x._view.node(x)  # made anew now, where it may retain its gradient
