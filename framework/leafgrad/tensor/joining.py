@@ -135,8 +135,8 @@ def block_diag(*tensors: Tensor) -> Tensor:
     Args:
         tensors: of at most two dimensions; (n,) is a row, a number one of one element.
     """
-    given = several(tensors, "block_diag")  # whose numbers count less for the dtype
-    blocks = [cast(b, promotion.result_type(tuple(given))) for b in atleast_2d(given)]
+    kind = promotion.result_type(tuple(given := several(tensors, "block_diag")))  # for which numbers count less
+    blocks = [cast(b, kind) for b in atleast_2d(given)]
     rows, left, width = [], 0, sum(b.shape[1] for b in blocks)
     for b in blocks:
         if b.ndim > 2:

@@ -37,11 +37,10 @@ class Settler(Recorder):
         if t._leaf is None:
             t._leaf = inner._leaf
         if inner._view is not None:
-            if t._history is inner._history:
-                pass
-            elif is_own_leaf(inner):
+            changed = t._history is not inner._history
+            if changed and is_own_leaf(inner):
                 t._node = inner._history
-            elif not inner._view.detached:  # of the version of its base that it was made at
+            elif changed and not inner._view.detached:  # of the version of its base that it was made at
                 t._history, t._view.seen = inner._history, inner._view.seen
         elif inner._node is not o.node:
             dispatch.hand_over(t, o.node, inner._node)
