@@ -282,8 +282,8 @@ def computed(op: Any, x: Any, **params: Any) -> Any:
         if hidden and not x._data.level:
             raise x._data.withheld(f"{op.name}()")
         return op(x, **params)
-    result = in_order(op(x._array(f"{op.name}()"), **params))
-    return tuple(map(alias, result)) if type(result) is tuple else alias(result)
+    array = x._array(f"{op.name}()")
+    return op.record((modes.TRACER.get().inside(x),), params, (array,), op.compute((array,), params), modes.get())
 
 
 def connect(saved: Any, edge: Any) -> Any:

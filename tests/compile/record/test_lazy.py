@@ -11,6 +11,7 @@ import leafgrad
 from leafgrad import nn, optim
 from leafgrad.compile.ir.effects import complete
 from leafgrad.compile.record.lazy import LazyRecorder
+from leafgrad.errors import MissingGradientError
 
 OWN = random.Random(0)  # whose choices are not followed
 
@@ -172,3 +173,16 @@ def test_an_error_of_elements_comes_where_it_does_uncompiled(refusing, caught):
             found.append(seen)
         for ours, theirs in zip(*found, strict=True):
             assert ours == (pytest.approx(theirs) if isinstance(theirs, float) else theirs)
+
+
+def test_what_has_no_derivative_requires_grad_as_it_does_uncompiled():
+    """unique() is computed where it is recorded; its result must not be a constant, whose gradient is zero."""
+
+    def step(x):
+        return leafgrad.unique(x * 2).sum() + (x * x).sum()
+
+    compiled = leafgrad.compile(step)
+    for _ in range(5):
+        found = compiled(leafgrad.ones(3, requires_grad=True))
+        with pytest.raises(MissingGradientError, match="'unique' has no gradient"):
+            found.backward()
