@@ -56,6 +56,14 @@ def test_the_first_shapes_are_recorded_at_once_and_others_wait_ever_longer():
     assert waits(misses, ("f64", 0)) == 0  # a kind of its own
 
 
+def test_no_shape_waits_longer_than_a_program_takes_to_repay_what_it_costs():
+    misses = Misses()
+    misses.made(equations=500, elements=10_000_000)
+    assert [waits(misses, ("f32", n)) for n in range(EARLY + 5)] == [0] * EARLY + [4, 16] + [35] * 3
+    misses.made(equations=3, elements=10)
+    assert waits(misses, ("f32", EARLY + 5)) == WAIT * 6**2
+
+
 def test_after_many_recordings_for_whatever_reason_all_wait():
     misses = Misses()
     found = []

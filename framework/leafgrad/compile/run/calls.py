@@ -187,8 +187,8 @@ class Calls:
             return self.left_open(error, attempt, recorder, results[0], followed)
         self.pace.failures = self.pace.lessons = 0
         self.reason = None
-        self.watch = attempt.watch
-        self.last = call
+        self.misses.made(call.runner.before, call.runner.elements)
+        self.watch, self.last = attempt.watch, call
         call.first = first
         if not any(map(call.same_as, fits)):  # else rounding decides
             self.programs = [call, *([] if new else settled)][:KEPT]

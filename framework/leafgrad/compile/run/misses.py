@@ -1,11 +1,13 @@
 """Why no program of a compiled function served a call: the guards that failed, the last of them kept.
 
 Shapes beyond the third wait until they have come often: a batch of a length that came once may not come again, and a
-program that runs once costs far more than it saves, as much as some hundred uncompiled calls of a small step.
+program that runs once costs far more than it saves, as much as some hundred uncompiled calls of a small step. They wait
+no longer than for as many calls as it takes a program to repay what it costs, by the size of the last one.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -21,6 +23,8 @@ PATIENCE = 8  # recordings, for whatever reason, before all others wait
 WAIT = 4  # calls of the first kind that waits; the next waits four times as long, then nine times, and so on
 CHANGES = 4  # new values of one thing, each soon after the last recording, after which a step is left open
 SOON = 8  # calls
+# What recording costs, and what a call saves uncompiled, in us: measured on steps of 50 to 500 equations, and rounded.
+COST, COST_OF_EQUATION, SAVED_BY_EQUATION, SAVED_BY_ELEMENT = 30_000, 500, 1, 0.00075
 KEPT = 32
 KINDS = 10_000  # of calls that are counted
 
@@ -46,6 +50,7 @@ class Misses(list[Miss]):
         hasty: by its path, what a value had become when programs had served few calls since the last recording.
         graphs: how often so early another autograd graph stood behind the call's tensors.
         told: whether a call inside vmap was warned of.
+        repaid: after how many calls the last program has saved what it costs.
     """
 
     total = 0
@@ -53,6 +58,7 @@ class Misses(list[Miss]):
     told = False
     waited = 0
     graphs = 0
+    repaid = math.inf
 
     def __init__(self) -> None:
         self.shapes: dict[Hashable, set[Hashable]] = {}
@@ -65,11 +71,16 @@ class Misses(list[Miss]):
         """Whether other shapes will be recorded at once, or wait, as where nothing is known of the step."""
         return not self.total and all(len(seen) == 1 for seen in self.shapes.values())
 
-    def needed(self, kind: Kind) -> int:
+    def made(self, equations: int, elements: int) -> None:
+        """A program was made, of so many equations, whose results have so many elements in all."""
+        cost = COST + COST_OF_EQUATION * equations
+        self.repaid = math.ceil(cost / (SAVED_BY_EQUATION * equations + SAVED_BY_ELEMENT * elements + 1))
+
+    def needed(self, kind: Kind) -> float:
         """How often a kind of call must come before it is recorded: a program is to be worth what it costs."""
         seen = self.shapes.get(kind[0], ())
         beyond = 0 if kind[1] in seen else len(seen) - EARLY + 1
-        return WAIT * max(0, beyond, self.total - PATIENCE + 1) ** 2
+        return min(WAIT * max(0, beyond, self.total - PATIENCE + 1) ** 2, self.repaid)
 
     def waits(self, name: str, kind: Kind) -> bool:
         """Whether a call of the function ``name``, of a kind that no program serves, is not to be recorded yet."""

@@ -21,6 +21,7 @@ class Runner:
 
     Attributes:
         before: how many equations the graph had.
+        elements: how many all that is computed has.
         graph: the optimized graph.
         program: the executor's program.
         compared: whether a plugin's program is compared with replay at its first run.
@@ -33,6 +34,7 @@ class Runner:
         self.name = name
         self.before = len(graph)
         self.graph = optimize(graph)
+        self.elements = sum(math.prod(v.shape) for e in self.graph.equations for v in e.outputs)
         self.generators = generators(self.graph)
         self.kinds: Kinds | None = None
         self.lock = Lock()
@@ -42,7 +44,7 @@ class Runner:
         """Ask for a program."""
         self.executor, self.program = executor.build(self.graph, self.name)
         self.foreign = executor.is_foreign(self.executor)
-        self.compared = sum(math.prod(v.shape) for e in self.graph.equations for v in e.outputs) <= COMPARED
+        self.compared = self.elements <= COMPARED
 
     def __call__(self, inputs: Sequence[Any], checks: bool | None = None, before: States | None = None) -> list[Any]:
         """The arrays of results and effects' values.
