@@ -9,6 +9,7 @@ import operator
 import random
 import types
 
+import numpy as np
 import pytest
 
 import leafgrad
@@ -315,3 +316,64 @@ def test_type_by_another_name_sees_no_number_that_the_step_changes():
         return [step(leafgrad.ones(1)).item() for _ in range(8)], o.count, o.held
 
     assert found(leafgrad.compile) == found(lambda function: function)
+
+
+class Slotted:
+    __slots__ = ("v",)
+
+    def __init__(self):
+        self.v = 1.0
+
+    def __repr__(self):
+        return f"{self.v}"
+
+
+def namespace():
+    return types.SimpleNamespace(v=1.0)
+
+
+def in_a_class(call):
+    return type("Holder", (), {"call": call})()
+
+
+TAKEN = {  # what there is, what is taken of it, what the step does with that, and what changes between calls
+    "attribute": (namespace, lambda o: o.__getattribute__, lambda t: t("v"), lambda o: setattr(o, "v", 2.0)),
+    "slot": (
+        Slotted, lambda o: functools.partial(Slotted.v.__get__, o), lambda t: t(), lambda o: setattr(o, "v", 2.0)
+    ),
+    "array": (lambda: np.ones(1), lambda o: o.__getitem__, lambda t: float(t(0)), lambda o: o.fill(2.0)),
+    "deque": (lambda: collections.deque([1.0]), lambda o: o.__len__, lambda t: t(), lambda o: o.append(2.0)),
+    "bytes": (lambda: bytearray(1), lambda o: o.__getitem__, lambda t: t(0), lambda o: o.__setitem__(0, 2)),
+    "of a class": (lambda: {"v": 1.0}, lambda o: in_a_class(o.get), lambda t: t.call("v"), lambda o: o.update(v=2.0)),
+    "sets an item": (dict, lambda o: o.__setitem__, lambda t: t("v", 5.0) or 1.0, lambda o: o.clear()),
+    "sets an attribute": (
+        namespace, lambda o: o.__setattr__, lambda t: t("v", 5.0) or 1.0, lambda o: setattr(o, "v", 0.0)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TAKEN)
+def test_what_is_read_and_written_by_something_in_c_that_was_kept(case):
+    """No call of a method-wrapper is seen, so what it belongs to is guarded."""
+    make, take, act, change = TAKEN[case]
+
+    def found(compiler):
+        o = make()
+        taken, results = take(o), []
+        step = compiler(lambda x: x * act(taken))
+        for i in range(8):
+            if i == 6:
+                change(o)
+            results.append((step(leafgrad.ones(1)).item(), repr(o)))
+        return results
+
+    assert found(leafgrad.compile) == found(lambda function: function)
+
+
+def test_a_field_of_a_named_tuple_that_its_class_replaces():
+    pair = collections.namedtuple("Pair", "v w")
+    held = pair(1.0, 2.0)
+    step = leafgrad.compile(lambda x: x * held.v)
+    assert [step(leafgrad.ones(1)).item() for _ in range(6)] == [1.0] * 6
+    pair.v = property(lambda self: 8.0)
+    assert step(leafgrad.ones(1)).item() == 8.0

@@ -23,9 +23,8 @@ LISTS = (list, deque)
 COMPARED = 2**20  # bytes of an array that each call may compare
 FIELD = type(vars(namedtuple("Pair", "a"))["a"])
 CODE = (
-    types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodWrapperType, types.MethodDescriptorType,
-    types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, types.CodeType,
-    types.GenericAlias, types.UnionType, FIELD,
+    types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType,
+    types.GetSetDescriptorType, types.MemberDescriptorType, types.CodeType, types.GenericAlias, types.UnionType, FIELD,
 )  # fmt: skip
 SLOTS = (types.GetSetDescriptorType, types.MemberDescriptorType)
 # These compute of their arguments alone; the second calls a function in Python first, which is seen.

@@ -265,8 +265,9 @@ class ObjectWalker:
             self.place("body", kind, key, f"methods of {kind.__name__}", ClassBody.of(kind, key))
 
     def class_attribute(self, base: type, name: str, found: Any) -> None:
-        if isinstance(found, CODE) or name.startswith("_abc_"):
+        if (isinstance(found, CODE) and type(found) is not types.BuiltinFunctionType) or name.startswith("_abc_"):
             self.renamed(found)
+            self.place("item", vars(base), name, f"{base.__name__}.{name}", found)
             return
         known = isinstance(found, DESCRIPTORS) or is_ours(file_of(type(found)))  # as a compiled method is
         if hasattr(type(found), "__get__") and not known:

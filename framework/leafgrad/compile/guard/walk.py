@@ -28,6 +28,7 @@ from leafgrad.compile.guard.known import (
     LISTS,
     OF_NUMPY,
     OPAQUE,
+    SLOTS,
     TABLES,
     file_of,
     function_in,
@@ -111,6 +112,8 @@ class Walker(ObjectWalker):
         elif kind is tuple or (isinstance(value, tuple) and (hasattr(kind, "_fields") or is_ours(file_of(kind)))):
             for i, item in enumerate(value):
                 self.push(item, f"{path}[{i}]")
+            if kind is not tuple:
+                self.push(kind, f"type({path})")
         elif kind in (set, frozenset):
             if all(type(item) in SCALARS for item in value):
                 self.place("all", value, None, path, kind(value))
@@ -133,13 +136,8 @@ class Walker(ObjectWalker):
             self.kind(value, path)
         elif isinstance(value, Op):
             self.op(value, path)
-        elif isinstance(value, types.BuiltinFunctionType):
-            self.renamed(value)
-            owner = value.__self__
-            if owner is not None and not isinstance(owner, (types.ModuleType, type)):
-                self.push(owner, path)
-        elif isinstance(value, CODE):
-            self.renamed(value)
+        elif isinstance(value, (types.MethodWrapperType, *CODE)):
+            self.in_c(value, path)
         elif isinstance(value, (staticmethod, classmethod, property)):
             self.push(function_in(value), path)
         elif isinstance(value, enum.Enum):
@@ -151,6 +149,19 @@ class Walker(ObjectWalker):
             self.instance(value, path)
         elif isinstance(value, SCALARS) and kind not in SCALARS and not self.is_immutable(value):
             self.open(path, f"is of a class of its own, {kind.__name__}")
+
+    def in_c(self, value: Any, path: str) -> None:
+        """A function of C's, and what it belongs to."""
+        self.renamed(value)
+        if isinstance(value, SLOTS):  # it reads the attribute of whatever it is given
+            self.found.renamed.add(value.__name__)
+        owner = value.__self__ if isinstance(value, (types.MethodWrapperType, types.BuiltinFunctionType)) else None
+        if type(value) is types.MethodWrapperType:  # no call of it is seen
+            self.loose.add(id(owner))
+        elif isinstance(owner, (types.ModuleType, type)):
+            return
+        if owner is not None:
+            self.push(owner, path)
 
     def attributes_of_partial(self, value: functools.partial[Any], path: str) -> None:
         """Those that it was given; asked for by name, it makes a dict, and is another from then on."""
