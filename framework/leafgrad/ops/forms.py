@@ -156,3 +156,10 @@ def slice_form(node: Any) -> Form:
 
 def cross_entropy_form(node: Any) -> Form:
     return "NllLossBackward0", (ShownNode("LogSoftmaxBackward0", node.edges[:1]),)
+
+
+def layer_norm_form(node: Any) -> Form:
+    """The last of two ops: what was standardized, not the op that did it, is what layer norm was called with."""
+    x, *others = node.edges
+    whole = getattr(getattr(x, "op", None), "name", "") == "standardize"
+    return "NativeLayerNormBackward0", ((x.edges[0] if whole else x), *others)

@@ -6,6 +6,7 @@ import math
 from functools import lru_cache
 from typing import Any
 
+from leafgrad.ops import forms
 from leafgrad.ops.abstract import PRECISE
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import add, mul, rsqrt, sub
@@ -163,6 +164,7 @@ def affine(xp: Any, x: Any, weight: Any, bias: Any) -> Any:
 
 
 affine.vjp(x=lambda g, weight: g * weight, weight=lambda g, x: g * x, bias=lambda g: g)
+affine.form = forms.layer_norm_form  # batch norm and others are marked as what they are
 
 
 @affine.rewrite

@@ -9,7 +9,7 @@ from typing import Any
 
 from leafgrad import dtypes
 from leafgrad.ops import promotion, shape as ops
-from leafgrad.ops.marks import mark, shown_as
+from leafgrad.ops.marks import shown_as
 from leafgrad.tensor import arguments
 from leafgrad.tensor.arguments import cast, expect_tensor, integer
 from leafgrad.tensor.creation import new_zeros, zeros
@@ -19,7 +19,7 @@ from leafgrad.tensor.methods import attach
 from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import atleast_1d, atleast_2d, atleast_3d, reshaped
 from leafgrad.tensor.tensor import Tensor
-from leafgrad.tensor.view import together
+from leafgrad.tensor.view import parts
 
 Tensors = Sequence[Tensor]
 _cat, _part, _stack = ops.cat.function, ops.part.function, ops.stack.function
@@ -241,10 +241,7 @@ def _at(input: Tensor, d: int, i: int) -> Tensor:
 
 def _cut(input: Tensor, d: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
     """The pieces between consecutive ``edges``."""
-    pieces = []
-    for at in _places(input._data.shape[:d], tuple(edges)):
-        pieces.append(_part(input, at=at))
-    return tuple(pieces)
+    return tuple([_part(input, at=at) for at in _places(input._data.shape[:d], tuple(edges))])
 
 
 @functools.lru_cache(maxsize=256)
@@ -260,9 +257,8 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     if not input._data.ndim:
         raise IndexError("unbind: Dimension specified as 0 but tensor has no dimensions")
     d = arguments.one_dim(input, dim, "unbind")
-    slices = together([_at(input, d, i) for i in range(input._data.shape[d])], "Unbind")
-    found: tuple[Tensor, ...] = mark(slices, "UnbindBackward0", input)
-    return found
+    whole = [(0, n, 1) for n in input._data.shape[:d]] if d else []
+    return parts(input, [(*whole, i) for i in range(input._data.shape[d])], "UnbindBackward0")
 
 
 @public(only="leafgrad")
@@ -287,14 +283,16 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
                 f"split expects split_size be non-negative, and positive here, but got split_size={size}"
             )
         count = max(1, -(-n // size)) if size else 1
-        return together(_cut(tensor, d, [min(i * size, n) for i in range(count + 1)]), "Split")
+        edges = (*[i * size for i in range(count)], n)
+        return parts(tensor, _places(tensor._data.shape[:d], edges), "SplitBackward0")
     sections = arguments.shape((split_size_or_sections,), "split", "split_size_or_sections")
     if sum(sections) != n or (sections and min(sections) < 0):
         raise RuntimeError(
             f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), "
             f"but got split_sizes={list(sections)}"
         )
-    return together(_cut(tensor, d, [sum(sections[:i]) for i in range(len(sections) + 1)]), "SplitWithSizes")
+    edges = (0, *itertools.accumulate(sections))
+    return parts(tensor, _places(tensor._data.shape[:d], edges), "SplitWithSizesBackward0")
 
 
 def _split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -325,9 +323,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     d = dim if type(dim) is int and 0 <= dim < input._data.ndim else arguments.one_dim(input, dim, "chunk")
     n = input._data.shape[d]
     size = -(-n // chunks)
-    edges = [*range(0, n, size), n] if size else [0] * (chunks + 1)
-    found: tuple[Tensor, ...] = mark(together(_cut(input, d, edges), "Split"), "SplitBackward0", input)
-    return found
+    edges = (*range(0, n, size), n) if size else (0,) * (chunks + 1)
+    return parts(input, _places(input._data.shape[:d], edges), "SplitBackward0")
 
 
 def _apart(input: Tensor, pieces: tuple[Tensor, ...], dim: int) -> tuple[Tensor, ...]:

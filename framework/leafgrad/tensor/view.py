@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import modes
@@ -17,13 +17,15 @@ from leafgrad.modes import GRAD, INFERENCE, TRACE, TRACER
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
-from leafgrad.ops.node import Leaf, Version
-from leafgrad.ops.shape import expand
+from leafgrad.ops.marks import mark
+from leafgrad.ops.node import SEQ, Epoch, Leaf, Node, Version
+from leafgrad.ops.shape import expand, key, part
 from leafgrad.ops.shifted import Shifted
 from leafgrad.tensor.tensor import Tensor
 
 get_mode = modes.get
 new = object.__new__
+_part = part.function
 
 Step = tuple[Any, dict[str, Any]]
 Path = tuple[Any, Step]  # the path before a step, or None, and the step: views of one view share it
@@ -171,13 +173,43 @@ def shares(data: Any, origin: Any) -> bool:
     return dispatch.memory_of(data) is dispatch.memory_of(origin)
 
 
-def together(views: Iterable[Any], function: str) -> tuple[Any, ...]:
-    """``views``, which a function made at once: a write into one of them could not be told apart from its siblings'."""
-    made = tuple(views)
-    for i, x in enumerate(made):
-        if x._view is not None and x._view.origin is None:
-            x._view.origin = made_by(i, function, SEVERAL)
-    return made
+def parts(x: Any, places: Sequence[Any], label: str) -> tuple[Any, ...]:
+    """Parts of ``x`` that a function makes at once, at basic indices; shown as made by one node.
+
+    A write into one of them could not be told apart from its siblings'.
+    """
+    flags, data, name = get_mode(), x._data, label.removesuffix("Backward0")
+    if flags > GRAD or part.lines.get(type(data), (None,))[0] is not part.forward:
+        made = [_part(x, at=at) for at in places]
+        for i, out in enumerate(made):
+            if out._view is not None and out._view.origin is None:
+                out._view.origin = made_by(i, name, SEVERAL)
+        return mark(tuple(made), label, x)
+    made, first, edges = [], None, ((x._history if x._view is None else x._node) if flags else None,)
+    for i, at in enumerate(places):  # the same, without calls for each
+        params = {"at": at}
+        out = new(Tensor)
+        out._data, out._epoch = data[key(at)], Epoch.now
+        out._history = out._leaf = out._writes = out._view = None
+        if edges[0] is not None:
+            out._history = node = Node()
+            node.op, node.params, node.edges, node.saved, node.shapes = part, params, edges, (), (data.shape,)
+            node.seq, node.shape, node.hooks, node.out, node.version = next(SEQ), out._data.shape, None, None, None
+            node.shown = label, edges
+        if first is None:
+            make(part, x, params, out)
+            first = out._view
+            origin = None if first is None else first.origin
+        else:
+            out._view = view = new(View)
+            view.hides = view.whole = False
+            view._base, view.root, view.seen = first._base, first.root, first.seen
+            view.path = first.path[0], (part, params)
+            out._writes, out._epoch = x._writes, x._epoch
+        if out._view is not None:
+            out._view.origin = origin or made_by(i, name, SEVERAL)
+        made.append(out)
+    return tuple(made)
 
 
 SEVERAL = (

@@ -239,8 +239,9 @@ def layer_norm(
     given = None if weight is None else weight._data.shape, None if bias is None else bias._data.shape
     dims = _last(input._data.shape, tuple(normalized_shape), *given)
     out = _standardize(input, dim=dims, eps=eps)
-    out = _affine(out, weight, bias) if weight is None or bias is None else _times_plus(out, weight, bias)
-    return out if out._history is None else mark(out, "NativeLayerNormBackward0", input, weight, bias)
+    if weight is not None and bias is not None:
+        return _times_plus(out, weight, bias)  # shown as layer norm by itself
+    return mark(_affine(out, weight, bias), "NativeLayerNormBackward0", input, weight, bias)
 
 
 def rms_norm(
