@@ -65,6 +65,18 @@ def filled(rng, dtype):
     return samples
 
 
+def nll_loss(x, target, dim, ignore):
+    return -pick(x, target, dim, ignore).sum() / (target != ignore).sum()
+
+
+def one_hot(x, classes):
+    return (x[..., None] == np.arange(classes)).astype("int64")
+
+
+def numbers(rng, dtype):
+    return [((rng.integers(0, 4, shape).astype(dtype),), {"classes": 4}) for shape in ((), (3,), (0, 2), (5, 4, 4))]
+
+
 def cross_entropy(x, target, dim, ignore):
     logarithms = x - np.log(np.exp(x).sum(axis=dim, keepdims=True))
     return -pick(logarithms, target, dim, ignore).sum() / (target != ignore).sum()
@@ -86,9 +98,16 @@ OUTSIDE = [
     for wrong in (3, -1)
 ]  # fmt: skip
 
+NAMELESS = [
+    ((np.array([0, -1]),), {"classes": 3}, RuntimeError, "must be non-negative"),
+    ((np.array([0, 3]),), {"classes": 3}, RuntimeError, "must be smaller than num_classes=3"),
+]  # fmt: skip
+
 ROWS = [
     Row(classes.pick, pick, samples=scores, order=2, dtypes=FLOATS, integers=False, errors=OUTSIDE),
     Row(classes.place, place, samples=values, order=2, dtypes=FLOATS, integers=False),
+    Row(classes.nll_loss, nll_loss, samples=filled, order=2, dtypes=FLOATS, integers=False, errors=OUTSIDE),
+    Row(classes.one_hot, one_hot, samples=numbers, order=0, dtypes=("int64",), errors=NAMELESS),
     Row(classes.cross_entropy, cross_entropy, samples=filled, dtypes=FLOATS, integers=False, errors=OUTSIDE),
     Row(classes.cross_entropy_slope, cross_entropy_slope, samples=filled, dtypes=FLOATS, integers=False),
     Row(classes.target_weights, target_weights, samples=filled, dtypes=FLOATS, integers=False),

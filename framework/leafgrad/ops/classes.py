@@ -7,7 +7,7 @@ from typing import Any
 
 from leafgrad.ops import forms
 from leafgrad.ops.abstract import PRECISE
-from leafgrad.ops.compare import ne
+from leafgrad.ops.compare import ge, lt, ne
 from leafgrad.ops.convert import new_full, to_dtype
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import div, mul, neg, sub
@@ -15,13 +15,16 @@ from leafgrad.ops.exponential import exp
 from leafgrad.ops.half import total
 from leafgrad.ops.index import expect_in_range
 from leafgrad.ops.reduce import sum
+from leafgrad.ops.refuse import refuse
 from leafgrad.ops.select import maximum
-from leafgrad.ops.shape import reshape
+from leafgrad.ops.shape import expand, reshape
 from leafgrad.ops.small import SMALL, known, repeated, summing
 from leafgrad.ops.softmax import log_softmax, lowered, raised, softmax
+from leafgrad.ops.traits import ALL
 
 POSITIVE = (1 << 62) - 1
 FEW = 64  # numbers that Python looks at sooner than NumPy
+NEGATIVE, BEYOND = "Class values must be non-negative.", "Class values must be smaller than num_classes={}."
 
 
 def _key(xp: Any, shape: tuple[int, ...], target: Any, dim: int, ignore: int) -> tuple[Any, Any]:
@@ -109,6 +112,40 @@ pick.batched(_one_class_batched)
 place.batched(_one_class_batched)
 
 
+# ---- one of many --------------------------------------------------------------------------------------------------
+
+
+@op("nondifferentiable", "raises")
+def one_hot(xp: Any, x: Any, *, classes: int) -> Any:
+    """1 at the class that each element of x names, else 0; a RuntimeError for others. (...) -> (..., classes)"""
+    refuse.forward(xp, x < 0, error=RuntimeError, message=NEGATIVE)
+    refuse.forward(xp, x >= classes, error=RuntimeError, message=BEYOND.format(classes))
+    return (xp.expand_dims(x, -1) == xp.arange(classes)).astype("int64")
+
+
+@one_hot.kernel("numpy")
+def _one_hot(xp: Any, x: Any, *, classes: int) -> Any:
+    """As above; few rows are looked up."""
+    if 0 < x.size <= FEW and classes <= FEW:
+        found = x.reshape(-1).tolist()
+        if min(found) >= 0 and max(found) < classes:
+            return _unit_rows(xp, classes, "int64").take(x, 0)
+    return one_hot.forward(xp, x, classes=classes)
+
+
+one_hot.batched(lambda call: call.again(call.front(0)))
+one_hot.shape(lambda x, *, classes: (*x.shape, classes))
+
+
+@one_hot.rewrite
+def _one_hot_in_steps(graph: Any, equation: Any) -> Any:
+    """Comparisons and ``place``, which executors know."""
+    (x,), classes = equation.values, equation.params["classes"]
+    for bad, message in ((graph.emit(lt, x, 0), NEGATIVE), (graph.emit(ge, x, classes), BEYOND.format(classes))):
+        graph.emit(refuse, bad, error=RuntimeError, message=message)
+    return graph.emit(place, graph.full(x.shape, 1, x), x, shape=(*x.shape, classes), dim=x.ndim, ignore=-1)
+
+
 # ---- the mean cross-entropy, whole --------------------------------------------------------------------------------
 
 
@@ -164,6 +201,24 @@ def _cross_entropy(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> An
     return xp.add.reduce(losses, None) / known(xp, target.size, x.dtype)
 
 
+@op("any_dtype", "raises")
+def nll_loss(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
+    """Mean of -x at the target classes that are not ``ignore``; nan if all are. (n, c, ...) -> ()"""
+    kept, key = _checked(xp, x.shape, target, dim, ignore)
+    return -xp.where(kept, x[key], 0).sum() / kept.sum().astype(x.dtype)
+
+
+@nll_loss.kernel("numpy")
+def _nll_loss(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
+    """As above; of small arrays where all targets count, in fewer calls."""
+    plain = x.ndim == 2 and x.size <= SMALL and x.dtype.char in "fd" and x.flags.c_contiguous
+    if not plain or dim != 1 or not _all_count(x.shape, target, dim, ignore):
+        return nll_loss.forward(xp, x, target, dim=dim, ignore=ignore)
+    n, classes = x.shape
+    picked = x.reshape(-1)[target + _starts(xp, n, classes)]
+    return repeated(xp, (1, n), -1, x.dtype).dot(picked).reshape(()) / known(xp, n, x.dtype)
+
+
 @op("any_dtype", "nondifferentiable")
 def target_weights(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
     """1 over the count of targets that are not ``ignore``, 0 for the others, be they all. (n, c, ...) -> (n, 1, ...)"""
@@ -202,6 +257,14 @@ def _softmax_rule(g: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
     return s * (h - sum(s * h, dim=(dim,), keepdim=True))
 
 
+def _nll_rule(g: Any, x_shape: Any, target: Any, target_shape: Any, *, dim: int, ignore: int) -> Any:
+    kept = to_dtype(ne(target, ignore), dtype=g.dtype.name, source="bool")
+    each = expand(-g / sum(kept, dim=ALL[len(target_shape)]), shape=target_shape)
+    return place(each, target, shape=x_shape, dim=dim, ignore=ignore)
+
+
+nll_loss.label, nll_loss.autocast = "NllLossBackward0", "float32"
+nll_loss.vjp(x=_nll_rule)
 _slope_of = cross_entropy_slope.function
 cross_entropy.form = forms.cross_entropy_form
 cross_entropy.autocast = "float32"
@@ -209,6 +272,7 @@ cross_entropy.vjp(x=lambda g, x, target, *, dim, ignore: g * _slope_of(x, target
 cross_entropy_slope.vjp(x=_softmax_rule)
 
 
+@nll_loss.shape
 @cross_entropy.shape
 def _loss_shape(x: Any, target: Any, *, dim: int) -> Any:
     return () if x.floating and _classless(x, dim) == target.shape else None
@@ -232,13 +296,15 @@ def _counted(graph: Any, equation: Any) -> tuple[Any, Any]:
     return kept, graph.emit(sum, kept, dim=tuple(range(kept.ndim)))
 
 
+@nll_loss.rewrite
 @cross_entropy.rewrite
 def _loss_in_steps(graph: Any, equation: Any) -> Any:
     """The mean of what `pick` takes from the logarithms, negative: steps that share the softmax, and run in chunks."""
     (x, target), params = equation.values, equation.params
     if x.dtype not in PRECISE or 0 in x.shape:
         return None
-    picked = graph.emit(pick, graph.emit(log_softmax, x, dim=params["dim"]), target, **params)
+    logarithms = graph.emit(log_softmax, x, dim=params["dim"]) if equation.op is cross_entropy else x
+    picked = graph.emit(pick, logarithms, target, **params)
     total = graph.emit(sum, picked, dim=tuple(range(picked.ndim)))
     return graph.emit(neg, graph.emit(div, total, _counted(graph, equation)[1]))
 
@@ -275,10 +341,12 @@ def _shares_batched(call: Any) -> Any:
     return reshape(kept / maximum(count, 1), shape=(*shape[:dim], 1, *shape[dim:]))
 
 
+@nll_loss.batched
 @cross_entropy.batched
-def _cross_entropy_batched(call: Any) -> Any:
+def _loss_batched(call: Any) -> Any:
     x, target, dim = call.front(0), call.front(1), call.params["dim"] + 1
-    picked = pick(log_softmax(x, dim=dim), target, dim=dim, ignore=call.params["ignore"])
+    logarithms = log_softmax(x, dim=dim) if call.op is cross_entropy else x
+    picked = pick(logarithms, target, dim=dim, ignore=call.params["ignore"])
     _, count = _counts(call, target)
     dims = tuple(range(1, len(target.shape)))
     return -sum(picked, dim=dims) / reshape(count, shape=(call.size,))

@@ -62,6 +62,8 @@ def shown_as(label: str, *names: str) -> Callable[[F], F]:
         @functools.wraps(function)
         def recorded(*args: Any, **kwargs: Any) -> Any:
             out = function(*args, **kwargs)
+            if isinstance(out, TensorBase) and out._history is None and out._view is None:
+                return out  # nothing to mark
             for i, name in places:
                 value = args[i] if i < len(args) else kwargs.get(name)
                 if not isinstance(value, TensorBase) or value._node is not None:  # there may be something to mark

@@ -22,38 +22,46 @@ def range_sum(xp: Any, x: Any, *, ranges: Ranges, dim: int) -> Any:
     """
     if x.dtype == "float16":
         return range_sum.forward(xp, x.astype("float32"), ranges=ranges, dim=dim).astype("float16")
-    before = (slice(None),) * dim
-    longest = max([stop - start for start, stop in ranges], default=0)
-    out = xp.zeros((*x.shape[:dim], len(ranges), *x.shape[dim + 1 :]), dtype=x.dtype)
-    if len(ranges) < longest:
-        for i, (start, stop) in enumerate(ranges):
-            out[(*before, i)] = total(x[(*before, slice(start, stop))], (dim,), False)
-        return out
-    for k in range(longest):  # the first element of all ranges, the second of all that have one, ...
-        to, of = _keys(xp, ranges, k)
-        if k == 0:
-            out[(*before, to)] = x[(*before, of)]
-        else:
-            out[(*before, to)] += x[(*before, of)]
+    before, (shortest, steps) = (slice(None),) * dim, _steps(ranges)
+    if steps and shortest > 1:  # all have a first and a second element
+        (_, first), (_, second), *steps = steps
+        out = x[(*before, _key(xp, first))] + x[(*before, _key(xp, second))]
+    else:
+        out = xp.zeros((*x.shape[:dim], len(ranges), *x.shape[dim + 1 :]), dtype=x.dtype)
+        if steps is None:
+            for i, (start, stop) in enumerate(ranges):
+                out[(*before, i)] = total(x[(*before, slice(start, stop))], (dim,), False)
+        elif steps:
+            (to, of), *steps = steps
+            out[(*before, _key(xp, to))] = x[(*before, _key(xp, of))]
+    for to, of in steps or ():
+        out[(*before, _key(xp, to))] += x[(*before, _key(xp, of))]
     return out
 
 
-def _keys(xp: Any, ranges: Ranges, k: int) -> tuple[Any, Any]:
-    """Which ranges have an element k, and which elements these are: slices, or arrays."""
-    to, of = _places(ranges, k)
-    return (
-        to if type(to) is slice else xp.asarray(to, dtype="int64"),
-        of if type(of) is slice else xp.asarray(of, dtype="int64"),
-    )
+Places = slice | list[int]
 
 
 @functools.lru_cache(maxsize=1024)
-def _places(ranges: Ranges, k: int) -> tuple[slice | list[int], slice | list[int]]:
-    having = [i for i, (start, stop) in enumerate(ranges) if stop - start > k]
-    return _spaced(having), _spaced([ranges[i][0] + k for i in having])
+def _steps(ranges: Ranges) -> tuple[int, list[tuple[Places, Places]] | None]:
+    """The size of the smallest range; and which have a first element, a second, …, and which elements these are.
+
+    None where ranges are larger than there are many.
+    """
+    sizes, steps = [stop - start for start, stop in ranges], []
+    if len(ranges) < max(sizes, default=0):
+        return min(sizes), None
+    for k in range(max(sizes, default=0)):
+        having = [i for i, size in enumerate(sizes) if size > k]
+        steps.append((_spaced(having), _spaced([ranges[i][0] + k for i in having])))
+    return min(sizes, default=0), steps
 
 
-def _spaced(places: list[int]) -> slice | list[int]:
+def _key(xp: Any, places: Places) -> Any:
+    return places if type(places) is slice else xp.asarray(places, dtype="int64")
+
+
+def _spaced(places: list[int]) -> Places:
     """Places as a slice if they are evenly spaced."""
     step = places[1] - places[0] if len(places) > 1 else 1
     if step > 0 and places == list(range(places[0], places[-1] + 1, step)):

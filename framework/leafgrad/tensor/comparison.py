@@ -6,6 +6,7 @@ from typing import Any
 
 from leafgrad import dtypes, return_types
 from leafgrad.ops import compare, promotion, reduce, select, sort as ops
+from leafgrad.ops.convert import contiguous
 from leafgrad.ops.index import gather
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.traits import ALL
@@ -23,6 +24,7 @@ from leafgrad.tensor.signatures import binary, unary
 from leafgrad.tensor.tensor import Tensor
 
 _all, _eq, _gather, _argsort = reduce.all.function, compare.eq.function, gather.function, ops.argsort.function
+_in_order = contiguous.function
 
 fmax = binary(select.fmax, out="cast")
 fmin = binary(select.fmin, out="cast")
@@ -163,15 +165,14 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     Raises:
         RuntimeError: k is negative or larger than the dimension.
     """
-    order = argsort(input, dim, largest)
-    d = arguments.one_dim(input, dim, "topk")
-    n = input._data.shape[d] if input._data.ndim else 1
+    d, shape = arguments.one_dim(expect_tensor(input, "input", "topk"), dim, "topk"), input._data.shape
+    n = shape[d] if shape else 1
     if not 0 <= k <= n:
         raise RuntimeError(f"selected index k out of range, got k={k} for a dimension of size {n}")
-    if not input._data.ndim:
-        return return_types.topk(input.clone(), order)
-    best = alone(piece(order, d, 0, k).contiguous())
-    return return_types.topk(_taken(input, best, d), best)
+    if not shape:
+        return return_types.topk(input.clone(), argsort(input))
+    best = _in_order(piece(_argsort(input, dim=d, descending=bool(largest)), d, 0, k))
+    return return_types.topk(_gather(input, best, dim=d, inside=True), best)
 
 
 @public(out="cast")

@@ -21,7 +21,7 @@ from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import broadcast_shapes, broadcast_tensors, reshaped
 from leafgrad.tensor.tensor import Tensor
 
-_and, _gather = bitwise_and.function, ops.gather.function
+_and, _gather, _part = bitwise_and.function, ops.gather.function, part.function
 
 # ---- checks -------------------------------------------------------------------------------------------------------
 
@@ -282,4 +282,4 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     if not as_tuple:
         return found
     every = (0, found.shape[0], 1)
-    return tuple(part(found, at=(every, d)) for d in range(found.shape[1]))
+    return tuple([_part(found, at=(every, d)) for d in range(found.shape[1])])

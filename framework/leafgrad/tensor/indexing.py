@@ -12,12 +12,13 @@ from numbers import Number
 from typing import Any
 
 from leafgrad import backends, dtypes, modes
-from leafgrad.ops import index as ops
+from leafgrad.ops import dispatch, index as ops
 from leafgrad.ops.geometry import index_axes, index_shape, inverse
 from leafgrad.ops.messages import warn
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import Index, part, permute
+from leafgrad.ops.traits import ALL
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import beyond
 from leafgrad.tensor.data import copied
@@ -243,6 +244,8 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         alike = type(at) is type(data) and type(at) in ops.index.lines
         if alike and at.ndim and data.ndim and at.dtype.kind == "i":
             return _index(self, key, dims=(0,))
+        if alike and at.ndim and at.dtype.kind == "b" and at.shape == data.shape[: at.ndim]:
+            return _index(self, *dispatch.aliases(at.nonzero()), dims=ALL[at.ndim])
     plan = ParsedKey(self, key)
     chosen = plan.view(self)
     if not plan.dims:

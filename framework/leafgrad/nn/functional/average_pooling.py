@@ -103,12 +103,13 @@ def _averaged(
     windows = pooled(input, n, function, kernel_size, stride, padding, 1, ceil_mode)
     if divisor_override is not None and not integer(divisor_override, "divisor_override", function):
         raise RuntimeError(f"{function}: divisor must be not zero")
-    return _mean(input, *_covered(windows, bool(count_include_pad)), divisor_override)
+    ranges, counts, each = _covered(windows, bool(count_include_pad))
+    return _mean(input, ranges, counts, each if divisor_override is None else divisor_override)
 
 
 @functools.lru_cache(maxsize=256)
-def _covered(windows: Windows, count_include_pad: bool) -> tuple[list[Ranges], list[list[int]]]:
-    """What windows cover of each dimension, and how many elements count in each."""
+def _covered(windows: Windows, count_include_pad: bool) -> tuple[list[Ranges], list[list[int]], int | None]:
+    """What windows cover of each dimension, and how many elements count in each; and in all of them, if as many do."""
     ranges, counts = [], []
     for m, k, s, p, size in zip(
         *(windows.length, windows.kernel, windows.stride, windows.padding, windows.size), strict=True
@@ -117,7 +118,8 @@ def _covered(windows: Windows, count_include_pad: bool) -> tuple[list[Ranges], l
         within = tuple((max(start, 0), min(stop, m)) for start, stop in padded)
         ranges.append(within)
         counts.append([stop - start for start, stop in (padded if count_include_pad else within)])
-    return ranges, counts
+    alike = all(len(set(each)) == 1 for each in counts)
+    return ranges, counts, math.prod([each[0] for each in counts]) if alike else None
 
 
 def _mean(input: Tensor, ranges: list[Ranges], counts: list[list[int]], divisor: int | None = None) -> Tensor:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 
-from leafgrad.dtypes import BY_ARRAY_DTYPE, dtype, int64, of
+from leafgrad.dtypes import BY_ARRAY_DTYPE, dtype, float32, float64, int64, of
 from leafgrad.nn.functional.linear import linear
 from leafgrad.nn.functional.reduction import Flag, chosen_reduction, reduced
 from leafgrad.ops import classes
-from leafgrad.ops.marks import shown_as
+from leafgrad.ops.marks import mark
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_tensor, first_of
 from leafgrad.tensor.creation import ones_like
@@ -18,9 +18,9 @@ from leafgrad.tensor.tensor import Tensor
 __all__ = ["cross_entropy", "linear_cross_entropy", "nll_loss"]
 
 Sizes = tuple[int, ...]
+_cross_entropy, _nll_loss = classes.cross_entropy.function, classes.nll_loss.function
 
 
-@shown_as("NllLossBackward0")
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -46,8 +46,14 @@ def nll_loss(
     scores = expect_tensor(input, "input", "nll_loss")._data.shape
     named = expect_tensor(target, "target", "nll_loss")._data.shape
     dim = _class_dim(scores, named, None if weight is None else weight._data.shape, target.dtype, "nll_loss")
+    if weight is None and reduction == "mean" and len(scores) > 1 and input.dtype in (float32, float64):
+        try:
+            return _nll_loss(input, target, dim=dim, ignore=ignore_index)
+        except IndexError:
+            raise _no_class(input, target, dim, ignore_index) from None
     loss, counted = _picked(input, target, weight, ignore_index, dim)
-    return _over_targets(loss, counted, target, ignore_index, reduction)
+    out = _over_targets(loss, counted, target, ignore_index, reduction)
+    return out if input._node is None else mark(out, "NllLossBackward0", input)
 
 
 def cross_entropy(
@@ -100,10 +106,9 @@ def cross_entropy(
         dim = _class_dim(shape, target._data.shape, per_class, kind, "cross_entropy")
     if not probabilities and weight is None and not label_smoothing and reduction == "mean" and len(shape) > 1:
         try:
-            mean = classes.cross_entropy.function(input, target, dim=dim, ignore=ignore_index)
+            return _cross_entropy(input, target, dim=dim, ignore=ignore_index)
         except IndexError:
             raise _no_class(input, target, dim, ignore_index) from None
-        return mean
     count = shape[dim]
     logarithms = log_softmax(input, dim)
     if probabilities:

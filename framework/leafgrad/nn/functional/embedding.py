@@ -8,12 +8,14 @@ from contextlib import contextmanager
 
 from leafgrad import modes
 from leafgrad.dtypes import int64
+from leafgrad.ops import classes as ops
 from leafgrad.ops.marks import shown_as
-from leafgrad.ops.refuse import refuse
 from leafgrad.ops.select import where
-from leafgrad.tensor.arguments import expect_real, expect_tensor, first_of
+from leafgrad.tensor.arguments import expect_real, expect_tensor, first_of, integer
 from leafgrad.tensor.creation import arange, full, ones, zeros
 from leafgrad.tensor.tensor import Tensor
+
+_one_hot = ops.one_hot.function
 
 __all__ = ["embedding", "embedding_bag", "one_hot"]
 
@@ -212,10 +214,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """
     if expect_tensor(tensor, "tensor", "one_hot").dtype is not int64:
         raise RuntimeError(f"one_hot is only applicable to index tensor of type int64, got {tensor.dtype}; use .long()")
-    refuse(tensor < 0, error=RuntimeError, message="Class values must be non-negative.")
-    if num_classes >= 0:
-        beyond = f"Class values must be smaller than num_classes={num_classes}."
-        refuse(tensor >= num_classes, error=RuntimeError, message=beyond)
-    if num_classes == -1:
-        num_classes = int(tensor.max()) + 1
-    return (tensor.unsqueeze(-1) == arange(num_classes, device=tensor.device)).to(int64)
+    classes = integer(num_classes, "num_classes", "one_hot")
+    if classes < -1:
+        raise RuntimeError(f"one_hot: num_classes: expected the number of classes, or -1 to count them, got {classes}")
+    return _one_hot(tensor, classes=int(tensor.max()) + 1 if classes == -1 else classes)

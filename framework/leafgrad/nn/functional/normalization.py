@@ -238,9 +238,9 @@ def layer_norm(
         expect_floating(input, "layer_norm", NotImplementedError)
     given = None if weight is None else weight._data.shape, None if bias is None else bias._data.shape
     dims = _last(input._data.shape, tuple(normalized_shape), *given)
-    out = _standardize(input, dim=dims, eps=eps)
-    if weight is not None and bias is not None:
-        return _times_plus(out, weight, bias)  # shown as layer norm by itself
+    out, kind = _standardize(input, dim=dims, eps=eps), input._data.dtype
+    if weight is not None and bias is not None and kind == weight._data.dtype and kind == bias._data.dtype:
+        return _times_plus(out, weight, bias)  # which is shown as layer norm
     return mark(_affine(out, weight, bias), "NativeLayerNormBackward0", input, weight, bias)
 
 
