@@ -5,7 +5,20 @@ from __future__ import annotations
 import numpy as np
 from op_table import Row, uniform
 
-from leafgrad.ops import binomial, combine, create, gamma, histogram, index, poisson, random, shape, sort, strided
+from leafgrad.ops import (
+    binomial,
+    combine,
+    create,
+    diagonals,
+    gamma,
+    histogram,
+    index,
+    poisson,
+    random,
+    shape,
+    sort,
+    strided,
+)
 from leafgrad.tensor import inplace, view
 
 CUBE = [((2, 3, 4),)]
@@ -76,12 +89,14 @@ SHAPES = [
     Row(shape.expand, lambda x, shape: np.broadcast_to(x, shape), shapes=[((3, 1),)],
         params=[{"shape": (2, 3, 4)}, {"shape": (1, 3, 1)}]),
     Row(shape.sum_to, sum_to, shapes=CUBE, params=[{"shape": (3, 1)}, {"shape": ()}, {"shape": (1, 3, 4)}]),
-    Row(shape.diagonal, lambda x, offset, dims: x.diagonal(offset, *dims), shapes=CUBE,
+    Row(diagonals.diagonal, lambda x, offset, dims: x.diagonal(offset, *dims), shapes=CUBE,
         params=[{"offset": 0, "dims": (0, 1)}, {"offset": 1, "dims": (2, 1)}, {"offset": -1, "dims": (0, 2)}]),
-    Row(shape.undiagonal, undiagonal, shapes=[((2, 3),)],
+    Row(diagonals.undiagonal, undiagonal, shapes=[((2, 3),)],
         params=[{"shape": (2, 4, 4), "offset": -1, "dims": (1, 2)}, {"shape": (3, 2, 3), "offset": 0, "dims": (2, 0)}]),
-    Row(shape.tril, lambda x, diagonal: np.tril(x, diagonal), shapes=CUBE, params=[{"diagonal": 0}, {"diagonal": -1}]),
-    Row(shape.triu, lambda x, diagonal: np.triu(x, diagonal), shapes=CUBE, params=[{"diagonal": 0}, {"diagonal": 2}]),
+    Row(diagonals.tril, lambda x, diagonal: np.tril(x, diagonal), shapes=CUBE,
+        params=[{"diagonal": 0}, {"diagonal": -1}]),
+    Row(diagonals.triu, lambda x, diagonal: np.triu(x, diagonal), shapes=CUBE,
+        params=[{"diagonal": 0}, {"diagonal": 2}]),
     Row(shape.flip, lambda x, dims: np.flip(x, dims), shapes=CUBE, params=[{"dims": (0, 2)}, {"dims": ()}]),
     Row(shape.roll, lambda x, shifts, dims: np.roll(x, shifts, dims), shapes=CUBE,
         params=[{"shifts": (1, -2), "dims": (0, 2)}]),

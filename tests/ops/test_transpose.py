@@ -9,12 +9,12 @@ import leafgrad
 from leafgrad import func, op
 from leafgrad.autograd import gradcheck, gradgradcheck
 from leafgrad.errors import OpDefinitionError
-from leafgrad.ops import classes, shape, windows
+from leafgrad.ops import classes, diagonals, shape, windows
 from leafgrad.ops.shifted import behind, shifted
 
 PAIRS = [
     (shape.expand, shape.sum_to),
-    (shape.diagonal, shape.undiagonal),
+    (diagonals.diagonal, diagonals.undiagonal),
     (shape.part, shape.unslice),
     (classes.pick, classes.place),
     (windows.unfold, windows.fold),

@@ -14,13 +14,14 @@ from typing import Any
 from leafgrad.ops.abstract import PRECISE
 from leafgrad.ops.compare import eq, isfinite
 from leafgrad.ops.define import op
+from leafgrad.ops.diagonals import triu
 from leafgrad.ops.elementwise import add, div, mul, sub
 from leafgrad.ops.exponential import exp, log
 from leafgrad.ops.half import total
 from leafgrad.ops.matmul import matmul
 from leafgrad.ops.reduce import amax, sum
 from leafgrad.ops.select import where
-from leafgrad.ops.shape import permute, triu
+from leafgrad.ops.shape import permute
 
 BLOCK = 1 << 15  # scores of a block: they and their gradients stay in the cache
 WHOLE = 1 << 22  # scores that a compiled program holds all at once

@@ -18,9 +18,10 @@ from leafgrad import backends
 from leafgrad.ops.conjugate import conjugated
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
+from leafgrad.ops.diagonals import tril, triu
 from leafgrad.ops.linalg import solve, span
 from leafgrad.ops.matmul import matmul, swap
-from leafgrad.ops.shape import cat, sum_to, tril, triu
+from leafgrad.ops.shape import cat, sum_to
 from leafgrad.ops.shifted import shifted
 
 ALPHA = (1 + math.sqrt(17)) / 8  # with which the elements of LDL grow least

@@ -22,12 +22,13 @@ from leafgrad.errors import LinAlgError
 from leafgrad.ops.complex import imag, real
 from leafgrad.ops.conjugate import conjugated, is_complex
 from leafgrad.ops.define import op
+from leafgrad.ops.diagonals import diagonal, tril, triu
 from leafgrad.ops.elementwise import abs
 from leafgrad.ops.matmul import swap
 from leafgrad.ops.reduce import sum
 from leafgrad.ops.refuse import refuse
 from leafgrad.ops.select import where
-from leafgrad.ops.shape import cat, diagonal, part, reshape, tril, triu
+from leafgrad.ops.shape import cat, part, reshape
 from leafgrad.ops.shifted import shifted
 
 

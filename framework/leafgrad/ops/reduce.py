@@ -225,6 +225,15 @@ def std(xp: Any, x: Any, *, dim: Dims, correction: float = 1, keepdim: bool = Fa
     return xp.sqrt(_moment(xp, wide, dim, correction, keepdim)).astype(x.dtype)
 
 
+@std.kernel("numpy")
+def _std(xp: Any, x: Any, *, dim: Dims, correction: float = 1, keepdim: bool = False) -> Any:
+    """As above; of float32 as ``var``, which is in float64 for small arrays."""
+    if x.dtype.char != "f":
+        return std.forward(xp, x, dim=dim, correction=correction, keepdim=keepdim)
+    wide = _var(xp, x.astype("float64"), dim=dim, correction=correction, keepdim=keepdim)
+    return xp.sqrt(wide).astype(x.dtype)
+
+
 def _per_length(g: Any, length: Any) -> Any:
     """g / length, and 0 where that is 0, also of what is pushed through it or pulled back."""
     return where(length == 0, 0, g) / where(length == 0, 1, length)
@@ -248,6 +257,13 @@ def norm(xp: Any, x: Any, *, p: float, dim: Dims, keepdim: bool = False) -> Any:
     if p == 0:
         return (size != 0).sum(axis=dim, keepdims=keepdim).astype(size.dtype)
     return size.sum(axis=dim, keepdims=keepdim) if p == 1 else (size**p).sum(axis=dim, keepdims=keepdim) ** (1 / p)
+
+
+@norm.kernel("numpy")
+def _norm(xp: Any, x: Any, *, p: float, dim: Dims, keepdim: bool = False) -> Any:
+    """As above; small arrays as products, which take half of the time of einsum."""
+    added = adding(xp, x.shape, x.dtype, dim, keepdim) if p == 2 else None
+    return norm.forward(xp, x, p=p, dim=dim, keepdim=keepdim) if added is None else xp.sqrt(added(x * x))
 
 
 def _norm_x(g: Any, out: Any, x: Any, x_shape: Shape, *, p: float, dim: Dims) -> Any:

@@ -1,4 +1,4 @@
-"""Ops that rearrange: reshape, permute, expand and its transpose sum_to, diagonals, joining, flipping.
+"""Ops that rearrange: reshape, permute, expand and its transpose sum_to, joining, flipping.
 
 What is not a view is a copy: only ops with the trait "view" return memory of their argument.
 """
@@ -146,84 +146,6 @@ def _sum_to_batched(call: Any) -> Any:
     return reshape(summed, shape=(call.size, *target)) if ones else summed
 
 
-# ---- diagonals and triangles --------------------------------------------------------------------------------------
-
-
-def _diagonal(xp: Any, x: Any, offset: int, dims: tuple[int, int]) -> Any:
-    """A diagonal of x, writable, as its last dimension. (einsum gives views, NumPy's diagonal read-only ones.)"""
-    rest = [d for d in range(x.ndim) if d not in dims]
-    x = x.transpose((*rest, *dims))
-    x = x[..., max(-offset, 0) :, max(offset, 0) :]
-    n = min(x.shape[-2:])
-    return xp.einsum("...ii->...i", x[..., :n, :n])
-
-
-@op("linear", "view", "complex")
-def diagonal(xp: Any, x: Any, *, offset: int, dims: tuple[int, int]) -> Any:
-    """The elements x[i, i + offset] of the dimensions ``dims``, as the last dimension."""
-    return _diagonal(xp, x, offset, dims)
-
-
-diagonal.batched(shifted(dims=behind))
-
-
-@op("linear", "complex", transpose_of=diagonal)
-def undiagonal(xp: Any, x: Any, *, shape: Shape, offset: int, dims: tuple[int, int]) -> Any:
-    """Zeros of ``shape`` with x on a diagonal; the transpose of diagonal."""
-    out = xp.zeros(shape, dtype=x.dtype)
-    _diagonal(xp, out, offset, dims)[...] = x
-    return out
-
-
-@diagonal.shape
-def _diagonal_shape(x: Any, *, offset: int, dims: tuple[int, int]) -> Any:
-    rows, columns = (x.shape[d] for d in dims)
-    n = min(rows - max(-offset, 0), columns - max(offset, 0))
-    return (*[size for d, size in enumerate(x.shape) if d not in dims], max(n, 0))
-
-
-@diagonal.chunk
-def _diagonal_rows(call: Any) -> Any:
-    rest = [d for d in range(call.inputs[0].ndim) if d not in call.params["dims"]]
-    return call.on(rest.index(call.axes[0]), call.axes[0]) if call.axes[0] in rest else None
-
-
-@undiagonal.chunk
-def _undiagonal_rows(call: Any) -> Any:
-    rest = [d for d in range(call.out.ndim) if d not in call.params["dims"]]
-    return call.on(rest[call.axes[0]], call.axes[0], resized=True) if call.axes[0] < len(rest) else None
-
-
-undiagonal.shape(lambda x, *, shape: shape)
-
-
-@op("linear", "complex")
-def tril(xp: Any, x: Any, *, diagonal: int) -> Any:
-    """x with zeros above a diagonal of its last two dimensions. (..., m, n) -> (..., m, n)"""
-    return xp.tril(x, diagonal)
-
-
-@op("linear", "complex")
-def triu(xp: Any, x: Any, *, diagonal: int) -> Any:
-    """x with zeros below a diagonal of its last two dimensions. (..., m, n) -> (..., m, n)"""
-    return xp.triu(x, diagonal)
-
-
-def _triangle(c: Any, e: Any, side: str) -> Any:
-    code = f"for (long i = 0; i < n; i++) out(i) = i - row {side} {e.params['diagonal']} ? x(i) : 0;"
-    return c.along(code, -1, mixed=True)
-
-
-tril.vjp(x=lambda g, *, diagonal: tril(g, diagonal=diagonal))
-triu.vjp(x=lambda g, *, diagonal: triu(g, diagonal=diagonal))
-for _op, _side in ((tril, "<="), (triu, ">=")):
-    _op.lower("cuda", lambda c, e, side=_side: _triangle(c, e, side))
-    _op.shape(lambda x: x.shape)
-    _op.chunk(lambda call: call.aligned(whole=(-2, -1)))
-tril.batched(shifted())
-triu.batched(shifted())
-
-
 # ---- moving elements ----------------------------------------------------------------------------------------------
 
 
@@ -245,6 +167,16 @@ def flip(xp: Any, x: Any, *, dims: tuple[int, ...]) -> Any:
 def roll(xp: Any, x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     """x shifted along each of ``dims``; what leaves at one end comes in at the other."""
     return xp.roll(x, shifts, dims)
+
+
+@roll.kernel("numpy")
+def _roll(xp: Any, x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    """As above; along one dimension, both parts joined."""
+    if len(dims) != 1 or not x.size:
+        return roll.forward(xp, x, shifts=shifts, dims=dims)
+    (by,), (dim,) = shifts, dims
+    lead, cut = (slice(None),) * dim, -by % x.shape[dim]
+    return xp.concatenate((x[(*lead, slice(cut, None))], x[(*lead, slice(cut))]), dim)
 
 
 flip.vjp(x=lambda g, *, dims: flip(g, dims=dims))

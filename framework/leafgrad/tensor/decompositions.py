@@ -8,12 +8,13 @@ from leafgrad import dtypes, return_types
 from leafgrad.errors import LinAlgError
 from leafgrad.ops import elimination, linalg, linalg as ops, messages
 from leafgrad.ops.convert import new_full
+from leafgrad.ops.diagonals import diagonal, tril, triu
 from leafgrad.ops.linalg import adjoint
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.matmul import matmul
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.refuse import refuse
-from leafgrad.ops.shape import cat, diagonal, tril, triu
+from leafgrad.ops.shape import cat
 from leafgrad.tensor.arguments import cast, expect_tensor, one_dim
 from leafgrad.tensor.creation import eye
 from leafgrad.tensor.joining import narrow

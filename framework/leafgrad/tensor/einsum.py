@@ -13,11 +13,12 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Sequence
 from typing import Any
 
+from leafgrad.ops.diagonals import diagonal
 from leafgrad.ops.elementwise import mul
 from leafgrad.ops.matmul import matmul
 from leafgrad.ops.promotion import result_type
 from leafgrad.ops.reduce import sum as sum_over
-from leafgrad.ops.shape import diagonal, permute, reshape
+from leafgrad.ops.shape import permute, reshape
 from leafgrad.tensor.arguments import expect_tensor, integer, one_dim
 from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from leafgrad import return_types
 from leafgrad.ops.complex import conj
+from leafgrad.ops.diagonals import diagonal, tril
 from leafgrad.ops.exponential import log
 from leafgrad.ops.linalg import adjoint, reflected
 from leafgrad.ops.matmul import matmul, swap
 from leafgrad.ops.reduce import sum as sum_over
-from leafgrad.ops.shape import diagonal, tril
 from leafgrad.tensor import decompositions, linalg
 from leafgrad.tensor.arguments import expect_tensor, integer, widened
 from leafgrad.tensor.creation import eye, zeros_like

@@ -10,11 +10,12 @@ from leafgrad import dtypes, return_types
 from leafgrad.ops import elimination, linalg, linalg as ops, matmul as products
 from leafgrad.ops.conjugate import conjugated, real_part
 from leafgrad.ops.convert import new_full
+from leafgrad.ops.diagonals import tril, triu
 from leafgrad.ops.elementwise import mul
 from leafgrad.ops.linalg import adjoint as adjoint_of, column
 from leafgrad.ops.matmul import matmul, swap
 from leafgrad.ops.reduce import sum as sum_over
-from leafgrad.ops.shape import expand, permute, reshape, tril, triu
+from leafgrad.ops.shape import expand, permute, reshape
 from leafgrad.tensor.arguments import cast, expect_tensor, integer, one_dim
 from leafgrad.tensor.creation import arange
 from leafgrad.tensor.decompositions import (

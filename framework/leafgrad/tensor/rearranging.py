@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import index as index_ops, shape as ops
+from leafgrad.ops import diagonals, index as index_ops, shape as ops
 from leafgrad.ops.convert import clone
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.strided import windows
@@ -179,7 +179,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     b = arguments.one_dim(input, dim2, "diagonal", name="dim2")
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return ops.diagonal(input, offset=offset, dims=(a, b))
+    return diagonals.diagonal.function(input, offset=offset, dims=(a, b))
 
 
 @public
@@ -193,7 +193,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     *rest, n = input._data.shape
     size, left = n + abs(offset), iter(rest)
     shape = tuple(size if d in (a, b) else next(left) for d in range(input._data.ndim + 1))
-    return ops.undiagonal(input, shape=shape, offset=offset, dims=(a, b))
+    return diagonals.undiagonal.function(input, shape=shape, offset=offset, dims=(a, b))
 
 
 @public(out="exact")
@@ -203,7 +203,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
     if input.ndim == 1:
         return diag_embed(input, diagonal, 0, 1)
-    return clone(ops.diagonal(input, offset=diagonal, dims=(0, 1)))
+    return clone(diagonals.diagonal.function(input, offset=diagonal, dims=(0, 1)))
 
 
 @public
@@ -215,13 +215,13 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 @public(out="exact")
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """The lower triangle of the last two dimensions, zeros elsewhere. (..., m, n) -> (..., m, n)"""
-    return ops.tril(_matrix(input, "tril"), diagonal=diagonal)
+    return diagonals.tril.function(_matrix(input, "tril"), diagonal=diagonal)
 
 
 @public(out="exact")
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """The upper triangle of the last two dimensions, zeros elsewhere. (..., m, n) -> (..., m, n)"""
-    return ops.triu(_matrix(input, "triu"), diagonal=diagonal)
+    return diagonals.triu.function(_matrix(input, "triu"), diagonal=diagonal)
 
 
 def _matrix(input: Tensor, function: str) -> Tensor:

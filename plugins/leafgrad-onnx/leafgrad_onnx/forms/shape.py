@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from leafgrad.compile.ir.graph import Equation, Value
-from leafgrad.ops import complex as parts, convert, create, cumulative, flat, shape
+from leafgrad.ops import complex as parts, convert, create, cumulative, diagonals, flat, shape
 from leafgrad_onnx.writer import OnnxWriter
 
 FAR = (1 << 63) - 1
@@ -172,11 +172,11 @@ def triangle(w: OnnxWriter, e: Equation, upper: int) -> str:
     return w.cast(found, x.dtype) if small else found
 
 
-shape.tril.lower("onnx", lambda w, e: triangle(w, e, 0))
-shape.triu.lower("onnx", lambda w, e: triangle(w, e, 1))
+diagonals.tril.lower("onnx", lambda w, e: triangle(w, e, 0))
+diagonals.triu.lower("onnx", lambda w, e: triangle(w, e, 1))
 
 
-@shape.diagonal.lower("onnx")
+@diagonals.diagonal.lower("onnx")
 def _diagonal(w: OnnxWriter, e: Equation) -> str:
     x, dims, offset = e.values[0], e.params["dims"], e.params["offset"]
     rest = [d for d in range(x.ndim) if d not in dims]
@@ -187,7 +187,7 @@ def _diagonal(w: OnnxWriter, e: Equation) -> str:
     return str(w.emit("Gather", flat, places, axis=len(rest)))
 
 
-@shape.undiagonal.lower("onnx")
+@diagonals.undiagonal.lower("onnx")
 def _undiagonal(w: OnnxWriter, e: Equation) -> str:
     x, whole, dims, offset = e.values[0], e.out.shape, e.params["dims"], e.params["offset"]
     rest = [d for d in range(len(whole)) if d not in dims]
