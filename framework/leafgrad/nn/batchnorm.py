@@ -122,10 +122,10 @@ class BatchNorm(ChannelNorm):
                 f"should contain {input.shape[1]} elements not {self.num_features}"
             )
         factor: float | Tensor = 0.0 if self.momentum is None else self.momentum
-        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)
+        if self.training and self.track_running_stats and (seen := self.num_batches_tracked) is not None:
+            seen.add_(1)
             if self.momentum is None:
-                factor = 1.0 / self.num_batches_tracked.double()
+                factor = 1.0 / seen.double()
         moves = not self.training or self.track_running_stats
         averages = (self.running_mean, self.running_var) if moves else (None, None)
         return self._normalized(input, *averages, factor)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Dim = int | Iterable[int] | None
 INTS = frozenset({int})
+_to_dtype = to_dtype.function
 
 
 def expect_tensor(value: Any, name: str, function: str) -> Tensor:
@@ -136,7 +137,7 @@ def cast(input: T, dtype: Any) -> T:
     source, target = dtypes.of(input._data), dtypes.check(dtype)
     if source.is_complex and not (target.is_complex or target is dtypes.bool_):
         raise RuntimeError(f"expected a tensor of real numbers, got {source}; take .real, .imag or abs() of it")
-    return input if source is target else to_dtype(input, dtype=target.name, source=source.name)
+    return input if source is target else _to_dtype(input, dtype=target.name, source=source.name)
 
 
 def discarding(input: Any, dtype: dtypes.dtype) -> Any:
@@ -145,7 +146,7 @@ def discarding(input: Any, dtype: dtypes.dtype) -> Any:
     if not source.is_complex or dtype.is_complex or dtype is dtypes.bool_:
         return cast(input, dtype)
     warn("Casting complex values to real discards the imaginary part; write .real for it")
-    return to_dtype(input, dtype=dtype.name, source=source.name)
+    return _to_dtype(input, dtype=dtype.name, source=source.name)
 
 
 def widened(input: T, dtype: Any) -> T:

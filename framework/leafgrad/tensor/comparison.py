@@ -244,7 +244,7 @@ def searchsorted(
             f"and input value tensor must match, but we got boundaries tensor {list(edges.shape)} and input value "
             f"tensor {list(x.shape)}"
         )
-    found = ops.searchsorted(edges, x, right=right or side == "right")
+    found = ops.searchsorted.function(edges, x, right=right or side == "right")
     return arguments.cast(found, dtypes.int32 if out_int32 else dtypes.int64)
 
 

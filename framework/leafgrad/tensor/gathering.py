@@ -179,7 +179,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of ``input`` along ``dim`` at a vector of indices, as a copy."""
     x, at, d = index_vector(input, dim, index, "index_select")
     with indices_within(x, d, "index_select", IndexError):
-        out = ops.index(x, at, dims=(d,))
+        out = ops.index.function(x, at, dims=(d,))
     return unlifted(out, input)
 
 
@@ -211,7 +211,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
         index: places in the flattened tensor.
     """
     at = expect_indices(index, "take", wraps=True)
-    return ops.index(reshaped(input, (input.numel(),)), at, dims=(0,))
+    return ops.index.function(reshaped(input, (input.numel(),)), at, dims=(0,))
 
 
 @public(only="leafgrad")

@@ -26,7 +26,7 @@ def flip(input: Tensor, dims: Any) -> Tensor:
     """A copy with the order along ``dims`` reversed."""
     arguments.expect_tensor(input, "input", "flip")
     given = arguments.shape((dims,), "flip", "dims")
-    return preserved(ops.flip(input, dims=arguments.dims(input, given, "flip") if given else ()), input)
+    return preserved(ops.flip.function(input, dims=arguments.dims(input, given, "flip") if given else ()), input)
 
 
 attach("flip", lambda self, *dims: flip(self, arguments.shape(dims, "flip", "dims")))
@@ -58,7 +58,7 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
     if dims is None or (isinstance(dims, tuple) and not dims):
         if len(by) != 1:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(by)}, dims:0")
-        flat = ops.roll(reshaped(input, (input.numel(),)), shifts=by, dims=(0,))
+        flat = ops.roll.function(reshaped(input, (input.numel(),)), shifts=by, dims=(0,))
         return alone(reshaped(flat, tuple(input._data.shape)))
     along = arguments.shape((dims,), "roll", "dims")
     if len(by) != len(along):
@@ -66,7 +66,7 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
     if not input.ndim:
         raise IndexError(f"roll: dims: Dimension specified as {along[0]} but tensor has no dimensions; leave out dims")
     along = tuple(arguments.one_dim(input, d, "roll", name="dims") for d in along)
-    out: Tensor = ops.roll(input, shifts=by, dims=along)
+    out: Tensor = ops.roll.function(input, shifts=by, dims=along)
     return follow(out, order) if (order := channels_last(input)) else out
 
 
@@ -106,7 +106,7 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
         raise RuntimeError(f"repeat: Trying to create tensor with negative dimension, got repeats {list(times)}")
     sizes = (1,) * (len(times) - len(shape)) + shape
     between = reshaped(self, tuple(n for size in sizes for n in (1, size)))
-    spread = ops.expand(between, shape=tuple(n for pair in zip(times, sizes, strict=True) for n in pair))
+    spread = ops.expand.function(between, shape=tuple(n for pair in zip(times, sizes, strict=True) for n in pair))
     full = tuple(r * n for r, n in zip(times, sizes, strict=True))
     return separate(reshaped(spread, full))
 
@@ -161,11 +161,11 @@ def repeat_interleave(
         if min(counts, default=0) < 0:
             raise RuntimeError(f"repeats can not be negative, got {min(counts)}")
         at = copied([i for i, n in enumerate(counts) for _ in range(n)], None, input.device).to(kind)
-        return index_ops.index(input, at, dims=(d,), inside=True)
+        return index_ops.index.function(input, at, dims=(d,), inside=True)
     if counts < 0:
         raise RuntimeError(f"repeats can not be negative, got {counts}")
     between = reshaped(input, (*shape[: d + 1], 1, *shape[d + 1 :]))
-    spread = ops.expand(between, shape=(*shape[: d + 1], counts, *shape[d + 1 :]))
+    spread = ops.expand.function(between, shape=(*shape[: d + 1], counts, *shape[d + 1 :]))
     return separate(reshaped(spread, (*shape[:d], shape[d] * counts, *shape[d + 1 :])))
 
 
@@ -269,8 +269,8 @@ def constant_pad(input: Tensor, pad: tuple[int, ...], value: float) -> Tensor:
     cut = (
         input
         if all(r == (0, n, 1) for r, n in zip(ranges, input._data.shape, strict=True))
-        else ops.part(input, at=tuple(ranges))
+        else ops.part.function(input, at=tuple(ranges))
     )
     if tuple(shape) == tuple(cut._data.shape):
         return clone(cut)
-    return ops.pad(cut, at=tuple(inner), shape=tuple(shape), value=value)
+    return ops.pad.function(cut, at=tuple(inner), shape=tuple(shape), value=value)

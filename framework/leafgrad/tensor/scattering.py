@@ -80,7 +80,7 @@ def scatter(
     v = given if isinstance(given, Tensor) else value_for(input, given, "scatter: src")
     x, at, v, d = _scatter_arguments(input, dim, index, v, "scatter")
     with indices_within(x, d, "scatter"):
-        out: Tensor = ops.scatter(x, at, v, dim=d)
+        out: Tensor = ops.scatter.function(x, at, v, dim=d)
     return unlifted(out, input)
 
 
@@ -91,7 +91,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     arguments.expect_tensor(src, "src", "scatter_add")
     x, at, v, d = _scatter_arguments(input, dim, index, src, "scatter_add")
     with indices_within(x, d, "scatter_add"):
-        out: Tensor = x + ops.gather_sum(v, at, shape=tuple(x._data.shape), dim=d)
+        out: Tensor = x + ops.gather_sum.function(v, at, shape=tuple(x._data.shape), dim=d)
     return unlifted(out, input)
 
 
@@ -121,21 +121,21 @@ def _combined(x: Tensor, at: Tensor, v: Tensor, d: int, reduce: str, include_sel
     if reduce in ("amax", "amin"):
         if not include_self:
             lowest = -math.inf if reduce == "amax" else math.inf
-            x = ops.scatter(x, at, lowest if x.dtype.is_floating_point else v, dim=d)
+            x = ops.scatter.function(x, at, lowest if x.dtype.is_floating_point else v, dim=d)
         return combine.scatter_best(x, at, v, dim=d, largest=reduce == "amax")
     if not include_self:
-        x = ops.scatter(x, at, 1 if reduce == "prod" else 0, dim=d)
+        x = ops.scatter.function(x, at, 1 if reduce == "prod" else 0, dim=d)
     if reduce == "prod" and x.dtype is dtypes.bool_:
         return combine.scatter_best(x, at, v, dim=d, largest=False)
     if reduce == "prod":
         return combine.scatter_product(x, at, v, dim=d)
-    total = x + ops.gather_sum(v, at, shape=shape, dim=d)
+    total = x + ops.gather_sum.function(v, at, shape=shape, dim=d)
     if reduce == "sum":
         return total
     kind = x.dtype.to_real().name if x.dtype.is_complex else None
     ones = new_full(v, shape=tuple(v._data.shape), value=1, dtype=kind)
     own = new_full(x, shape=shape, value=1, dtype=kind)
-    count = own + ops.gather_sum(ones, at, shape=shape, dim=d)
+    count = own + ops.gather_sum.function(ones, at, shape=shape, dim=d)
     if not include_self:
         count = where((count > 1), count - 1, count)
     return total / count if x.dtype.is_differentiable else total // count
@@ -163,7 +163,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
         alpha += 256  # what is added wraps around to the same
     scaled = v if alpha == 1 else arguments.cast(v * alpha, x.dtype if isinstance(alpha, int) else None)
     with indices_within(x, d, "index_add", IndexError):
-        added = ops.index_sum(scaled, at, shape=tuple(x._data.shape), dims=(d,))
+        added = ops.index_sum.function(scaled, at, shape=tuple(x._data.shape), dims=(d,))
     return unlifted(x + added, input)
 
 
@@ -174,7 +174,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     x, at, d = index_vector(input, dim, index, "index_copy")
     v = _slices(x, at, d, source, "index_copy")
     with indices_within(x, d, "index_copy", IndexError):
-        out = ops.index_put(x, v, at, dims=(d,))
+        out = ops.index_put.function(x, v, at, dims=(d,))
     return unlifted(out, input)
 
 
@@ -185,7 +185,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     x, at, d = index_vector(input, dim, index, "index_fill", wraps=True)
     count = x._data.shape[d]
     with indices_within(x, d, "index_fill", IndexError):
-        filled = ops.index_put(new_full(at, shape=(count,), value=False, dtype="bool"), True, at, dims=(0,))
+        filled = ops.index_put.function(new_full(at, shape=(count,), value=False, dtype="bool"), True, at, dims=(0,))
     mask = reshaped(filled, tuple(count if i == d else 1 for i in range(x._data.ndim)))
     out = where(mask, _number_or_0d(input, value, "index_fill"), x)  # each element once, unlike its index
     return preserved(unlifted(out, input), input)
@@ -220,9 +220,9 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     if not dims:
         raise RuntimeError("index_put: indices: expected at least one index tensor, got none; use copy_(values)")
     if not accumulate:
-        return ops.index_put(input, values, *plan.indices, dims=dims)
+        return ops.index_put.function(input, values, *plan.indices, dims=dims)
     chosen = index_shape(tuple(input.shape), [tuple(i.shape) for i in plan.indices], dims)
-    return input + ops.index_sum(values.expand(chosen), *plan.indices, shape=tuple(input.shape), dims=dims)
+    return input + ops.index_sum.function(values.expand(chosen), *plan.indices, shape=tuple(input.shape), dims=dims)
 
 
 @public(inplace=True)
@@ -246,7 +246,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             f"masked_scatter: expected self and source to have number of elements in source >= number of ones in "
             f"mask, got {source.numel()} and {n}"
         )
-    flat = ops.index_put(reshaped(x, (x.numel(),)), reshaped(source, (source.numel(),))[:n], places, dims=(0,))
+    flat = ops.index_put.function(reshaped(x, (x.numel(),)), reshaped(source, (source.numel(),))[:n], places, dims=(0,))
     return reshaped(flat, tuple(x.shape))
 
 

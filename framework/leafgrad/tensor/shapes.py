@@ -378,7 +378,7 @@ def expand(self: Tensor, *size: Any) -> Tensor:
                 f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton "
                 f"dimension {d}.  Target sizes: {list(want)}.  Tensor sizes: {list(shape)}"
             )
-    return ops.expand(self, shape=tuple(full))
+    return ops.expand.function(self, shape=tuple(full))
 
 
 @public(only="Tensor")
@@ -403,7 +403,7 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     if wanted and wanted == tuple(self.shape):  # a number is summed, as in PyTorch
         return self
     exact = not (self.dtype.is_floating_point or self.dtype.is_complex)
-    return ops.sum_to(self.long() if exact else self, shape=wanted)
+    return ops.sum_to.function(self.long() if exact else self, shape=wanted)
 
 
 @public

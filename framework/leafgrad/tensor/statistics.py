@@ -40,7 +40,7 @@ def amax(input: Tensor, dim: Dim = (), keepdim: bool = False) -> Tensor:
     """The largest value over ``dim``. Equal ones share the gradient. IndexError if there is none."""
     over = dims(expect_tensor(input, "input", "amax"), dim, "amax")
     _nonempty(input, over, "amax")
-    return ops.amax(input, dim=over, keepdim=keepdim)
+    return ops.amax.function(input, dim=over, keepdim=keepdim)
 
 
 @public(out="exact")
@@ -48,7 +48,7 @@ def amin(input: Tensor, dim: Dim = (), keepdim: bool = False) -> Tensor:
     """The smallest value over ``dim``. Equal ones share the gradient. IndexError if there is none."""
     over = dims(expect_tensor(input, "input", "amin"), dim, "amin")
     _nonempty(input, over, "amin")
-    return ops.amin(input, dim=over, keepdim=keepdim)
+    return ops.amin.function(input, dim=over, keepdim=keepdim)
 
 
 @public(out="cast")
@@ -56,7 +56,9 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
     """``amin`` and ``amax`` over one dimension or all, named ``min`` and ``max``."""
     over = dims(expect_tensor(input, "input", "aminmax"), dim, "aminmax")
     _nonempty(input, over, "aminmax")
-    return return_types.aminmax(ops.amin(input, dim=over, keepdim=keepdim), ops.amax(input, dim=over, keepdim=keepdim))
+    return return_types.aminmax(
+        ops.amin.function(input, dim=over, keepdim=keepdim), ops.amax.function(input, dim=over, keepdim=keepdim)
+    )
 
 
 @public(out="exact")

@@ -43,8 +43,9 @@ def _affine_channels(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> T
 
 def _check_channels(input: Tensor, function: str, **per_channel: Tensor | None) -> None:
     """A RuntimeError unless what there is of each channel has as many elements as ``input`` channels."""
+    channels = input._data.shape[1]
     for name, value in per_channel.items():
-        if value is not None and math.prod(value._data.shape) != input._data.shape[1]:
+        if value is not None and value._data.shape != (channels,) and math.prod(value._data.shape) != channels:
             raise RuntimeError(
                 f"{function}: {name} should contain {input.shape[1]} elements not {value.numel()}: one for each "
                 "channel of input, its dimension 1"
@@ -204,17 +205,17 @@ def group_norm(
         )
     if num_groups <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
-    batch, channels, *others = input.shape
+    batch, channels, *others = shape = input._data.shape
     if channels % num_groups:
         raise RuntimeError(
             "Expected number of channels in input to be divisible by num_groups, but got input of shape "
-            f"{list(input.shape)} and num_groups={num_groups}"
+            f"{list(shape)} and num_groups={num_groups}"
         )
     if batch * (channels // num_groups) * math.prod(others) == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
     _check_channels(input, "group_norm", weight=weight, bias=bias)
-    groups = input.reshape(batch, num_groups, channels // num_groups * math.prod(others))
-    return _affine_channels(_standardize(groups, dim=(2,), eps=eps).reshape(input.shape), weight, bias)
+    groups = reshaped(input, (batch, num_groups, channels // num_groups * math.prod(others)))
+    return _affine_channels(reshaped(_standardize(groups, dim=(2,), eps=eps), shape), weight, bias)
 
 
 # ---- over features -------------------------------------------------------------------------------------------------
