@@ -107,7 +107,8 @@ def create(op: Any, place: tuple[str, int], **params: Any) -> Any:
     """Run an op that takes no arrays on a device, or record it under a trace; returns a Tensor."""
     flags = modes.get()
     if flags <= modes.GRAD:
-        return alias(created(op, place, params))
+        backend = backends.by_device_type(place[0])
+        return aliases((op.create(backend, params) if backend.one_device else created(op, place, params),))[0]
     if flags & (modes.WATCH | modes.TRACE) == modes.WATCH:
         return modes.watched(op, (), lambda: create(op, place, **params))
     if flags & modes.BATCH and "random" in op.traits:

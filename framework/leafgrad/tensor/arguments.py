@@ -56,7 +56,7 @@ def number(value: Any, name: str, function: str, may_be_complex: bool = False) -
     kind: Any = value.__class__  # what a compiled step follows says that it is a float
     if may_be_complex and isinstance(value, complex):
         return value
-    if isinstance(value, numbers.Real):
+    if isinstance(value, (int, float, numbers.Real)):  # those of Python are known sooner
         return value if kind is float or isinstance(value, int) else float(value)
     raise TypeError(f"{function}(): argument {name!r} must be Number, not {type(value).__name__}")
 

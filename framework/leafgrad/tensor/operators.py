@@ -16,7 +16,7 @@ from leafgrad.tensor.methods import attach
 
 def _compared(op: Op, x: Any, y: Any) -> Any:
     """``==`` and ``!=``, by element. None, strings and the like are merely not equal to a tensor."""
-    if isinstance(y, (TensorBase, SymbolBase, numbers.Number)):
+    if isinstance(y, (TensorBase, SymbolBase, int, float, numbers.Number)):
         return op.function(x, y)
     if not isinstance(x, SymbolBase) and overrides.overriding((y,)):
         return ask(f"__{op.name}__", x, y)
@@ -42,7 +42,7 @@ def _operator(op: Op, name: str, reflected: str = "") -> Any:
     def general(args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if not isinstance(args[0], TensorBase) and not isinstance(args[1], TensorBase):
             return op.compute(args, params)
-        others = [] if isinstance(args[1], (TensorBase, numbers.Number)) else overrides.overriding(args)
+        others = [] if isinstance(args[1], (TensorBase, int, float, numbers.Number)) else overrides.overriding(args)
         if others:
             return ask(name, *args)
         theirs = defers(args[1], reflected) and (answered or not _is_array(args[1]))
@@ -80,7 +80,7 @@ def _repeats(count: Any, other: Any) -> bool:
 
 def defers(other: Any, reflected: str) -> bool:
     """Whether an operand is of a class that has a reflected operator: a NumPy array, or unknown to leafgrad."""
-    if isinstance(other, (TensorBase, SymbolBase, numbers.Number)):
+    if isinstance(other, (TensorBase, SymbolBase, int, float, numbers.Number)):
         return False
     if hasattr(other, "__array__"):
         return _is_array(other)

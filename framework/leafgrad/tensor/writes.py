@@ -37,7 +37,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         src: a tensor that broadcasts.
         non_blocking: accepted, and not used.
     """
-    if isinstance(src, numbers.Number):
+    if isinstance(src, (int, float, numbers.Number)):
         return fill_(self, src)
     check(self, "copy")
     new = arguments.expect_tensor(src, "src", "copy_")
