@@ -315,7 +315,7 @@ def backend_of(array: Any) -> Backend:
 
     Raises TypeError for anything else: Python numbers belong to no backend.
     """
-    return backend_of_type(type(array))
+    return BACKENDS.get(type(array)) or backend_of_type(type(array))
 
 
 def backend_of_type(kind: type) -> Backend:
