@@ -205,7 +205,7 @@ def _cross_entropy(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> An
 def nll_loss(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
     """Mean of -x at the target classes that are not ``ignore``; nan if all are. (n, c, ...) -> ()"""
     kept, key = _checked(xp, x.shape, target, dim, ignore)
-    return -xp.where(kept, x[key], 0).sum() / kept.sum().astype(x.dtype)
+    return (0 - xp.where(kept, x[key], 0).sum()) / kept.sum().astype(x.dtype)  # of zeros 0, not -0
 
 
 @nll_loss.kernel("numpy")
@@ -349,7 +349,7 @@ def _loss_batched(call: Any) -> Any:
     picked = pick(logarithms, target, dim=dim, ignore=call.params["ignore"])
     _, count = _counts(call, target)
     dims = tuple(range(1, len(target.shape)))
-    return -sum(picked, dim=dims) / reshape(count, shape=(call.size,))
+    return (0 - sum(picked, dim=dims)) / reshape(count, shape=(call.size,))  # of zeros 0, not -0
 
 
 @cross_entropy_slope.batched
