@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
+import types
 import warnings
 
 from leafgrad.compile.run.source import made, tree_of
@@ -74,3 +75,15 @@ def test_a_private_name_is_that_of_the_class():
     owner = Owner()
     vars(owner)["_Owner__name"] = 3
     assert made(tree_of(Owner.method), Owner.method, {})(owner) == (3, [1, -0.0])
+
+
+def test_other_modules_are_not_asked(monkeypatch):
+    """Of what a module answers that answers to any name, nothing depends."""
+    strange = types.ModuleType("strange")
+    strange.__getattr__ = lambda name: 5.0
+    monkeypatch.setitem(sys.modules, "strange", strange)
+
+    def function(x):
+        return x
+
+    assert tree_of(function).name == "function"

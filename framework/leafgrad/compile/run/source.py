@@ -6,7 +6,7 @@ import __future__
 import ast
 import copy
 import functools
-import inspect
+import linecache
 import types
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -26,15 +26,17 @@ def tree_of(function: types.FunctionType) -> ast.FunctionDef | None:
     """The definition of a function, where its source is at hand and is what it was compiled from; else None."""
     code = function.__code__
     if code not in TREES:
-        TREES[code] = read_tree(code)
+        TREES[code] = read_tree(code, function.__globals__)
     return TREES[code]
 
 
-def read_tree(code: types.CodeType) -> ast.FunctionDef | None:
+def read_tree(code: types.CodeType, scope: dict[str, Any]) -> ast.FunctionDef | None:
     """The definition of which a code was made, as its source says."""
+    linecache.checkcache(code.co_filename)
     try:
-        trees, codes = definitions("".join(inspect.findsource(code)[0]), code.co_filename, code.co_flags & FUTURE)
-    except (OSError, TypeError, SyntaxError, ValueError):
+        text = "".join(linecache.getlines(code.co_filename, scope))
+        trees, codes = definitions(text, code.co_filename, code.co_flags & FUTURE)
+    except (SyntaxError, ValueError):
         return None
     found = trees.get((code.co_name, *start_of(code)))
     if found is None or any(isinstance(node, STRANGE) or sees_frames(node) for node in ast.walk(found)):
