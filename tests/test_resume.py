@@ -16,6 +16,7 @@ from small_trainings import MODELS, UPDATES, Small
 import leafgrad
 from leafgrad import Tensor, nn, optim
 from leafgrad.batching.pytree import flatten
+from leafgrad.utils import Checkpoints
 from leafgrad.utils.data import BatchSampler, RandomSampler
 
 OPTIMIZERS = {
@@ -135,6 +136,36 @@ def test_a_new_process_goes_on_to_the_same_bits(states, name):
         assert found["schedule"] == expected["schedule"]
         assert found["rng"].tolist() == expected["rng"].tolist()
         assert found["place"][1:] == expected["place"][1:]
+
+
+def test_a_step_that_reads_its_loss_begins_to_learn_at_each_checkpoint(tmp_path):
+    """What its first calls compute before they learn that is rounded otherwise than in its program."""
+    checkpoints = Checkpoints(tmp_path)
+
+    def weights(start, end):
+        leafgrad.manual_seed(0)
+        net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3))
+        sgd = optim.SGD(net.parameters(), lr=0.1)
+
+        @leafgrad.compile(closed=True)
+        def step(x, y):
+            sgd.zero_grad()
+            loss = nn.functional.cross_entropy(net(x), y)
+            loss.backward()
+            sgd.step()
+            return loss.item()
+
+        if start:
+            net.load_state_dict(checkpoints.latest())
+        for i in range(start, end):
+            draw = leafgrad.Generator().manual_seed(i)
+            step(leafgrad.randn(8, 4, generator=draw), leafgrad.randint(0, 3, (8,), generator=draw))
+            if i == STOP - 1:
+                checkpoints.save(net.state_dict())
+        return [p.tolist() for p in net.parameters()]
+
+    whole = weights(0, END)
+    assert weights(STOP, END) == whole
 
 
 # ---- models, optimizers and executors ------------------------------------------------------------------------------

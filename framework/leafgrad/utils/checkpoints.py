@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from leafgrad import modes
 from leafgrad.ops.messages import warn
 from leafgrad.utils.serialization import load, save
 
@@ -16,7 +17,8 @@ NAME = re.compile(r"checkpoint-(\d+)\.safetensors")
 class Checkpoints:
     """The last checkpoints in a folder, ``checkpoint-000001.safetensors`` and so on.
 
-    Whenever the process is killed, the last checkpoint whose ``save`` returned is whole.
+    Whenever the process is killed, the last checkpoint whose ``save`` returned is whole. Compiled steps forget at each
+    checkpoint what they have learned of their calls, so that a process that resumes from it goes on to the same bits.
 
     Args:
         folder: where they are; made when there is something to save.
@@ -51,6 +53,7 @@ class Checkpoints:
         last = NAME.fullmatch(before[-1].name) if before else None
         path = self.folder / f"checkpoint-{int(last[1]) + 1 if last else 1:06d}.safetensors"
         save(obj, path)
+        modes.Checkpoint.number += 1
         for old in [*before, path][: -self.keep]:
             old.unlink(missing_ok=True)
         return path
@@ -69,7 +72,9 @@ class Checkpoints:
             raise FileNotFoundError(f"expected a checkpoint in the folder {self.folder}, found none")
         for path in reversed(paths):
             try:
-                return load(path, map_location)
+                found = load(path, map_location)
+                modes.Checkpoint.number += 1
+                return found
             except RuntimeError as error:
                 if path == paths[0]:
                     raise

@@ -170,7 +170,8 @@ class Training:
         if self._rank == 0:
             self.checkpoints.save(state)
             self._tell("on_save")
-        modes.Checkpoint.number += 1
+        else:
+            modes.Checkpoint.number += 1
         if self._ranks > 1:
             barrier()
 
@@ -223,7 +224,6 @@ class Training:
         for place, state in saved["generators"][self._rank].items():
             generator_of(devices.device(place).resolve()).set_state(state)
         self.done = saved["done"]
-        modes.Checkpoint.number += 1
 
 
 class _Bar(tqdm):
