@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from leafgrad import forks
 from leafgrad.lowering.folder import Folder, RefusedFolder, folders
+from leafgrad.signals import interruptible
 from leafgrad_native import parts
 from leafgrad_native.loading import loads_elsewhere
 from leafgrad_native.target import features
@@ -270,7 +271,7 @@ def run(arguments: Sequence[str], temporary: Path | None = None) -> tuple[int, s
         raise CompilationFailed(f"{arguments[0]} does not start: {error.strerror}") from None
     with process:
         try:
-            output = ends(process, seconds)
+            output = interruptible(ends, process, seconds)
         except BaseException as error:
             _kill(process)
             if not isinstance(error, subprocess.TimeoutExpired):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from leafgrad.compile.ir.same import same
 from leafgrad.compile.record.unclosed import Unclosed
+from leafgrad.signals import raised_by_handler
 from leafgrad.tensor.tensor import Tensor
 
 GUARDS = "leafgrad guards"  # the name of the module that their conditions are in
@@ -214,5 +215,7 @@ def now(place: Place) -> Any:
     """What a place holds, or GONE."""
     try:
         return place.now()
-    except Exception:  # whatever a user's own __getitem__ raises
+    except Exception as error:  # whatever a user's own __getitem__ raises
+        if raised_by_handler(error):
+            raise
         return GONE

@@ -29,6 +29,7 @@ from leafgrad.compile.record.watch import is_ours
 from leafgrad.errors import TraceError
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import GraphNode, Leaf
+from leafgrad.signals import interruptible
 from leafgrad.tensor.inplace import overlaps
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import stand_in
@@ -165,7 +166,7 @@ class LazyRecorder(PartRecorder):
         raw = tuple([self.array_of(a) if isinstance(a, Symbol) else a for a in args])
         flags = modes.FLAGS.set(modes.get() & ~modes.TRACE)
         try:
-            result = op.compute(raw, params)
+            result = interruptible(op.compute, raw, params)
         finally:
             modes.FLAGS.reset(flags)
         several = type(result) is tuple
@@ -325,6 +326,7 @@ class LazyRecorder(PartRecorder):
     def finish(self) -> None:
         """Do what is left, and make all tensors that somebody holds ordinary ones."""
         self.ancestors.settle()
+        self.ending = True
         try:
             self.flush()
         finally:

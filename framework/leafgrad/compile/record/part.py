@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from leafgrad import modes
+from leafgrad.compile.ir.draws import generators, restore, states
 from leafgrad.compile.ir.effects import complete
 from leafgrad.compile.ir.graph import Graph, Value
 from leafgrad.compile.ir.memory import laid_out
@@ -23,7 +24,7 @@ from leafgrad.compile.record.watch import unwatched
 from leafgrad.errors import CompileError
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import SymbolBase
-from leafgrad.signals import raised_by_handler
+from leafgrad.signals import held, interruptible, raised_by_handler
 from leafgrad.tensor.inplace import overlaps
 from leafgrad.tensor.tensor import Tensor
 
@@ -38,6 +39,8 @@ class PartRecorder(Settler):
     Attributes:
         ran: whether a part of the call is done.
         given_up: whether nothing is written of what was recorded last.
+        ending: whether the function is over.
+        undoable: whether somebody can take back what the function itself has done.
         owners: tensors from outside that were read, by whose memory they show.
         writes: what is written, and after how many equations of this part.
     """
@@ -47,9 +50,16 @@ class PartRecorder(Settler):
         self.wary = wary
         self.ran = False
         self.given_up = False
+        self.ending = False
+        self.undoable = False
         self.owners: dict[int, list[Outside]] = {}
         self.writes: list[tuple[int, Outside, Value]] = []
         self.sharing = Shared()
+
+    @property
+    def can_be_undone(self) -> bool:
+        """Whether the call may end as if it had not begun."""
+        return self.undoable and not self.ran
 
     def beware(self) -> None:
         """Code begins of which nobody knows what it reads: arrays that show the memory of tensors, perhaps."""
@@ -59,6 +69,10 @@ class PartRecorder(Settler):
 
     def flush(self) -> None:
         """Compute what was recorded, as far as somebody holds it, and write what was written."""
+        held(self.end_part)
+
+    def end_part(self) -> None:
+        """The same. To compute may take its time, so signals may end it, but where the call is to be done anyway."""
         token = modes.FLAGS.set(modes.get() & ~(modes.TRACE | modes.GRAD | modes.BATCH))
         try:
             writes = [o for o in self.outside.values() if o.inner._view is None and o.written]
@@ -68,11 +82,13 @@ class PartRecorder(Settler):
             wanted = list(dict.fromkeys([s.value for s in alive if s.value in made]))
             try:
                 written = {o.base: o.inner._data.value for o in writes if o.base is not None}
+                waits = self.ending and not self.can_be_undone
                 with unwatched():
-                    found = self.known | self.computed(wanted)
+                    found = self.known | (self.computed(wanted) if waits else interruptible(self.computed, wanted))
             except BaseException as error:
-                ours = isinstance(error, (CompileError, MemoryError))
-                self.lose(error, ours or raised_by_handler(error))
+                if (of_handler := raised_by_handler(error)) and not (waits or self.can_be_undone):
+                    raise  # it is computed at the end of the call
+                self.lose(error, of_handler or isinstance(error, (CompileError, MemoryError)))
                 if not self.given_up:
                     self.run_up_to_error()
                 raise
@@ -88,8 +104,13 @@ class PartRecorder(Settler):
         if not wanted and not any(e.must_run for e in self.equations):
             return {}
         inputs: dict[Value, Source] = {v: Given(i) for i, v in enumerate(self.sources)}
-        program = ReplayProgram(Graph(inputs, tuple(self.equations), tuple(wanted)))
-        arrays = program([self.known[v] for v in inputs])
+        graph = Graph(inputs, tuple(self.equations), tuple(wanted))
+        start = states(generators(graph))
+        try:
+            arrays = ReplayProgram(graph)([self.known[v] for v in inputs])
+        except BaseException:
+            restore(start)
+            raise
         orders = [self.orders.get(v) for v in wanted]
         strides = [None if o is None else hollow(v, o).strides for v, o in zip(wanted, orders, strict=True)]
         return dict(zip(wanted, map(laid_out, arrays, strides), strict=True))

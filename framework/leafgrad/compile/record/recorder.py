@@ -27,6 +27,7 @@ from leafgrad.compile.record.symbolic import fixed, settled
 from leafgrad.compile.record.watch import unwatched
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import SEQ, GraphNode, Leaf, SymbolBase, TensorBase, Version
+from leafgrad.signals import held, interruptible
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import follow
 
@@ -209,7 +210,7 @@ class Recorder(Layouts):
             if type(a) not in NUMBERS and not isinstance(a, TensorBase):
                 return op.trace(args, params, flags)
         with unwatched():
-            return op.trace(args, params, flags)
+            return held(op.trace, args, params, flags)
 
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """An op on Symbols, numbers and raw arrays."""
@@ -255,7 +256,7 @@ class Recorder(Layouts):
         """What an op makes now, of which nothing is drawn."""
         arrays = tuple([self.array(v) if isinstance(v, Value) else v for v in operands])
         with rewound(generators_in(params)):
-            return op.compute(arrays, params)
+            return interruptible(op.compute, arrays, params)
 
     def values_of(self, arrays: Sequence[Any], params: dict[str, Any]) -> list[Value]:
         """What stands for results. Random numbers are other ones, if earlier draws have only been followed."""

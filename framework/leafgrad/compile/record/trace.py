@@ -27,6 +27,7 @@ from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.errors import TraceError
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.node import Leaf
+from leafgrad.signals import interruptible
 from leafgrad.tensor import inplace
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import is_own_leaf
@@ -130,7 +131,7 @@ def trace_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
     before, default = modes.get(), dtypes.get_default_dtype()
     try:
         with recording(recorder):
-            result = function(*args, **kwargs)
+            result = interruptible(function, *args, **kwargs)
             if modes.get() & ~modes.TRACE != before or sets_default(default):
                 raise TraceError(
                     "a traced function leaves another gradient mode or default dtype behind than it found; use "

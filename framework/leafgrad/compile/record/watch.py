@@ -6,7 +6,6 @@ import functools
 import gc
 import inspect
 import os
-import signal
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +17,7 @@ from leafgrad.compile.ir.lines import Line, Position, positions_in
 from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.record import pure
 from leafgrad.ops import messages
+from leafgrad.signals import handlers
 
 STDLIB = os.path.dirname(os.__file__) + os.sep
 NAMEDTUPLE = STDLIB + "collections"
@@ -31,7 +31,6 @@ def files_of(rooms: Iterable[str]) -> tuple[str, ...]:
     return tuple(OURS + room.replace("/", os.sep) + ("" if room.endswith(".py") else os.sep) for room in rooms)
 
 
-SIGNALS = tuple(signal.valid_signals())
 UNSAFE, SAFE = files_of(pure.UNSAFE), files_of(pure.SAFE)
 
 
@@ -100,20 +99,6 @@ class Codes:
         return [code for code, scope in self if not is_library(source_of(code, scope))]
 
 
-def handlers() -> set[types.CodeType]:
-    """The code of what handles signals now, written in Python."""
-    found: set[types.CodeType] = set()
-    for number in SIGNALS:
-        handler: Any = signal.getsignal(number)
-        while isinstance(handler, functools.partial):
-            handler = handler.func
-        if callable(handler) and not isinstance(handler, signal.Handlers):
-            called = handler if hasattr(handler, "__code__") else type(handler).__call__
-            if hasattr(called, "__code__"):
-                found.add(called.__code__)
-    return found
-
-
 def handles_signal(frame: types.FrameType) -> bool:
     """Whether a frame of a handler's code was begun by the interpreter, between two lines of the frame below it."""
     code = frame.f_code
@@ -160,7 +145,7 @@ class Watch:
                 self.imported(frame, callee)
         elif event == "call":
             code = frame.f_code
-            if code is IMPORT or code is FIND or (self.handlers and code in self.handlers and handles_signal(frame)):
+            if code is IMPORT or code is FIND or (code in self.handlers and handles_signal(frame)):
                 self.aside = frame
                 return
             self.codes.add(code, frame.f_globals)

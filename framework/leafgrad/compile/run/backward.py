@@ -15,6 +15,7 @@ from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.elementwise import add
 from leafgrad.ops.node import EMPTY, FREED, SEQ, GraphNode, Node, Output, SymbolBase
+from leafgrad.signals import held
 from leafgrad.tensor import inplace
 from leafgrad.tensor.tensor import Tensor
 
@@ -121,13 +122,17 @@ class Backward:
         """
         with self.lock.held:
             if given not in self.runs:
-                missing = [v for v, there in zip(self.gradients, given, strict=True) if not there]
-                graph, places = without(self.graph, missing, self.gradients)
-                alive = remove_dead(graph)
-                needed = {v for e in alive.equations for v in e.values} | {*alive.results}
-                read = [k for k, v in enumerate(self.saved[: self.read]) if v in needed]
-                self.runs[given] = self.build(graph), places, read
+                self.runs[given] = held(self.make, given)
             return self.runs[given]
+
+    def make(self, given: tuple[bool, ...]) -> Run:
+        """The same, made anew."""
+        missing = [v for v, there in zip(self.gradients, given, strict=True) if not there]
+        graph, places = without(self.graph, missing, self.gradients)
+        alive = remove_dead(graph)
+        needed = {v for e in alive.equations for v in e.values} | {*alive.results}
+        read = [k for k, v in enumerate(self.saved[: self.read]) if v in needed]
+        return self.build(graph), places, read
 
     def pull_recorded(self, node: Node, g: Any, needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
         """The same with Tensors, for derivatives of derivatives."""
@@ -142,8 +147,8 @@ class Backward:
         expect_unwritten(node, [saved[v] for v in self.history.values(given)])
 
         def array(value: Value) -> tuple[Any, Any]:
-            held, tensor = saved[value]
-            return held, None if tensor is None else inplace.version(tensor)
+            kept, tensor = saved[value]
+            return kept, None if tensor is None else inplace.version(tensor)
 
         born = next(SEQ)
         single = len(self.values) == 1

@@ -16,6 +16,7 @@ from leafgrad.compile.run.closing import Attempt
 from leafgrad.compile.run.outline import Outline
 from leafgrad.compile.run.source import tree_of
 from leafgrad.compile.run.split import covers, span
+from leafgrad.signals import held
 
 SETTLES = 64  # calls at most until what is compiled has settled
 MET = 2  # calls after which callees are compiled
@@ -89,11 +90,10 @@ class Breaks:
             lines = ChangingLines(seeks, self.code)
             with lines:
                 result = self.called(*args, **kwargs)
-            self.add(lines.positions)
-            self.divide()
+            held(self.divide_at, lines.positions)
             return result
         if self.settling:
-            self.settle()
+            held(self.settle)
         if not self.found:
             return self.called(*args, **kwargs)
         return self.outlined(*self.first, *args, **kwargs)
@@ -120,6 +120,11 @@ class Breaks:
         for node in ast.walk(self.tree):
             if isinstance(node, ast.stmt) and node.lineno in lines and not hasattr(node, "body"):
                 self.positions.add(span(node))
+
+    def divide_at(self, positions: set[Position]) -> None:
+        """Take out the runs between other positions, too."""
+        self.add(positions)
+        self.divide()
 
     def divide(self) -> None:
         """Take out the runs between the positions."""

@@ -25,6 +25,7 @@ from leafgrad.compile.run.numbers import Strayed
 from leafgrad.compile.run.pace import Pace
 from leafgrad.compile.run.turn import Turn
 from leafgrad.errors import CompileError, TraceError
+from leafgrad.signals import interruptible
 from leafgrad.tensor.tensor import Tensor
 
 STRAYS = 4  # ways that no program went after which it is looked at whether they are many
@@ -168,7 +169,7 @@ class Calls:
             if self.misses.graph_varies:
                 self.programs = settled = [call for call in settled if call.guards.behind is None]
         if self.gives_up():
-            return self.breaks(*args, **kwargs)
+            return interruptible(self.breaks, *args, **kwargs)
         start = time.perf_counter()
         attempt = Attempt(self.function, (args, kwargs), following, self.watch)
         leaves = attempt.leaves  # which may be more by now
@@ -259,19 +260,19 @@ class Calls:
         drawn = list(self.following.start)
         recorder.ancestors.restore()
         try:
-            return call(leaves, asked(), drawn)
+            return interruptible(call, leaves, asked(), drawn)
         except Failed:
             failed = True
         except Strayed:
             failed = False
         finally:
             restore(drawn)
-        return self.function(*args, **kwargs) if failed else self.breaks(*args, **kwargs)
+        return interruptible(self.function if failed else self.breaks, *args, **kwargs)
 
     def unfollowed(self, args: Any, kwargs: Any) -> Any:
         """An open call, in place of one that failed with symbolic numbers; if it does not, they are the cause."""
         self.following.rewind()
-        result = self.breaks(*args, **kwargs)
+        result = interruptible(self.breaks, *args, **kwargs)
         self.following.stopped = True
         return result
 
@@ -296,11 +297,7 @@ class Calls:
         if self.pace.gave_up:
             self.breaks.note(attempt)
         if not fails:
-            try:
-                recorder.finish()
-            except BaseException:
-                attempt.undo(recorder)
-                raise
+            attempt.end(recorder.finish, recorder, None)
         if followed is not None:
             result = followed.settle(result)
         if not fails:

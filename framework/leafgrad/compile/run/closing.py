@@ -35,7 +35,7 @@ from leafgrad.compile.run.call import Call
 from leafgrad.compile.run.followed import Changes, Followed, Unfollowed, asks_types, contents
 from leafgrad.compile.run.following import Following, differs
 from leafgrad.compile.run.paths import paths_of
-from leafgrad.signals import raised_by_handler
+from leafgrad.signals import handlers_error, interruptible
 from leafgrad.tensor.tensor import Tensor
 
 FOLLOWED = (SymbolicNumber, GrowingList, Drawer)  # what stands in places while a call is recorded
@@ -118,11 +118,17 @@ class Attempt:
         """
         try:
             traced, guards, tensors = self.guarded(recorder, results, followed)
+        except Unclosed:
+            raise
         except Exception as error:  # of a user's __eq__, say; whatever it is, an open step is right
-            if isinstance(error, Unclosed) or raised_by_handler(error):
-                raise
             raise Unclosed(f"closing it failed with {type(error).__name__}: {error}") from error
-        return Call(traced, guards, tensors, name, known, followed)
+        try:
+            return Call(traced, guards, tensors, name, known, followed)
+        except BaseException as error:
+            refused = handlers_error(error) is None  # by the executor
+            end = partial(recorder.lose, error, True) if refused else partial(recorder.fail, error)
+            self.end(end, recorder, followed)
+            raise
 
     def guarded(
         self, recorder: LazyRecorder, results: list[Any], followed: Followed | None
@@ -198,6 +204,7 @@ class Attempt:
             Unfollowed: it does not take such numbers for what they are, and nothing is done yet.
         """
         args, kwargs = self.args, self.kwargs
+        recorder.undoable = not self.first
         followed = self.following.begin(recorder, args, kwargs, self)
         if followed is not None:
             args, kwargs = followed.args, followed.kwargs
@@ -206,7 +213,7 @@ class Attempt:
         failure = None
         try:
             with followed or nullcontext(), recording(recorder), watching(self.watch, self.codes, beware):
-                results[0] = self.function(*args, **kwargs)
+                results[0] = interruptible(self.function, *args, **kwargs)
         except BaseException as error:
             failure = error
         if followed is not None:
@@ -214,22 +221,29 @@ class Attempt:
             asked = "type" in self.before.renamed or asks_types(self.watch.codes)
             asks = bool(followed.numbers.made or followed.growing) and asked
             apart = isinstance(failure, MemoryError) or (recorder.strict and recorder.tears)  # no number is the cause
-            if (isinstance(failure, Exception) and not apart) or asks:
+            ours = failure is not None and not apart and handlers_error(failure) is None
+            if ours or asks:
                 if self.is_undone(recorder, followed):
                     recorder.ancestors.restore()
                     raise Unfollowed
                 self.following.stopped |= asks or followed.sought
                 followed.lost = "it asks for the type of a number that changes" if asks else followed.lost
         if failure is not None:
-            recorder.fail(failure)
-            if not self.undo(recorder) and followed is not None:
-                followed.settle(None)
+            self.end(partial(recorder.fail, failure), recorder, followed)
             raise failure
         return results, followed
 
+    def end(self, act: Callable[[], Any], recorder: LazyRecorder, followed: Followed | None) -> None:
+        """Let the recorder end by ``act()``. What it gives up is not done, or is left as ordinary numbers."""
+        try:
+            act()
+        finally:
+            if not self.undo(recorder) and followed is not None:
+                followed.settle(None)
+
     def undo(self, recorder: LazyRecorder) -> bool:
         """Where there was no memory for the call, or a signal ended it, it is not done at all. Whether that is so."""
-        if not recorder.given_up or self.first or recorder.ran:
+        if not recorder.given_up or not recorder.can_be_undone:
             return False
         self.before.put_back(self.held)
         self.following.rewind()

@@ -12,6 +12,7 @@ from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.run import executor
 from leafgrad.compile.run.checked import Kinds, Mismatch, asked, check_kinds, check_run, expected
 from leafgrad.ops.dispatch import memory_of, overwrite
+from leafgrad.signals import held
 
 COMPARED = 2**26  # elements of all values: a first run of more is not compared with replay, for memory and time
 
@@ -42,7 +43,7 @@ class Runner:
 
     def build(self) -> None:
         """Ask for a program."""
-        self.executor, self.program = executor.build(self.graph, self.name)
+        self.executor, self.program = held(executor.build, self.graph, self.name)
         self.foreign = executor.is_foreign(self.executor)
         self.compared = self.elements <= COMPARED
 

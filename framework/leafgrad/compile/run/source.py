@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from leafgrad.signals import held
+
 LAMBDA = "<lambda>"
 STRANGE = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.AsyncFunctionDef, ast.TryStar)
 LOCALS = frozenset("locals vars dir eval exec globals".split())  # which see the variables of who calls them
@@ -26,7 +28,7 @@ def tree_of(function: types.FunctionType) -> ast.FunctionDef | None:
     """The definition of a function, where its source is at hand and is what it was compiled from; else None."""
     code = function.__code__
     if code not in TREES:
-        TREES[code] = read_tree(code, function.__globals__)
+        TREES[code] = held(read_tree, code, function.__globals__)
     return TREES[code]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from leafgrad.compile.ir.locks import Occupied, TryLock
 from leafgrad.compile.record.watch import COLLECTOR
 from leafgrad.compile.run.following import Following
+from leafgrad.signals import held
 
 PATIENCE = 10.0  # seconds, since the other thread may wait for something that this one holds
 
@@ -34,9 +35,12 @@ class Turn:
         self.alone = True
 
     def record(self, act: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-        """What ``act()`` gives in a turn of this thread; where it is another's, what the other one gives."""
+        """What ``act()`` gives in a turn of this thread; where it is another's, what the other one gives.
+
+        No handler of a signal runs before all is settled, but in the code that may take its time.
+        """
         try:
-            return self.lock.run(undisturbed, act)
+            return held(self.lock.run, undisturbed, act)
         except Occupied:
             return otherwise()
 
