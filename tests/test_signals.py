@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
+import os
 import signal
+import threading
 import warnings
 
 import pytest
 
 import leafgrad
-from leafgrad.signals import raised_by_handler
+from leafgrad.signals import FromHandler, held, interruptible, raised_by_handler
 
 
 class Handler:
@@ -23,7 +27,7 @@ def function(number, frame):
     raise TimeoutError("too slow")
 
 
-FORMS = {"function": function, "method": Handler().method, "object": Handler()}
+FORMS = {"function": function, "method": Handler().method, "object": Handler(), "partial": functools.partial(function)}
 
 
 @pytest.fixture
@@ -102,3 +106,105 @@ def test_an_operation_that_is_not_compiled():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert not lost
+
+
+# ---- stretches without handlers -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def came():
+    """The numbers of the signals whose handlers were called; each raises an error that tells its number."""
+    found = []
+
+    def handler(number, frame):
+        found.append(number)
+        raise TimeoutError(number)
+
+    numbers = signal.SIGALRM, signal.SIGUSR1
+    before = [signal.signal(number, handler) for number in numbers]
+    yield found
+    for number, former in zip(numbers, before, strict=True):
+        signal.signal(number, former)
+
+
+def test_handlers_wait_and_are_called_in_order(came):
+    before, taken = signal.getsignal(signal.SIGALRM), []
+
+    def act():
+        signal.raise_signal(signal.SIGUSR1)
+        held(signal.raise_signal, signal.SIGALRM)  # which is a part of it
+        signal.raise_signal(signal.SIGUSR1)
+        taken.append(list(came))
+
+    with pytest.raises(TimeoutError) as caught:
+        held(act)
+    assert taken == [[]]
+    assert came == [signal.SIGUSR1, signal.SIGALRM, signal.SIGUSR1]
+    assert raised_by_handler(caught.value)
+    assert caught.value.__context__.args == (signal.SIGALRM,)
+    assert signal.getsignal(signal.SIGALRM) is before
+    with pytest.raises(TimeoutError):
+        signal.raise_signal(signal.SIGALRM)
+
+
+def test_what_is_held_ends_before_a_handler_raises_whatever_it_raises_itself(came):
+    def act():
+        signal.raise_signal(signal.SIGALRM)
+        raise LookupError("own")
+
+    with pytest.raises(TimeoutError) as caught:
+        held(act)
+    assert caught.value.__context__.args == ("own",)
+    assert held(len, "result") == 6
+
+
+def test_what_may_take_its_time_is_interrupted(came):
+    taken = []
+
+    def act():
+        signal.raise_signal(signal.SIGALRM)
+        for step in (taken.append, signal.raise_signal, held):
+            with pytest.raises(FromHandler) as caught:  # which passes by all that expects an Exception
+                interruptible(step, *((act_within,) if step is held else (signal.SIGUSR1,)))
+            taken.append(caught.value.error.args[0])
+        return "done"
+
+    def act_within():
+        signal.raise_signal(signal.SIGALRM)
+        taken.append("whole")
+
+    assert held(act) == "done"
+    with pytest.raises(TimeoutError):
+        held(interruptible, signal.raise_signal, signal.SIGUSR1)
+    assert taken == [signal.SIGALRM, signal.SIGUSR1, "whole", signal.SIGALRM]
+    assert came == [signal.SIGALRM, signal.SIGUSR1, signal.SIGALRM, signal.SIGUSR1]
+
+
+def test_a_handler_that_is_set_meanwhile_stays(came):
+    found = []
+    held(signal.signal, signal.SIGALRM, lambda number, frame: found.append(number))
+    signal.raise_signal(signal.SIGALRM)
+    assert found == [signal.SIGALRM]
+    assert not came
+
+
+def test_another_thread_has_nothing_to_hold(came):
+    before, found = signal.getsignal(signal.SIGALRM), []
+
+    def act():
+        found.append(held(signal.getsignal, signal.SIGALRM))
+
+    thread = threading.Thread(target=act)
+    thread.start()
+    thread.join()
+    assert found == [before]
+
+
+def test_a_loop_hears_of_signals_that_have_waited():
+    async def main():
+        heard = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, heard.set)
+        held(os.kill, os.getpid(), signal.SIGUSR1)
+        await asyncio.wait_for(heard.wait(), 10)
+
+    asyncio.run(main())

@@ -90,9 +90,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=Waiting.called.clear)  # they came to the parent
 
 
+class FromHandler(BaseException):
+    """Brings the error of a handler out of what is held, past each ``except`` that would take it for another."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(f"{type(error).__name__}: {error}")
+        self.error = error
+
+
 def held(act: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-    """What ``act`` returns. The handlers of signals that arrive meanwhile are called when it is over, in order; so
-    what is done in it is done, and no ``except`` in it takes their errors for others.
+    """What ``act`` returns. The handlers of signals that arrive meanwhile are called when it is over, in order.
 
     Python runs handlers in the main thread alone, so nothing is to be done in others. No mask would do: another thread
     would take the signal, such as those of BLAS.
@@ -107,12 +114,15 @@ def held(act: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
                 placed[number] = Waiting(handler)
                 set_handler(number, placed[number])
         return act(*args, **kwargs)
+    except FromHandler as passed:
+        error = passed.error
     finally:
         try:
             put_back(placed)
         finally:
             Waiting.thread = None
             call_waiting()
+    raise error
 
 
 def interruptible(act: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -124,6 +134,11 @@ def interruptible(act: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> 
         Waiting.thread = None
         call_waiting()
         return act(*args, **kwargs)
+    except Exception as error:
+        Waiting.thread = own
+        if raised_by_handler(error):
+            raise FromHandler(error) from None
+        raise
     finally:
         Waiting.thread = own  # nothing between it and the end of act lets a signal in
 

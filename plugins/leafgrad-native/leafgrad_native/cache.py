@@ -18,7 +18,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from leafgrad.lowering.folder import Folder, RefusedFolder, folders, trim
-from leafgrad.signals import raised_by_handler
 from leafgrad_native.compiler import SUFFIX, CompilationFailed, Compiler, compiler, limit, processor, tail, unloaded
 from leafgrad_native.loading import check, loads_elsewhere, unload
 
@@ -124,8 +123,6 @@ def _compile(folder: Folder, entry: str, source: str, symbols: Sequence[str], ch
         folder.write(f"probe-{entry}", bytes(1 << 16))  # or is the disk full?
         raise CompilationFailed(f"{error} (the source is {folder.path / entry}.c)") from None
     except OSError as error:
-        if raised_by_handler(error):  # while the compiler ran
-            raise
         raise RefusedFolder(str(error)) from error
     finally:
         for path in (made, folder.path / f"probe-{entry}"):

@@ -10,12 +10,14 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import leafgrad
 from leafgrad_native import compiler as module
 from leafgrad_native.cache import library
 from leafgrad_native.compiler import CompilationFailed, Compiler, NoCompiler, compiler
@@ -110,6 +112,42 @@ def test_a_hanging_compiler_is_ended_with_its_children(use, monkeypatch, tmp_pat
     beats = (tmp_path / "beats").read_bytes()
     time.sleep(0.1)
     assert (tmp_path / "beats").read_bytes() == beats
+
+
+@posix
+@needs_compiler
+@pytest.mark.parametrize("when", ["true", 'case "$*" in *trial*) exec cc "$@";; esac'])
+def test_a_handler_ends_a_compiler_that_takes_its_time(use, monkeypatch, when):
+    """In the middle of a recorded call, which is whole: its error is no failure of the compiler's or the folder's."""
+    state = {"h": None}
+
+    def handler(number, frame):
+        raise TimeoutError("deadline")
+
+    def step(x):
+        y = x.exp()
+        state["h"] = (y * 2).detach()
+        for _ in range(20):
+            y = (y * 3).tanh()
+        return y.sum()
+
+    use(f"[ $1 = --version ] && exit; {when}; sleep 60")
+    monkeypatch.delenv("LEAFGRAD_EXECUTOR")  # this one is preferred, and stays so
+    before = signal.signal(signal.SIGALRM, handler)
+    start = time.monotonic()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            compiled = leafgrad.compile(step)
+            with pytest.raises(TimeoutError, match="deadline"):
+                for _ in range(3):  # the first ones make what stays
+                    compiled(leafgrad.zeros(3))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - start < 10
+    assert state["h"].tolist() == [2, 2, 2]
 
 
 @posix

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import random
+import signal
+import sys
 
 import pytest
 
 import leafgrad
 from leafgrad.errors import TraceError
+
+TRIES = 8
+ROOM = os.path.dirname(leafgrad.compile.__code__.co_filename) + os.sep
 
 
 class Scarce:
@@ -173,3 +180,68 @@ def test_code_that_was_not_run_before_may_need_the_number_itself():
 
     step = leafgrad.compile(lambda x, n: x * scale(n) if n > 3 else x * n)
     assert [step(leafgrad.ones(1), n).item() for n in range(6)] == [0.0, 1.0, 2.0, 3.0, 5.0, 6.0]
+
+
+# ---- handlers of signals ------------------------------------------------------------------------------------------
+
+
+class Interrupter:
+    """Sends a signal when the ``at``-th function in the compiler's source begins."""
+
+    def __init__(self, at):
+        self.at, self.count = at, 0
+
+    def __enter__(self):
+        sys.settrace(self)
+        return self
+
+    def __exit__(self, *_):
+        sys.settrace(None)
+
+    def __call__(self, frame, event, _):
+        if frame.f_code.co_filename.startswith(ROOM):
+            self.count += 1
+            if self.count == self.at:
+                signal.raise_signal(signal.SIGALRM)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="there is no such signal here")
+@pytest.mark.parametrize("calls", [0, 1, 2])
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, TimeoutError])
+def test_a_signal_leaves_nothing_that_stands_for_something(kind, calls):
+    """It may arrive anywhere while a call is recorded and examined, and its error comes out as it is."""
+    state, w = {}, leafgrad.ones(2)
+
+    def step(x):
+        y = x * w
+        state["n"] = state["n"] + 1
+        state["h"] = (y * 0.5).detach()
+        return y.sum() * state["n"]
+
+    def compiled():
+        state.update(n=0, h=leafgrad.zeros(2))
+        made = leafgrad.compile(step, executor="numpy")
+        for i in range(calls):
+            made(leafgrad.ones(2) + i)
+        return made
+
+    def handler(number, frame):
+        raise kind("deadline")
+
+    for _ in range(2):  # the first time, more is done
+        made = compiled()
+        with Interrupter(0) as all_of_them:
+            made(leafgrad.ones(2))
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        for k in range(TRIES):
+            made = compiled()
+            with pytest.raises(kind, match="deadline"), Interrupter(1 + k * all_of_them.count // TRIES):
+                made(leafgrad.ones(2) * 3)
+            assert gc.isenabled()
+            assert signal.getsignal(signal.SIGALRM) is handler
+            n, held = state["n"], state["h"].tolist()
+            assert (n - calls, held) in [(0, [calls / 2] * 2), (1, [calls / 2] * 2), (1, [1.5] * 2)]
+            assert [made(leafgrad.ones(2)).item() for _ in range(3)] == [2 * n + 2, 2 * n + 4, 2 * n + 6]
+    finally:
+        signal.signal(signal.SIGALRM, before)

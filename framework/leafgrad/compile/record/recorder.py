@@ -222,10 +222,14 @@ class Recorder(Layouts):
                 return self.at_once(op, fixed(args), params, why)
             self.fit.add(op)
         with unwatched():
-            operands = [self.operand(op, a) for a in args]
-            if self.numbers is not None:
-                self.follow_numbers(op, operands)
-            return self.answer(self.equation(op, operands, params))
+            return held(self.record, op, args, params)
+
+    def record(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """The same of an op that fits into a program."""
+        operands = [self.operand(op, a) for a in args]
+        if self.numbers is not None:
+            self.follow_numbers(op, operands)
+        return self.answer(self.equation(op, operands, params))
 
     def operand(self, op: Any, a: Any) -> Operand:
         """The value of an argument: what earlier parts computed and arrays that no Symbol stands for become inputs."""

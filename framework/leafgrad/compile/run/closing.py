@@ -35,7 +35,7 @@ from leafgrad.compile.run.call import Call
 from leafgrad.compile.run.followed import Changes, Followed, Unfollowed, asks_types, contents
 from leafgrad.compile.run.following import Following, differs
 from leafgrad.compile.run.paths import paths_of
-from leafgrad.signals import handlers_error, interruptible
+from leafgrad.signals import interruptible
 from leafgrad.tensor.tensor import Tensor
 
 FOLLOWED = (SymbolicNumber, GrowingList, Drawer)  # what stands in places while a call is recorded
@@ -125,7 +125,7 @@ class Attempt:
         try:
             return Call(traced, guards, tensors, name, known, followed)
         except BaseException as error:
-            refused = handlers_error(error) is None  # by the executor
+            refused = isinstance(error, Exception)  # by the executor
             end = partial(recorder.lose, error, True) if refused else partial(recorder.fail, error)
             self.end(end, recorder, followed)
             raise
@@ -221,8 +221,8 @@ class Attempt:
             asked = "type" in self.before.renamed or asks_types(self.watch.codes)
             asks = bool(followed.numbers.made or followed.growing) and asked
             apart = isinstance(failure, MemoryError) or (recorder.strict and recorder.tears)  # no number is the cause
-            ours = failure is not None and not apart and handlers_error(failure) is None
-            if ours or asks:
+            plain = failure is None or isinstance(failure, Exception)  # else a signal ended it
+            if plain and (asks or not (failure is None or apart)):
                 if self.is_undone(recorder, followed):
                     recorder.ancestors.restore()
                     raise Unfollowed

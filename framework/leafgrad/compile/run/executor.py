@@ -12,7 +12,7 @@ from leafgrad import plugins
 from leafgrad.compile.ir.graph import Equation, Graph
 from leafgrad.errors import CompileError, PluginError, TraceError
 from leafgrad.ops import messages
-from leafgrad.signals import handlers_error, raised_by_handler
+from leafgrad.signals import raised_by_handler
 
 BROKEN: Final[dict[str, plugins.ExecutorSpec]] = {}
 """Preferred executors that failed, and are preferred no more."""
@@ -110,8 +110,6 @@ def preferred(graph: Graph, types: set[str]) -> Executor | None:
                 if runs(found, types) and cast(Preferred, found).gains(graph):
                     return found
             except Exception as error:
-                if (of_handler := handlers_error(error)) is not None:
-                    raise of_handler from None
                 leave_out(spec.name, f"{type(error).__name__}: {error}")
     return None
 
@@ -139,7 +137,7 @@ def runs(executor: Executor, types: set[str]) -> bool:
 
 
 def build(graph: Graph, name: str | None) -> tuple[Executor, Program]:
-    """An executor, and its program of ``graph``; where it fails, a CompileError that names the equation.
+    """An executor, and its program of ``graph``; where it fails, a CompileError that names the equation. Signals wait.
 
     Raises:
         MemoryError: there is none for what the program keeps between its calls.
@@ -150,8 +148,6 @@ def build(graph: Graph, name: str | None) -> tuple[Executor, Program]:
     except MemoryError as error:
         raise no_memory(executor, graph, error) from error
     except Exception as error:
-        if (of_handler := handlers_error(error)) is not None:
-            raise of_handler from None
         plain = isinstance(error, (CompileError, TraceError))
         failure = error if plain else blame(executor, graph, error, executor.compile)
         if name is None and is_preferred(executor):
