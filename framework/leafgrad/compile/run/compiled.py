@@ -16,7 +16,6 @@ from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.locks import TryLock
 from leafgrad.compile.run.calls import Calls
 from leafgrad.compile.run.explain import Explanation, explanation
-from leafgrad.errors import CompileError
 from leafgrad.ops.tracebacks import shorten
 from leafgrad.signals import handlers_error
 
@@ -76,8 +75,6 @@ class Compiled(Generic[P, R]):
             shorten(error)
             if handlers_error(error) is not None:  # it may be raised anywhere, between any two lines
                 modes.FLAGS.set(flags)
-                if isinstance(error, CompileError):
-                    raise cast(BaseException, handlers_error(error)) from None
             raise
 
     def _since_checkpoint(self) -> Calls:

@@ -137,7 +137,9 @@ def runs(executor: Executor, types: set[str]) -> bool:
 
 
 def build(graph: Graph, name: str | None) -> tuple[Executor, Program]:
-    """An executor, and its program of ``graph``; where it fails, a CompileError that names the equation. Signals wait.
+    """An executor, and its program of ``graph``; where it fails, a CompileError that names the equation.
+
+    Handlers of signals wait meanwhile, so that no error is theirs.
 
     Raises:
         MemoryError: there is none for what the program keeps between its calls.
