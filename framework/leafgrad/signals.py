@@ -9,7 +9,6 @@ import sys
 from _thread import get_ident
 from collections.abc import Callable
 from importlib import import_module
-from threading import main_thread
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -104,6 +103,8 @@ def held(act: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
     Python runs handlers in the main thread alone, so nothing is to be done in others. No mask would do: another thread
     would take the signal, such as those of BLAS.
     """
+    from threading import main_thread  # by those alone who hold something
+
     if Waiting.thread == get_ident() or get_ident() != main_thread().ident:
         return act(*args, **kwargs)
     placed: dict[int, Waiting] = {}
