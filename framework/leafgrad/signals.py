@@ -103,13 +103,16 @@ def held(act: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
     Python runs handlers in the main thread alone, so nothing is to be done in others. No mask would do: another thread
     would take the signal, such as those of BLAS.
     """
+    own = get_ident()
+    if Waiting.thread == own:
+        return act(*args, **kwargs)
     from threading import main_thread  # by those alone who hold something
 
-    if Waiting.thread == get_ident() or get_ident() != main_thread().ident:
+    if own != main_thread().ident:
         return act(*args, **kwargs)
     placed: dict[int, Waiting] = {}
     try:
-        Waiting.thread = get_ident()
+        Waiting.thread = own
         for number, handler in zip(NUMBERS, map(getsignal, NUMBERS), strict=True):
             if type(handler) not in IDLE:
                 placed[number] = Waiting(handler)
