@@ -271,7 +271,7 @@ def run(arguments: Sequence[str], temporary: Path | None = None) -> tuple[int, s
         raise CompilationFailed(f"{arguments[0]} does not start: {error.strerror}") from None
     with process:
         try:
-            output = interruptible(ends, process, seconds)
+            output = ends(process, seconds)
         except BaseException as error:
             _kill(process)
             if not isinstance(error, subprocess.TimeoutExpired):
@@ -303,7 +303,7 @@ def ends(process: subprocess.Popen[bytes], seconds: float) -> bytes:
 
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
-    reader.join(seconds)
+    interruptible(reader.join, seconds)
     if reader.is_alive():
         raise subprocess.TimeoutExpired(process.args, seconds)
     process.wait(seconds)
