@@ -244,6 +244,11 @@ def test_wrong_use_of_a_scaler(torch):
     scaler.update()
     with pytest.raises(AssertionError, match="gradients that were unscaled before"):
         scaler.update()
+    with pytest.raises(ValueError, match="outputs must be a Tensor or an iterable of Tensors, got int"):
+        scaler.scale(3)
+    for bad in (lg.ones(2), lg.ones(1, requires_grad=True)):
+        with pytest.raises(AssertionError, match="new_scale should be a float or a 1-element"):
+            scaler.update(bad)
     scaler.update(4.0)
     scaler.update(lg.tensor(2.0))
     assert (scaler.get_scale(), scaler.get_growth_factor(), scaler.get_growth_interval()) == (2, 2, 2000)
