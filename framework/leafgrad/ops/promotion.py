@@ -116,18 +116,19 @@ def autocast(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """
     if op.autocast is None:
         return args
-    eligible = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
     return tuple([
         _cast(a, low if op.autocast == "lower" else dtypes.float32)
-        if isinstance(a, TensorBase) and dtypes.of(a._data) in eligible and (low := lowest(a)) is not None
+        if isinstance(a, TensorBase) and (low := lowest(a)) is not None
         else a
         for a in args
     ])  # fmt: skip
 
 
 def lowest(x: TensorBase) -> dtypes.dtype | None:
-    """The dtype to which autocast lowers what is where ``x`` is, or None."""
+    """The dtype to which autocast lowers ``x``; None for float64 and all else that it leaves alone."""
     flags = modes.get()
+    if dtypes.of(x._data) not in (dtypes.float16, dtypes.bfloat16, dtypes.float32):
+        return None
     if _place(x._data)[0] != "cpu":
         return dtypes.float16 if flags & modes.TO_FLOAT16_ELSEWHERE else None
     both = ((modes.TO_BFLOAT16, dtypes.bfloat16), (modes.TO_FLOAT16, dtypes.float16))

@@ -13,6 +13,7 @@ from leafgrad.ops.marks import shown_as
 from leafgrad.ops.matmul import rows, swap
 from leafgrad.ops.shape import reshape
 from leafgrad.tensor.arguments import cast, expect_tensor
+from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.formats import alone
 from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
@@ -73,6 +74,7 @@ def _bmm(function: str, x: Tensor, y: Tensor, x_name: str, y_name: str) -> Tenso
 
 
 @public(out="exact")
+@autocast("given")
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """Product of a matrix and a vector. (n, k), (k) -> (n)"""
     check_ndim("mv", "input", input, 2)
@@ -81,12 +83,14 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 
 @public(out="exact")
+@autocast("given")
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """Inner product of two vectors. (n), (n) -> ()"""
     return _dot("dot", input, tensor, "tensor")
 
 
 @public(out="exact")
+@autocast("given")
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """Inner product of two vectors, the first conjugated. (n), (n) -> ()"""
     if isinstance(input, Tensor) and input.dtype.is_complex:
@@ -132,6 +136,8 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
             "inner() the last dimension must match on both input tensors but got shapes "
             f"{list(input.shape)} and {list(other.shape)}"
         )
+    if input.ndim == other.ndim == 1:
+        return dot(input, other)
     result = products.matmul(rows(input), swap(rows(other)))
     return _shaped(result, (*input.shape[:-1], *other.shape[:-1]))
 
@@ -180,6 +186,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
 
 @public(out="exact", inplace=True)
 @shown_as("AddmvBackward0", "input", "mat", "vec")
+@autocast("given")
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * (mat @ vec)``. input broadcasts to (n); (n, k), (k) -> (n)"""
     check_ndim("addmv", "mat", mat, 2)

@@ -7,6 +7,7 @@ from typing import Any
 from leafgrad import dtypes
 from leafgrad.ops import complex as complex_ops
 from leafgrad.tensor.arguments import expect_tensor
+from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.pointwise import sign
 from leafgrad.tensor.public import public
@@ -79,6 +80,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
 
 
 @public(only="leafgrad", out="exact")
+@autocast("float32")
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """``abs * exp(1j * angle)`` of two tensors of one dtype, float32 or float64. (...), (...) -> (...) complex
 
@@ -100,6 +102,7 @@ def view_as_real(input: Tensor) -> Tensor:
 
 
 @public(only="leafgrad")
+@autocast("float32")
 def view_as_complex(input: Tensor) -> Tensor:
     """The last dimension of float32 or float64 numbers as the two parts of complex ones, a view. (..., 2) -> (...)
 

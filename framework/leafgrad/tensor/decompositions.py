@@ -16,6 +16,7 @@ from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.refuse import refuse
 from leafgrad.ops.shape import cat
 from leafgrad.tensor.arguments import cast, expect_tensor, one_dim
+from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.creation import eye
 from leafgrad.tensor.joining import narrow
 from leafgrad.tensor.pointwise import where
@@ -67,6 +68,7 @@ def unit(A: Tensor) -> Tensor:
 
 
 @public(name="linalg.cholesky", out="exact")
+@autocast("float32")
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """L with A = L L^H, lower triangular; or L^H if ``upper``. (..., n, n) -> (..., n, n)
 
@@ -82,6 +84,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
 
 
 @public(name="linalg.qr", out="cast")
+@autocast("float32")
 def qr(A: Tensor, mode: str = "reduced") -> return_types.linalg_qr:
     """Q and R with A = Q R, Q of orthonormal columns, R upper triangular.
 
@@ -106,6 +109,7 @@ def qr(A: Tensor, mode: str = "reduced") -> return_types.linalg_qr:
 
 
 @public(name="linalg.svd", out="cast")
+@autocast("float32")
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> return_types.linalg_svd:
     """U, S and Vh with A = U diag(S) Vh: singular values, descending, and orthonormal singular vectors.
 
@@ -126,6 +130,7 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
 
 
 @public(name="linalg.svdvals", out="exact")
+@autocast("float32")
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """Singular values, descending. (..., m, n) -> (..., min(m, n))
 
@@ -137,6 +142,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
 
 
 @public(name="linalg.eigh", out="cast")
+@autocast("float32")
 def eigh(A: Tensor, UPLO: str = "L") -> return_types.linalg_eigh:
     """Eigenvalues, ascending, and orthonormal eigenvectors, in columns, of Hermitian matrices.
 
@@ -154,6 +160,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> return_types.linalg_eigh:
 
 
 @public(name="linalg.eigvalsh", out="exact")
+@autocast("float32")
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """Eigenvalues of Hermitian matrices, ascending. (..., n, n) -> (..., n)
 
@@ -165,6 +172,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
 
 
 @public(name="linalg.eig")
+@autocast("float32")
 def eig(A: Tensor) -> return_types.linalg_eig:
     """Eigenvalues and eigenvectors of square matrices, complex even of real ones.
 
@@ -184,6 +192,7 @@ def eig(A: Tensor) -> return_types.linalg_eig:
 
 
 @public(name="linalg.eigvals")
+@autocast("float32")
 def eigvals(A: Tensor) -> Tensor:
     """Eigenvalues of square matrices, complex even of real ones. (..., n, n) -> (..., n)
 
@@ -220,6 +229,7 @@ def identity(A: Tensor) -> Tensor:
 
 
 @public(name="linalg.lu_factor_ex", out="cast")
+@autocast("float32")
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> return_types.linalg_lu_factor_ex:
     """L below and U on and above the diagonal of one matrix, P A = L U, and with which row each row was exchanged.
 
@@ -245,6 +255,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 
 
 @public(name="linalg.lu_factor", out="cast")
+@autocast("float32")
 def lu_factor(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu_factor:
     """``lu_factor_ex`` without info. LinAlgError: a pivot is 0."""
     packed, pivots, _ = lu_factor_ex(A, pivot=pivot, check_errors=True)
@@ -295,6 +306,7 @@ def lu_unpack(
 
 
 @public(name="linalg.cholesky_ex", out="cast")
+@autocast("float32")
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> return_types.linalg_cholesky_ex:
     """``linalg.cholesky``, and for each matrix 0, or the order of its first leading minor that is not positive.
 
@@ -384,6 +396,7 @@ def ldl_factor_ex(
 
 
 @public(name="linalg.ldl_factor", out="cast")
+@autocast("float32")
 def ldl_factor(A: Tensor, *, hermitian: bool = False) -> return_types.linalg_ldl_factor:
     """``ldl_factor_ex`` without info. LinAlgError: an element of D is 0.
 

@@ -20,6 +20,7 @@ from leafgrad.ops.promotion import result_type
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import permute, reshape
 from leafgrad.tensor.arguments import expect_tensor, integer, one_dim
+from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
 
@@ -97,8 +98,17 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Any] = 2) -> Tensor:
             raise RuntimeError(f"tensordot: dims: a dimension appears multiple times in {first} or {second}")
         a_labels[i] = b_labels[j] = ("contracted", i)
     output = [label for label in a_labels + b_labels if label[0] != "contracted"]
-    product = _multiply([(a, tuple(a_labels)), (b, tuple(b_labels))], tuple(output))
-    return product.to(result_type((a, b)))
+    return (_product if output else _number)(a, tuple(a_labels), b, tuple(b_labels), tuple(output))
+
+
+@autocast("lower")
+def _product(a: Tensor, a_labels: Labels, b: Tensor, b_labels: Labels, output: Labels) -> Tensor:
+    return _multiply([(a, a_labels), (b, b_labels)], output).to(result_type((a, b)))
+
+
+@autocast("given")  # a sum of products of elements is no product of matrices
+def _number(a: Tensor, a_labels: Labels, b: Tensor, b_labels: Labels, output: Labels) -> Tensor:
+    return _product(a, a_labels, b, b_labels, output)
 
 
 # ---- products of terms --------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from leafgrad.ops.matmul import matmul, swap
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.tensor import decompositions, linalg
 from leafgrad.tensor.arguments import expect_tensor, integer, widened
+from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.creation import eye, zeros_like
 from leafgrad.tensor.decompositions import (
     check_matrices,
@@ -27,12 +28,14 @@ from leafgrad.tensor.tensor import Tensor
 
 
 @public(out="exact")
+@autocast("float32")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """Succeeded by ``linalg.cholesky``. (..., n, n) -> (..., n, n)"""
     return linalg_cholesky(input, upper=upper)
 
 
 @public(out="cast")
+@autocast("float32")
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """X with A X = ``input``, from L of A = L L^H, or if ``upper`` of A = L^H L. (..., n, k) -> (..., n, k)
 
@@ -46,6 +49,7 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
 
 @public(out="cast")
+@autocast("float32")
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """A^-1 from the factor L of A = L L^H, or if ``upper`` of A = L^H L. (..., n, n) -> (..., n, n)
 
@@ -58,6 +62,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
 
 
 @public(out="exact")
+@autocast("float32")
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """X with A X = ``b``, from what ``linalg.lu_factor(A)`` returns. (..., n, k) -> (..., n, k)
 
@@ -71,6 +76,7 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 
 
 @public(out="cast")
+@autocast("float32")
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> return_types.triangular_solve:
@@ -157,12 +163,14 @@ def logdet(input: Tensor) -> Tensor:
 
 
 @public(out="cast")
+@autocast("float32")
 def inverse(input: Tensor) -> Tensor:
     """Inverse; see ``linalg.inv``. (..., n, n) -> (..., n, n)"""
     return linalg.inv(input)
 
 
 @public
+@autocast("float32")
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """Moore-Penrose inverse; see ``linalg.pinv``. (..., m, n) -> (..., n, m)
 
@@ -173,6 +181,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 
 
 @public(out="cast")
+@autocast("float32")
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> return_types.svd:
     """U, S and V with ``input`` = U diag(S) V^H; succeeded by ``linalg.svd``, which gives V^H.
 
@@ -187,6 +196,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> return_typ
 
 
 @public(out="cast")
+@autocast("float32")
 def qr(input: Tensor, some: bool = True) -> return_types.qr:
     """Q and R with ``input`` = Q R; succeeded by ``linalg.qr``. ``some`` reduces them to min(m, n) columns and rows.
 
@@ -209,6 +219,7 @@ def matrix_exp(input: Tensor) -> Tensor:
 
 
 @public(only="Tensor")
+@autocast("float32")
 def trace(input: Tensor) -> Tensor:
     """Sum of the diagonal of a matrix. (n, m) -> ()"""
     expect_tensor(input, "input", "trace")
@@ -240,6 +251,7 @@ def reflections(A: Tensor, tau: Tensor, function: str, names: tuple[str, str]) -
 
 
 @public(name="linalg.householder_product", out="cast")
+@autocast("float32")
 def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     """The first n columns of the product of reflections, as ``geqrf`` returns them.
 
@@ -264,6 +276,7 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
 
 
 @public(out="cast")
+@autocast("float32")
 def orgqr(input: Tensor, tau: Tensor) -> Tensor:
     """The same as ``linalg.householder_product``, under LAPACK's name. (..., m, n), (..., k) -> (..., m, n)
 
@@ -274,6 +287,7 @@ def orgqr(input: Tensor, tau: Tensor) -> Tensor:
 
 
 @public(out="cast")
+@autocast("float32")
 def geqrf(input: Tensor) -> return_types.geqrf:
     """R on and above the diagonal, and reflections below it and in tau, whose product is Q. It has no gradient.
 
@@ -287,6 +301,7 @@ def geqrf(input: Tensor) -> return_types.geqrf:
 
 
 @public(out="cast")
+@autocast("float32")
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """Q times ``other``, or ``other`` times Q if not ``left``, of the whole Q that ``geqrf`` returned.
 

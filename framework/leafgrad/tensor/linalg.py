@@ -17,6 +17,7 @@ from leafgrad.ops.matmul import matmul, swap
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import expand, permute, reshape
 from leafgrad.tensor.arguments import cast, expect_tensor, integer, one_dim
+from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.creation import arange
 from leafgrad.tensor.decompositions import (
     check_matrices,
@@ -54,6 +55,7 @@ def slogdet(A: Tensor) -> return_types.linalg_slogdet:
 
 
 @public(name="linalg.inv", out="exact")
+@autocast("float32")
 def inv(A: Tensor) -> Tensor:
     """Inverse. (..., n, n) -> (..., n, n)
 
@@ -113,6 +115,7 @@ def matrix_exp(A: Tensor) -> Tensor:
 
 
 @public(name="linalg.solve", out="exact")
+@autocast("float32")
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """X with A X = B, or X A = B if not ``left``.
 
@@ -181,6 +184,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
 
 
 @public(name="linalg.lstsq", out="cast")
+@autocast("float32")
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> return_types.linalg_lstsq:
     """X that minimises the Frobenius norm of A X - B, the smallest one if there are many.
 
@@ -225,6 +229,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 
 
 @public(name="linalg.tensorinv", out="cast")
+@autocast("float32")
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of ``tensordot(A, ., ind)``: A as a matrix of its first ``ind`` by its other dimensions, inverted.
 
@@ -249,6 +254,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
 
 
 @public(name="linalg.tensorsolve", out="cast")
+@autocast("float32")
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
     """X with ``tensordot(A, X, X.ndim) == B``.
 
@@ -279,6 +285,7 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
 
 
 @public(name="linalg.lu_solve", out="exact")
+@autocast("float32")
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """X with A X = B, or X A = B if not ``left``, from what ``lu_factor(A)`` returns; ``adjoint`` takes A^H for A.
 
@@ -302,6 +309,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
 
 
 @public(name="linalg.inv_ex", out="cast")
+@autocast("float32")
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_ex:
     """``linalg.inv``, and for each matrix 0, or the number of its first pivot that is 0; its inverse then is nan.
 
@@ -318,6 +326,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_
 
 
 @public(name="linalg.solve_ex", out="cast")
+@autocast("float32")
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> return_types.linalg_solve_ex:
     """``linalg.solve``, and for each matrix 0, or the number of its first pivot that is 0; its solution then is nan.
 
@@ -412,6 +421,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
 
 @public(name="linalg.vecdot", out="exact")
+@autocast("lower")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Inner products of vectors along ``dim``, of ``x`` conjugated; other dimensions broadcast. ``linalg.vecdot``."""
     expect_tensor(x, "x", "linalg.vecdot")

@@ -15,6 +15,7 @@ from leafgrad.ops.linalg import inv
 from leafgrad.ops.select import maximum
 from leafgrad.ops.shape import permute, reshape
 from leafgrad.tensor.arguments import cast, dims, expect_real, expect_tensor, number, one_dim
+from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.decompositions import check_floating, check_matrices, check_square, eigvalsh, svdvals
 from leafgrad.tensor.pointwise import where
 from leafgrad.tensor.public import public
@@ -142,6 +143,7 @@ def norm(
 
 
 @public(name="linalg.cond", out="cast")
+@autocast("float32")
 def cond(A: Tensor, p: Order = None) -> Tensor:
     """Condition number, the norm of A times the norm of its inverse. (..., n, n) -> (...)
 
@@ -163,6 +165,7 @@ def cond(A: Tensor, p: Order = None) -> Tensor:
 
 
 @public(name="linalg.matrix_rank", out="cast")
+@autocast("float32")
 def matrix_rank(
     A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: float | Tensor | None = None,
     rtol: float | Tensor | None = None,
@@ -226,6 +229,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
 
 
 @public(only="leafgrad")
+@autocast("float32")
 def cdist(
     x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary"
 ) -> Tensor:

@@ -14,6 +14,7 @@ from leafgrad.ops.marks import shown_as
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import part
 from leafgrad.tensor import arguments
+from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.formats import follow, preserved
 from leafgrad.tensor.gathering import (
     expect_fitting,
@@ -169,6 +170,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 @public(out="exact", inplace=True)
 @shown_as("IndexCopyBackward0", "input", "source")
+@autocast("widest")
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy of ``input`` with the slices at ``index`` along ``dim`` replaced by those of ``source``."""
     x, at, d = index_vector(input, dim, index, "index_copy")

@@ -15,6 +15,7 @@ from leafgrad.ops.shape import expand, permute, reshape
 from leafgrad.ops.sort import argsort
 from leafgrad.return_types import Found
 from leafgrad.tensor.arguments import Dim, cast, dims, expect_tensor, integer, number, one_dim
+from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.complex_numbers import complex, conj
 from leafgrad.tensor.formats import alone
 from leafgrad.tensor.pointwise import clamp
@@ -242,6 +243,7 @@ def unique(
 
 
 @public(out="exact")
+@autocast("float32")
 def quantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -258,6 +260,7 @@ def quantile(
 
 
 @public(out="exact")
+@autocast("float32")
 def nanquantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:

@@ -10,6 +10,7 @@ from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.op import Op
 from leafgrad.ops.select import where
 from leafgrad.tensor import arguments, pointwise, reductions
+from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.creation import empty_like, zeros_like
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.random import rand_like
@@ -117,6 +118,7 @@ def rrelu(
     return result
 
 
+@autocast("lower")
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x where it is positive, else ``weight`` x; weight has one element, or one per channel (dimension 1)."""
     if weight.numel() != 1:

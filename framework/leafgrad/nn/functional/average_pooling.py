@@ -14,6 +14,7 @@ from leafgrad.ops.ranges import Ranges, range_sum
 from leafgrad.ops.traits import ALL
 from leafgrad.ops.windows import Windows, window_max
 from leafgrad.tensor.arguments import expect_floating, integer
+from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.formats import keeps_channels_last
 from leafgrad.tensor.reductions import mean
@@ -76,6 +77,7 @@ def avg_pool2d(
 
 
 @shown_as("AvgPool3DBackward0")
+@autocast("float32")
 def avg_pool3d(
     input: Tensor,
     kernel_size: Size,
@@ -169,6 +171,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Wanted) -> Tensor:
 
 @keeps_channels_last
 @shown_as("AdaptiveAvgPool3DBackward0")
+@autocast("float32")
 def adaptive_avg_pool3d(input: Tensor, output_size: Wanted) -> Tensor:
     """``adaptive_avg_pool2d`` over three dimensions. (n, c, d, h, w) or (c, d, h, w) -> (n, c, *output_size) or …"""
     return _adaptive_mean(3, input, output_size)

@@ -11,6 +11,7 @@ from leafgrad.ops import classes
 from leafgrad.ops.marks import mark
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_tensor, first_of
+from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.creation import ones_like
 from leafgrad.tensor.reductions import log_softmax
 from leafgrad.tensor.tensor import Tensor
@@ -21,6 +22,7 @@ Sizes = tuple[int, ...]
 _cross_entropy, _nll_loss = classes.cross_entropy.function, classes.nll_loss.function
 
 
+@autocast("float32")
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -56,6 +58,7 @@ def nll_loss(
     return out if input._node is None else mark(out, "NllLossBackward0", input)
 
 
+@autocast("float32")
 def cross_entropy(
     input: Tensor,
     target: Tensor,

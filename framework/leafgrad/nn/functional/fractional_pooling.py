@@ -10,6 +10,7 @@ from leafgrad.dtypes import int64
 from leafgrad.nn.functional.windows import Size, at_least, expect_filled, per_dim
 from leafgrad.ops.rounding import floor
 from leafgrad.tensor.arguments import expect_floating
+from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.creation import arange
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.random import rand
@@ -21,6 +22,7 @@ Ratio = float | Sequence[float]
 Found = Tensor | tuple[Tensor, Tensor]
 
 
+@autocast("float32")
 def fractional_max_pool2d(
     input: Tensor,
     kernel_size: Size,
@@ -46,6 +48,7 @@ def fractional_max_pool2d(
     return _fractional(2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
 
+@autocast("float32")
 def fractional_max_pool3d(
     input: Tensor,
     kernel_size: Size,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from leafgrad.ops import matmul as ops
 from leafgrad.tensor.arguments import expect_tensor
+from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["bilinear", "linear"]
@@ -23,6 +24,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         raise
 
 
+@autocast("given")
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input1 weight[k] input2^T + bias[k] for each k. (..., n), (..., m), (out, n, m), (out,) -> (..., out)"""
     terms = (input1.unsqueeze(-2).unsqueeze(-2) @ weight).squeeze(-2) * input2.unsqueeze(-2)

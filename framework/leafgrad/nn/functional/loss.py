@@ -12,6 +12,7 @@ from leafgrad.ops.marks import shown_as
 from leafgrad.ops.refuse import refuse
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_real, expect_tensor
+from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.creation import full_like
 from leafgrad.tensor.pointwise import xlogy
 from leafgrad.tensor.shapes import broadcast_tensors
@@ -57,6 +58,7 @@ def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
 
 
 @shown_as("MseLossBackward0", "input", "target")
+@autocast("float32")
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -74,6 +76,7 @@ def mse_loss(
     return _weighted(expect_real(_difference(input, target, "mse_loss"), "mse_loss").square(), weight, reduction)
 
 
+@autocast("float32")
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -92,6 +95,7 @@ def l1_loss(
 
 
 @shown_as("SmoothL1LossBackward0", "input", "target")
+@autocast("float32")
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -119,6 +123,7 @@ def _bent(distance: Tensor, end: float) -> Tensor:
 
 
 @shown_as("HuberLossBackward0", "input", "target")
+@autocast("float32")
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
@@ -139,6 +144,7 @@ def huber_loss(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
+@autocast("float32")
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -171,6 +177,7 @@ def kl_div(
 
 
 @shown_as("BinaryCrossEntropyBackward0", "input", "target")
+@autocast("float32")
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -206,6 +213,7 @@ def binary_cross_entropy(
 
 
 @shown_as("BinaryCrossEntropyWithLogitsBackward0", "input", "target")
+@autocast("float32")
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -236,6 +244,7 @@ def binary_cross_entropy_with_logits(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
+@autocast("float32")
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean"
 ) -> Tensor:
@@ -249,6 +258,7 @@ def soft_margin_loss(
 # ---- likelihoods of counts and of measurements ---------------------------------------------------------------------
 
 
+@autocast("float32")
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,

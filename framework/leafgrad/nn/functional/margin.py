@@ -11,6 +11,7 @@ from leafgrad.nn.functional.reduction import Flag, chosen_reduction, reduced
 from leafgrad.ops.activation import logsigmoid
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_real, expect_tensor
+from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.comparison import minimum
 from leafgrad.tensor.creation import arange
 from leafgrad.tensor.tensor import Tensor
@@ -35,6 +36,7 @@ def _expect_tensors(function: str, **tensors: Tensor) -> None:
 # ---- of pairs -------------------------------------------------------------------------------------------------------
 
 
+@autocast("float32")
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -51,6 +53,7 @@ def hinge_embedding_loss(
     return reduced(near + far, reduction)
 
 
+@autocast("float32")
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -75,6 +78,7 @@ def margin_ranking_loss(
     return reduced((-target * (input1 - input2) + float(margin)).clamp(min=0), reduction)
 
 
+@autocast("float32")
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -112,6 +116,7 @@ def cosine_embedding_loss(
 # ---- of triplets ----------------------------------------------------------------------------------------------------
 
 
+@autocast("float32")
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -193,6 +198,7 @@ def _triplet(
 # ---- of class scores ------------------------------------------------------------------------------------------------
 
 
+@autocast("float32")
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -248,6 +254,7 @@ def _class_numbers(target: Tensor, function: str) -> Tensor:
     return target
 
 
+@autocast("float32")
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean"
 ) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 from leafgrad.dtypes import contiguous_format
 from leafgrad.ops import shape as ops
 from leafgrad.tensor.arguments import expect_tensor, shape as sizes
+from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.formats import keeps_channels_last
 from leafgrad.tensor.rearranging import constant_pad
 from leafgrad.tensor.tensor import Tensor
@@ -56,7 +57,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             f"pad: Padding size {len(margins)} is not supported for {ndim}D input tensor. mode={mode!r} takes (before, "
             "after) for 1 to 3 last dimensions, and one or two dimensions before these"
         )
-    return _continued(input, margins, mode)
+    as_it_is = mode == "circular" or (mode, n) == ("reflect", 3)
+    return (_continued if as_it_is else autocast("float32")(_continued))(input, margins, mode)
 
 
 def _continued(input: Tensor, margins: tuple[int, ...], mode: str) -> Tensor:

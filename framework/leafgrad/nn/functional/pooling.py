@@ -22,6 +22,7 @@ from leafgrad.ops import windows as ops
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.windows import Windows
 from leafgrad.tensor.arguments import expect_real, expect_tensor
+from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.creation import arange, zeros
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.formats import as_channels_last, channels_last, keeps_channels_last
@@ -87,6 +88,7 @@ def max_pool2d(
 
 
 @shown_as("MaxPool3DWithIndicesBackward0")
+@autocast("float32")
 def max_pool3d(
     input: Tensor,
     kernel_size: Size,
@@ -139,6 +141,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: Wanted, return_indices: bool
 
 @keeps_channels_last
 @shown_as("AdaptiveMaxPool3DBackward0")
+@autocast("float32")
 def adaptive_max_pool3d(input: Tensor, output_size: Wanted, return_indices: bool = False) -> Found:
     """``adaptive_max_pool2d`` over three dimensions. (n, c, d, h, w) or (c, d, h, w) -> (n, c, *output_size) or …"""
     return _adaptive_largest(3, input, output_size, return_indices)
@@ -183,6 +186,7 @@ def _window_numbers(length: Sizes, size: Sizes, device: Any) -> Tensor:
 # ---- and back -------------------------------------------------------------------------------------------------------
 
 
+@autocast("float32")
 def max_unpool1d(
     input: Tensor,
     indices: Tensor,
@@ -196,6 +200,7 @@ def max_unpool1d(
 
 
 @keeps_channels_last
+@autocast("float32")
 def max_unpool2d(
     input: Tensor,
     indices: Tensor,
@@ -217,6 +222,7 @@ def max_unpool2d(
     return _unpooled(2, input, indices, kernel_size, stride, padding, output_size)
 
 
+@autocast("float32")
 def max_unpool3d(
     input: Tensor,
     indices: Tensor,

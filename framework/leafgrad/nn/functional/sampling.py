@@ -12,6 +12,7 @@ from leafgrad.ops import messages
 from leafgrad.ops.activation import hardtanh
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_floating, expect_tensor, integer
+from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.creation import linspace, ones, zeros
 from leafgrad.tensor.joining import stack
 from leafgrad.tensor.tensor import Tensor
@@ -65,6 +66,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     return (base @ theta.transpose(1, 2)).reshape(n, *dims, len(dims))
 
 
+@autocast("float32")
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:

@@ -9,6 +9,7 @@ from leafgrad.dtypes import bool_, int64
 from leafgrad.nn.functional.reduction import reduced
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_floating, expect_tensor
+from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.creation import arange, full
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.joining import cat, stack
@@ -21,6 +22,7 @@ __all__ = ["ctc_loss"]
 NEVER = -1e30  # the logarithm of a probability that is 0; finite, so that differences and slopes are, too
 
 
+@autocast("float32")
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
