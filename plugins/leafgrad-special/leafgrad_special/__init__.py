@@ -1,6 +1,7 @@
 """Special functions with derivatives of any order, on SciPy's and, on CUDA devices, CuPy's implementations.
 
-Names are SciPy's. Everything works element by element on tensors of any shape; float32 stays float32. What
+Names are SciPy's. Everything works element by element on tensors of any shape; float32 stays float32, and its derivatives are
+computed in float64 before they are rounded. What
 leafgrad has itself is not repeated here: `leafgrad.erf`, `leafgrad.sigmoid`, `leafgrad.xlogy`, `leafgrad.sinc`.
 """
 
@@ -123,4 +124,4 @@ leafgrad_api_version = 1
 @hookimpl
 def leafgrad_ops() -> list[Op]:
     """The ops of this package."""
-    return [*cupy_kernels.OPS, exprel, chebyt, gegenbauer, genlaguerre, hermite, hermitenorm]
+    return [*cupy_kernels.OPS, pseudo_huber, exprel, chebyt, gegenbauer, genlaguerre, hermite, hermitenorm]

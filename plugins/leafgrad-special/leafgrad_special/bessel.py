@@ -9,12 +9,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from leafgrad import Tensor, op, sign
+from leafgrad import Tensor, op, sign, sqrt
 from leafgrad_special.functions import special
 from leafgrad_special.orders import order
-from leafgrad_special.precision import keep
-
-FAR = 1e9
+from leafgrad_special.precision import FAR, beyond, finely, keep, polynomial
 
 
 @op("elementwise", "float", name="jv")
@@ -30,7 +28,7 @@ def _jv_x(g: Any, x: Any, *, n: int) -> Any:
     return g * (0.5 * (jv_op(x, n=n - 1) - jv_op(x, n=n + 1)))  # DLMF 10.6.1
 
 
-jv_op.vjp(x=_jv_x)
+finely(jv_op, x=_jv_x)
 
 
 @op("elementwise", "float", name="iv")
@@ -46,7 +44,7 @@ def _iv_x(g: Any, x: Any, *, n: int) -> Any:
     return g * (0.5 * (iv_op(x, n=n - 1) + iv_op(x, n=n + 1)))  # DLMF 10.29.1
 
 
-iv_op.vjp(x=_iv_x)
+finely(iv_op, x=_iv_x)
 
 
 @op("elementwise", "float", name="ive")
@@ -66,12 +64,30 @@ def _ive_far(xp: Any, n: int, x: Any) -> Any:
     return total / math.sqrt(2 * math.pi) / xp.sqrt(size) * xp.sign(x) ** n
 
 
-def _ive_x(g: Any, out: Any, x: Any, *, n: int) -> Any:
-    below = ive_op(x, n=abs(n - 1))  # I_-1 = I_1, DLMF 10.27.1
-    return g * (0.5 * (below + ive_op(x, n=n + 1)) - sign(x) * out)
+def hankel(v: float, sign: int) -> list[float]:
+    """The coefficients of x**(-k - 3/2) in the derivative of exp(-x) I_v (sign -1) or exp(x) K_v (1), DLMF 10.40.
+
+    But for a factor; 12 of them are exact to float64 from 50 (1 + v**2) on.
+    """
+    terms = [1.0]
+    for k in range(1, 12):
+        terms.append(terms[-1] * sign * (4 * v * v - (2 * k - 1) ** 2) / (8 * k))
+    return [-(k + 0.5) * term for k, term in enumerate(terms)]
 
 
-ive_op.vjp(x=_ive_x)
+def _ive_x(g: Any, x: Any, *, n: int) -> Any:
+    def series(x: Any) -> Any:
+        u = 1 / abs(x)
+        return polynomial(u, hankel(n, -1)) * u * sqrt(u) / math.sqrt(2 * math.pi) * sign(x) ** (n + 1)
+
+    def near(x: Any) -> Any:
+        below = ive_op(x, n=abs(n - 1))  # I_-1 = I_1, DLMF 10.27.1
+        return 0.5 * (below + ive_op(x, n=n + 1)) - sign(x) * ive_op(x, n=n)
+
+    return g * beyond(abs(x) > 50 * (1 + n * n), x, series, near)
+
+
+finely(ive_op, x=_ive_x)
 
 
 # ---- by order -----------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from leafgrad_special.hypergeometric import ellipe, ellipk, hyp2f1_op, spence
 from leafgrad_special.incomplete import betainc, betaincinv, gammainc, gammaincc, gammainccinv, gammaincinv
 from leafgrad_special.normal import log_ndtr, mills, ndtr, ndtri
 from leafgrad_special.precision import keep
-from leafgrad_special.robust import boxcox, boxcox1p, huber, pseudo_huber
+from leafgrad_special.robust import boxcox, boxcox1p, huber
 from leafgrad_special.second_kind import kv_op, kve_op, yn_op
 from leafgrad_special.spherical import (
     airy_op,
@@ -31,7 +31,7 @@ from leafgrad_special.spherical import (
 PLAIN: Final = (
     *(beta, betainc, betaincinv, betaln, boxcox, boxcox1p, dawsn, digamma, ellipe, ellipk, entr, erfc, erfcinv, erfcx),
     *(erfi, erfinv, exp1, expi, expn_op, gamma, gammainc, gammaincc, gammainccinv, gammaincinv, gammaln, gammasgn),
-    *(huber, hyp2f1_op, kl_div, log_ndtr, ndtr, ndtri, poch, pseudo_huber, rel_entr, spence, spherical_in_op),
+    *(huber, hyp2f1_op, kl_div, log_ndtr, ndtr, ndtri, poch, rel_entr, spence, spherical_in_op),
     *(spherical_jn_op, spherical_kn_op, spherical_yn_op, struve_op, xlog1py, yn_op, zeta),
 )
 """Ops that are functions of SciPy by name: their parameters first, then their arguments."""

@@ -7,7 +7,7 @@ from typing import Any
 from leafgrad import log, log1p, op
 from leafgrad.ops.select import where
 from leafgrad_special.functions import special
-from leafgrad_special.precision import array, keep
+from leafgrad_special.precision import array, finely, keep
 
 
 @op("elementwise", "float", c="x > 0 ? -x * log(x) : x < 0 ? log(0) : x")
@@ -37,7 +37,7 @@ def rel_entr(xp: Any, x: Any, y: Any) -> Any:
     return keep(special().rel_entr(x, y), x, y)
 
 
-rel_entr.vjp(
+finely(rel_entr,
     x=lambda g, x, y: g * (log(x / y) + 1),
     y=lambda g, x, y: g * (-x / y),
 )  # fmt: skip
@@ -49,7 +49,7 @@ def kl_div(xp: Any, x: Any, y: Any) -> Any:
     return keep(special().kl_div(x, y), x, y)
 
 
-kl_div.vjp(
+finely(kl_div,
     x=lambda g, x, y: g * log(x / y),
     y=lambda g, x, y: g * (1 - x / y),
 )  # fmt: skip

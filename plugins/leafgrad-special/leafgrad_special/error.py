@@ -7,7 +7,7 @@ from typing import Any
 
 from leafgrad import exp, op
 from leafgrad_special.functions import special
-from leafgrad_special.precision import keep
+from leafgrad_special.precision import beyond, finely, keep, polynomial
 
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
@@ -18,7 +18,7 @@ def erfc(xp: Any, x: Any) -> Any:
     return keep(special().erfc(x), x)
 
 
-erfc.vjp(x=lambda g, x: g * (-TWO_OVER_ROOT_PI * exp(-(x * x))))  # DLMF 7.10.1
+finely(erfc, x=lambda g, x: g * (-TWO_OVER_ROOT_PI * exp(-(x * x))))  # DLMF 7.10.1
 
 
 @op("elementwise", "float")
@@ -27,7 +27,19 @@ def erfcx(xp: Any, x: Any) -> Any:
     return keep(special().erfcx(x), x)
 
 
-erfcx.vjp(x=lambda g, out, x: g * (2 * x * out - TWO_OVER_ROOT_PI))  # DLMF 7.10.2
+# From the 1 on, (2 k + 1)!! / 2**k; 9 of them are exact to float64 from abs(x) = 30 on.
+RISING = [math.prod(range(1, 2 * k + 2, 2)) / 2**k for k in range(9)]
+
+
+def _erfcx_x(g: Any, x: Any) -> Any:
+    def series(x: Any) -> Any:  # DLMF 7.12.1
+        u = 1 / (x * x)
+        return -TWO_OVER_ROOT_PI / 2 * u * polynomial(-u, RISING)
+
+    return g * beyond(x > 30, x, series, lambda x: 2 * x * erfcx(x) - TWO_OVER_ROOT_PI)  # DLMF 7.10.2
+
+
+finely(erfcx, x=_erfcx_x)
 
 
 @op("elementwise", "float")
@@ -36,7 +48,7 @@ def erfinv(xp: Any, x: Any) -> Any:
     return keep(special().erfinv(x), x)
 
 
-erfinv.vjp(x=lambda g, out: g * (exp(out * out) / TWO_OVER_ROOT_PI))  # the reciprocal of erf's derivative there
+finely(erfinv, x=lambda g, x: g * (exp(erfinv(x) ** 2) / TWO_OVER_ROOT_PI))  # the reciprocal of erf's derivative there
 
 
 @op("elementwise", "float")
@@ -45,7 +57,7 @@ def erfcinv(xp: Any, x: Any) -> Any:
     return keep(special().erfcinv(x), x)
 
 
-erfcinv.vjp(x=lambda g, out: g * (-exp(out * out) / TWO_OVER_ROOT_PI))
+finely(erfcinv, x=lambda g, x: g * (-exp(erfcinv(x) ** 2) / TWO_OVER_ROOT_PI))
 
 
 @op("elementwise", "float")
@@ -54,7 +66,7 @@ def erfi(xp: Any, x: Any) -> Any:
     return keep(special().erfi(x), x)
 
 
-erfi.vjp(x=lambda g, x: g * (TWO_OVER_ROOT_PI * exp(x * x)))
+finely(erfi, x=lambda g, x: g * (TWO_OVER_ROOT_PI * exp(x * x)))
 
 
 @op("elementwise", "float")
@@ -63,4 +75,12 @@ def dawsn(xp: Any, x: Any) -> Any:
     return keep(special().dawsn(x), x)
 
 
-dawsn.vjp(x=lambda g, out, x: g * (1 - 2 * x * out))  # DLMF 7.10.1
+def _dawsn_x(g: Any, x: Any) -> Any:
+    def series(x: Any) -> Any:  # as of erfcx, in DLMF 7.5.1
+        u = 1 / (x * x)
+        return -0.5 * u * polynomial(u, RISING)
+
+    return g * beyond(abs(x) > 30, x, series, lambda x: 1 - 2 * x * dawsn(x))  # DLMF 7.10.1
+
+
+finely(dawsn, x=_dawsn_x)

@@ -9,7 +9,7 @@ from leafgrad import Tensor, cos, cosh, exp, op, sin
 from leafgrad.ops.special import sinc
 from leafgrad_special.functions import special
 from leafgrad_special.orders import order
-from leafgrad_special.precision import keep
+from leafgrad_special.precision import finely, keep
 
 
 @op("elementwise", "float")
@@ -18,7 +18,7 @@ def expi(xp: Any, x: Any) -> Any:
     return keep(special().expi(x), x)
 
 
-expi.vjp(x=lambda g, x: g * (exp(x) / x))
+finely(expi, x=lambda g, x: g * (exp(x) / x))
 
 
 @op("elementwise", "float", name="expn")
@@ -27,13 +27,13 @@ def expn_op(xp: Any, x: Any, *, n: int) -> Any:
     return keep(special().expn(n, x), x)
 
 
-def _expn_x(g: Any, out: Any, x: Any, *, n: int) -> Any:
+def _expn_x(g: Any, x: Any, *, n: int) -> Any:
     if n == 0:
-        return g * (-out * (1 + 1 / x))  # E_0 = exp(-x) / x, DLMF 8.19.5
+        return g * (-expn_op(x, n=0) * (1 + 1 / x))  # E_0 = exp(-x) / x, DLMF 8.19.5
     return g * -expn_op(x, n=n - 1)  # DLMF 8.19.13
 
 
-expn_op.vjp(x=_expn_x)
+finely(expn_op, x=_expn_x)
 
 
 @op("elementwise", "float")
@@ -42,7 +42,7 @@ def exp1(xp: Any, x: Any) -> Any:
     return keep(special().exp1(x), x)
 
 
-exp1.vjp(x=lambda g, x: g * -expn_op(x, n=0))
+finely(exp1, x=lambda g, x: g * -expn_op(x, n=0))
 
 
 @op("elementwise", "float")
@@ -68,7 +68,7 @@ def exprel(xp: Any, x: Any, *, order: int = 0) -> Any:
     return xp.where(xp.isinf(power), power, xp.where(far, value, series))
 
 
-exprel.vjp(x=lambda g, x, *, order: g * exprel(x, order=order + 1))
+finely(exprel, x=lambda g, x, *, order: g * exprel(x, order=order + 1))
 
 
 @op("elementwise", "float", name="sici")
@@ -77,7 +77,7 @@ def sici_op(xp: Any, x: Any, *, cosine: bool) -> Any:
     return keep(special().sici(x)[cosine], x)
 
 
-sici_op.vjp(x=lambda g, x, *, cosine: g * (cos(x) / x if cosine else sinc(x / math.pi)))
+finely(sici_op, x=lambda g, x, *, cosine: g * (cos(x) / x if cosine else sinc(x / math.pi)))
 
 
 @op("elementwise", "float", name="shichi")
@@ -86,7 +86,7 @@ def shichi_op(xp: Any, x: Any, *, cosine: bool) -> Any:
     return keep(special().shichi(x)[cosine], x)
 
 
-shichi_op.vjp(x=lambda g, x, *, cosine: g * (cosh(x) / x if cosine else 0.5 * (exprel(x) + exprel(-x))))
+finely(shichi_op, x=lambda g, x, *, cosine: g * (cosh(x) / x if cosine else 0.5 * (exprel(x) + exprel(-x))))
 
 
 @op("elementwise", "float", name="fresnel")
@@ -95,7 +95,7 @@ def fresnel_op(xp: Any, x: Any, *, cosine: bool) -> Any:
     return keep(special().fresnel(x)[cosine], x)
 
 
-fresnel_op.vjp(x=lambda g, x, *, cosine: g * (cos if cosine else sin)(x * x * (math.pi / 2)))
+finely(fresnel_op, x=lambda g, x, *, cosine: g * (cos if cosine else sin)(x * x * (math.pi / 2)))
 
 
 @op("elementwise", "float", name="lambertw")
@@ -113,7 +113,12 @@ def real_branch(xp: Any, w: Any, x: Any, k: int) -> Any:
     return xp.where(inside if k == 0 else inside & (x <= 0), w.real, math.nan)
 
 
-lambertw_op.vjp(x=lambda g, out: g * (exp(-out) / (1 + out)))  # DLMF 4.13.4
+def _lambertw_x(g: Any, x: Any, *, k: int) -> Any:
+    w = lambertw_op(x, k=k)
+    return g * (exp(-w) / (1 + w))  # DLMF 4.13.4
+
+
+finely(lambertw_op, x=_lambertw_x)
 
 
 # ---- functions ----------------------------------------------------------------------------------------------------

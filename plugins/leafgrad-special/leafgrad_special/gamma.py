@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from leafgrad import Tensor, op
+from leafgrad import Tensor, log1p, op
+from leafgrad.ops.select import where
 from leafgrad_special.functions import special
 from leafgrad_special.orders import order
-from leafgrad_special.precision import keep
+from leafgrad_special.precision import array, finely, keep
 
 
 @op("elementwise", "float", name="polygamma")
@@ -17,7 +18,7 @@ def polygamma_op(xp: Any, x: Any, *, n: int) -> Any:
     return keep((-1.0) ** (n + 1) * math.factorial(n) * special().zeta(n + 1, x), x)
 
 
-polygamma_op.vjp(x=lambda g, x, *, n: g * polygamma_op(x, n=n + 1))
+finely(polygamma_op, x=lambda g, x, *, n: g * polygamma_op(x, n=n + 1))
 
 
 @op("elementwise", "float")
@@ -26,7 +27,7 @@ def digamma(xp: Any, x: Any) -> Any:
     return keep(special().digamma(x), x)
 
 
-digamma.vjp(x=lambda g, x: g * polygamma_op(x, n=1)).method("digamma")
+finely(digamma, x=lambda g, x: g * polygamma_op(x, n=1)).method("digamma")
 
 
 @op("elementwise", "float")
@@ -35,7 +36,7 @@ def gammaln(xp: Any, x: Any) -> Any:
     return keep(special().gammaln(xp.maximum(x, xp.finfo(x.dtype).min)), x)  # SciPy's is -inf at -inf
 
 
-gammaln.vjp(x=lambda g, x: g * digamma(x)).method("lgamma")  # DLMF 5.2.2
+finely(gammaln, x=lambda g, x: g * digamma(x)).method("lgamma")  # DLMF 5.2.2
 
 
 @op("elementwise", "float")
@@ -44,7 +45,7 @@ def gamma(xp: Any, x: Any) -> Any:
     return keep(special().gamma(x), x)
 
 
-gamma.vjp(x=lambda g, out, x: g * (out * digamma(x)))
+finely(gamma, x=lambda g, x: g * (gamma(x) * digamma(x)))
 
 
 @op("elementwise", "float")
@@ -62,9 +63,18 @@ def poch(xp: Any, x: Any, m: Any) -> Any:
     return keep(special().poch(x, m), x, m)
 
 
-poch.vjp(
-    x=lambda g, out, x, m: g * (out * (digamma(x + m) - digamma(x))), m=lambda g, out, x, m: g * (out * digamma(x + m))
-)
+def _rise(a: Any, b: Any) -> Any:
+    """digamma(a + b) - digamma(a), of large numbers by differences of the terms of DLMF 5.11.2."""
+    a, b = array(a, b), array(b, a)
+    far = (a > 1e3) & (a + b > 1e3)
+    large, by = where(far, a, 1e3), where(far, b, 1.0)
+    end = large + by
+    series = log1p(by / large) + by / (large * end) * (0.5 + (large + end) / (12 * large * end))
+    near, to = where(far, 1.0, a), where(far, 1.0, a + b)
+    return where(far, series, digamma(to) - digamma(near))
+
+
+finely(poch, x=lambda g, x, m: g * (poch(x, m) * _rise(x, m)), m=lambda g, x, m: g * (poch(x, m) * digamma(x + m)))
 
 
 @op("elementwise", "float")
@@ -73,10 +83,7 @@ def beta(xp: Any, a: Any, b: Any) -> Any:
     return keep(special().beta(a, b), a, b)
 
 
-beta.vjp(
-    a=lambda g, out, a, b: g * (out * (digamma(a) - digamma(a + b))),
-    b=lambda g, out, a, b: g * (out * (digamma(b) - digamma(a + b))),
-)
+finely(beta, a=lambda g, a, b: g * (-beta(a, b) * _rise(a, b)), b=lambda g, a, b: g * (-beta(a, b) * _rise(b, a)))
 
 
 @op("elementwise", "float")
@@ -85,9 +92,10 @@ def betaln(xp: Any, a: Any, b: Any) -> Any:
     return keep(special().betaln(a, b), a, b)
 
 
-betaln.vjp(
-    a=lambda g, a, b: g * (digamma(a) - digamma(a + b)),
-    b=lambda g, a, b: g * (digamma(b) - digamma(a + b)),
+finely(
+    betaln,
+    a=lambda g, a, b: g * -_rise(a, b),
+    b=lambda g, a, b: g * -_rise(b, a),
 )  # fmt: skip
 
 
@@ -95,12 +103,12 @@ betaln.vjp(
 def zeta(xp: Any, x: Any, q: Any) -> Any:
     """Hurwitz' zeta function, the sum of (k + q)**-x over k = 0, 1, ...; q = 1 gives Riemann's (DLMF 25.11.1).
 
-    It has a derivative in ``q`` alone; that in ``x`` is in no library. (...), (...) -> (...)
+    nan for x < 1. It has a derivative in ``q`` alone; that in ``x`` is in no library. (...), (...) -> (...)
     """
     return keep(special().zeta(x, q), x, q)
 
 
-zeta.vjp(q=lambda g, x, q: g * (-x * zeta(x + 1, q)))  # DLMF 25.11.17
+finely(zeta, q=lambda g, x, q: g * (-x * where(array(x, q) < 1, math.nan, 1.0) * zeta(x + 1, q)))  # DLMF 25.11.17
 
 
 def polygamma(n: int, input: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 from leafgrad import Tensor, log, op
 from leafgrad.ops.select import where
 from leafgrad_special.functions import special
-from leafgrad_special.precision import keep
+from leafgrad_special.precision import finely, keep
 
 
 @op("elementwise", "float", name="hyp2f1")
@@ -17,7 +17,7 @@ def hyp2f1_op(xp: Any, x: Any, *, a: float, b: float, c: float) -> Any:
     return keep(special().hyp2f1(a, b, c, x), x)
 
 
-hyp2f1_op.vjp(x=lambda g, x, *, a, b, c: g * (a * b / c * hyp2f1_op(x, a=a + 1, b=b + 1, c=c + 1)))  # DLMF 15.5.1
+finely(hyp2f1_op, x=lambda g, x, *, a, b, c: g * (a * b / c * hyp2f1_op(x, a=a + 1, b=b + 1, c=c + 1)))  # DLMF 15.5.1
 
 
 @op("elementwise", "float")
@@ -33,8 +33,8 @@ def ellipe(xp: Any, m: Any) -> Any:
 
 
 # DLMF 19.5.1, 19.5.2 and 15.5.1: in this form there is no cancellation at 0
-ellipk.vjp(m=lambda g, m: g * (math.pi / 8 * hyp2f1_op(m, a=1.5, b=1.5, c=2.0)))
-ellipe.vjp(m=lambda g, m: g * (-math.pi / 8 * hyp2f1_op(m, a=0.5, b=1.5, c=2.0)))
+finely(ellipk, m=lambda g, m: g * (math.pi / 8 * hyp2f1_op(m, a=1.5, b=1.5, c=2.0)))
+finely(ellipe, m=lambda g, m: g * (-math.pi / 8 * hyp2f1_op(m, a=0.5, b=1.5, c=2.0)))
 
 
 @op("elementwise", "float")
@@ -50,7 +50,7 @@ def _spence_x(g: Any, x: Any) -> Any:
     return g * where(far, log(away) / (1 - away), -hyp2f1_op(1 - near, a=1.0, b=1.0, c=2.0))
 
 
-spence.vjp(x=_spence_x)
+finely(spence, x=_spence_x)
 
 
 # ---- by parameters ------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 
 from leafgrad import exp, op
 from leafgrad_special.functions import special
-from leafgrad_special.precision import keep
+from leafgrad_special.precision import beyond, finely, keep, polynomial
 
 ROOT_TWO_PI = math.sqrt(2 * math.pi)
 
@@ -18,7 +18,7 @@ def ndtr(xp: Any, x: Any) -> Any:
     return keep(special().ndtr(x), x)
 
 
-ndtr.vjp(x=lambda g, x: g * (exp(-0.5 * (x * x)) / ROOT_TWO_PI))  # A&S 26.2.1
+finely(ndtr, x=lambda g, x: g * (exp(-0.5 * (x * x)) / ROOT_TWO_PI))  # A&S 26.2.1
 
 
 @op("elementwise", "float")
@@ -30,7 +30,26 @@ def mills(xp: Any, x: Any) -> Any:
     return keep(math.sqrt(2 / math.pi) / special().erfcx(x * -math.sqrt(0.5)), x)
 
 
-mills.vjp(x=lambda g, out, x: g * (-out * (x + out)))
+# From the 1 on, (2 k + 1)!! with signs; 9 of them are exact to float64 from x = -50 down.
+RISING = [(-1) ** k * math.prod(range(1, 2 * k + 2, 2)) for k in range(9)]
+
+
+def _mills_x(g: Any, x: Any) -> Any:
+    """-m (x + m), far below 0 by A&S 26.2.12: m is -x / s there, with s = 1 - 1/x**2 + 3/x**4 - ..."""
+
+    def series(x: Any) -> Any:
+        u = 1 / (x * x)
+        falls = polynomial(u, RISING)  # (1 - s) x**2
+        return -falls / (1 - u * falls) ** 2
+
+    def near(x: Any) -> Any:
+        m = mills(x)
+        return -m * (x + m)
+
+    return g * beyond(x < -50, x, series, near)
+
+
+finely(mills, x=_mills_x)
 
 
 @op("elementwise", "float")
@@ -39,7 +58,7 @@ def log_ndtr(xp: Any, x: Any) -> Any:
     return keep(special().log_ndtr(x), x)
 
 
-log_ndtr.vjp(x=lambda g, x: g * mills(x))
+finely(log_ndtr, x=lambda g, x: g * mills(x))
 
 
 @op("elementwise", "float")
@@ -48,4 +67,4 @@ def ndtri(xp: Any, x: Any) -> Any:
     return keep(special().ndtri(x), x)
 
 
-ndtri.vjp(x=lambda g, out: g * (exp(0.5 * (out * out)) * ROOT_TWO_PI))
+finely(ndtri, x=lambda g, x: g * (exp(0.5 * ndtri(x) ** 2) * ROOT_TWO_PI))

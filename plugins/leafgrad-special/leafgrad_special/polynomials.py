@@ -5,6 +5,7 @@ The derivative of a polynomial is one of lower degree of the same or of a neighb
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -19,11 +20,12 @@ def recur(xp: Any, x: Any, n: int, recurrence: Recurrence) -> Any:
     """The polynomial of degree ``n`` at ``x``; float16 is computed in float32."""
     if x.dtype == "float16":
         return recur(xp, x.astype("float32"), n, recurrence).astype("float16")
-    below, value = xp.zeros_like(x), xp.ones_like(x)
+    below, value, lead = xp.zeros_like(x), xp.ones_like(x), 1.0
     for k in range(1, n + 1):
         p, q, r = recurrence(k)
-        below, value = value, (p * x + q) * value - r * below
-    return value
+        below, value, lead = value, (p * x + q) * value - r * below, math.copysign(lead, lead * p)
+    far = lead * math.inf * xp.sign(x) ** n  # what it is where its terms are infinite, of either sign
+    return xp.where(xp.isnan(value), far.astype(value.dtype), value)
 
 
 @op("elementwise", "float")

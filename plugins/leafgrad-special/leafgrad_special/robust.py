@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from leafgrad import exp, hypot, log, log1p, op, relu
@@ -10,7 +11,7 @@ from leafgrad.ops.select import clamp
 from leafgrad_special.entropy import xlog1py
 from leafgrad_special.exponential import exprel
 from leafgrad_special.functions import special
-from leafgrad_special.precision import array, keep
+from leafgrad_special.precision import array, finely, keep
 
 
 @op("elementwise", "float", c="delta < 0 ? -log(0) : abs(r) <= delta ? 0.5 * r * r : delta * (abs(r) - 0.5 * delta)")
@@ -28,11 +29,18 @@ huber.vjp(
 @op(
     "elementwise",
     "float",
-    c="delta < 0 ? -log(0) : delta == 0 || r == 0 ? 0 : delta * delta * expm1(0.5 * log1p((r / delta) * (r / delta)))",
+    c="delta < 0 ? -log(0) : delta == 0 || r == 0 ? 0 : abs(r) * (delta / (abs(delta / r) + hypot(1, delta / r)))",
 )
 def pseudo_huber(xp: Any, delta: Any, r: Any) -> Any:
-    """delta**2 (sqrt(1 + (r / delta)**2) - 1), a smooth huber; inf for a negative delta. (...), (...) -> (...)"""
-    return keep(special().pseudo_huber(delta, r), delta, r)
+    """delta**2 (sqrt(1 + (r / delta)**2) - 1), a smooth huber; inf for a negative delta. (...), (...) -> (...)
+
+    Computed as |r| delta / (t + sqrt(1 + t**2)) with t = delta / |r|, which neither cancels nor overflows.
+    """
+    none = (delta == 0) | (r == 0)
+    size = xp.abs(xp.where(none, 1.0, r))
+    t = delta / size
+    value = xp.where(none, 0.0, size * (delta / (t + xp.hypot(t, 1.0))))
+    return keep(xp.where(delta < 0, math.inf, value), delta, r)
 
 
 def _pseudo_huber_delta(g: Any, delta: Any, r: Any) -> Any:
@@ -40,7 +48,7 @@ def _pseudo_huber_delta(g: Any, delta: Any, r: Any) -> Any:
     return g * ((r * r / (h + delta)) ** 2 / h)
 
 
-pseudo_huber.vjp(delta=_pseudo_huber_delta, r=lambda g, delta, r: g * (delta * r / hypot(array(delta, g), r)))
+finely(pseudo_huber, delta=_pseudo_huber_delta, r=lambda g, delta, r: g * (delta * r / hypot(array(delta, g), r)))
 
 
 @op("elementwise", "float")
@@ -60,10 +68,13 @@ def _in_power(g: Any, logarithm: Any, lmbda: Any) -> Any:
     return g * (logarithm * logarithm * exprel(lmbda * logarithm, order=1))
 
 
-boxcox.vjp(
-    x=lambda g, x, lmbda: g * exp(xlogy(lmbda - 1, x)), lmbda=lambda g, x, lmbda: _in_power(g, log(array(x, g)), lmbda)
+finely(
+    boxcox,
+    x=lambda g, x, lmbda: g * exp(xlogy(lmbda - 1, x)),
+    lmbda=lambda g, x, lmbda: _in_power(g, log(array(x, g)), lmbda),
 )
-boxcox1p.vjp(
+finely(
+    boxcox1p,
     x=lambda g, x, lmbda: g * exp(xlog1py(lmbda - 1, x)),
     lmbda=lambda g, x, lmbda: _in_power(g, log1p(array(x, g)), lmbda),
 )

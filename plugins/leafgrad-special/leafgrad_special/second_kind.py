@@ -5,12 +5,14 @@ They are infinite at 0. As with the first kind, the derivatives of an order are 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from leafgrad import Tensor, op
+from leafgrad import Tensor, op, sqrt
+from leafgrad_special.bessel import hankel
 from leafgrad_special.functions import special
 from leafgrad_special.orders import order
-from leafgrad_special.precision import keep
+from leafgrad_special.precision import beyond, finely, keep, polynomial
 
 
 @op("elementwise", "float", name="yn")
@@ -26,7 +28,7 @@ def _yn_x(g: Any, x: Any, *, n: int) -> Any:
     return g * (0.5 * (yn_op(x, n=n - 1) - yn_op(x, n=n + 1)))  # DLMF 10.6.1
 
 
-yn_op.vjp(x=_yn_x)
+finely(yn_op, x=_yn_x)
 
 
 @op("elementwise", "float", name="kv")
@@ -36,7 +38,7 @@ def kv_op(xp: Any, x: Any, *, v: float) -> Any:
 
 
 # DLMF 10.29.1, with K_-v = K_v from 10.27.3
-kv_op.vjp(x=lambda g, x, *, v: g * (-0.5 * (kv_op(x, v=abs(v - 1)) + kv_op(x, v=v + 1))))
+finely(kv_op, x=lambda g, x, *, v: g * (-0.5 * (kv_op(x, v=abs(v - 1)) + kv_op(x, v=v + 1))))
 
 
 @op("elementwise", "float", name="kve")
@@ -45,7 +47,18 @@ def kve_op(xp: Any, x: Any, *, v: float) -> Any:
     return keep(getattr(special(), f"k{int(v)}e")(x) if v in (0, 1) else special().kve(v, x), x)
 
 
-kve_op.vjp(x=lambda g, out, x, *, v: g * (out - 0.5 * (kve_op(x, v=abs(v - 1)) + kve_op(x, v=v + 1))))
+def _kve_x(g: Any, x: Any, *, v: float) -> Any:
+    def series(x: Any) -> Any:
+        u = 1 / x
+        return polynomial(u, hankel(v, 1)) * u * sqrt(u) * math.sqrt(math.pi / 2)
+
+    def near(x: Any) -> Any:
+        return kve_op(x, v=v) - 0.5 * (kve_op(x, v=abs(v - 1)) + kve_op(x, v=v + 1))
+
+    return g * beyond(x > 50 * (1 + v * v), x, series, near)
+
+
+finely(kve_op, x=_kve_x)
 
 
 # ---- by order -----------------------------------------------------------------------------------------------------

@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 from leafgrad import Tensor, op
+from leafgrad.ops.select import where
 from leafgrad_special.functions import special
 from leafgrad_special.orders import order
-from leafgrad_special.precision import keep
+from leafgrad_special.precision import finely, keep
 
 
 @op("elementwise", "float", name="spherical_jn")
@@ -45,9 +46,9 @@ def _between(function: Any, sign: int) -> Any:
     return rule
 
 
-spherical_jn_op.vjp(x=_between(spherical_jn_op, -1))  # DLMF 10.51.2
-spherical_yn_op.vjp(x=_between(spherical_yn_op, -1))
-spherical_in_op.vjp(x=_between(spherical_in_op, 1))  # DLMF 10.51.5
+finely(spherical_jn_op, x=_between(spherical_jn_op, -1))  # DLMF 10.51.2
+finely(spherical_yn_op, x=_between(spherical_yn_op, -1))
+finely(spherical_in_op, x=_between(spherical_in_op, 1))  # DLMF 10.51.5
 
 
 def _spherical_kn_x(g: Any, x: Any, *, n: int) -> Any:
@@ -55,7 +56,7 @@ def _spherical_kn_x(g: Any, x: Any, *, n: int) -> Any:
     return g * (above if n == 0 else above - n / (2 * n + 1) * spherical_kn_op(x, n=n - 1))
 
 
-spherical_kn_op.vjp(x=_spherical_kn_x)  # DLMF 10.51.5 for (-1)**n k_n
+finely(spherical_kn_op, x=_spherical_kn_x)  # DLMF 10.51.5 for (-1)**n k_n
 
 
 @op("elementwise", "float", name="struve")
@@ -65,13 +66,17 @@ def struve_op(xp: Any, x: Any, *, n: int) -> Any:
 
 
 def _struve_x(g: Any, x: Any, *, n: int) -> Any:
+    """From the order below, which does not cancel far from 0; near 0 between those beside it, without a division."""
     if n == 0:
         return g * (2 / math.pi - struve_op(x, n=1))  # DLMF 11.4.29
-    power = x**n / (2**n * math.sqrt(math.pi) * math.gamma(n + 1.5))
-    return g * (0.5 * (struve_op(x, n=n - 1) - struve_op(x, n=n + 1) + power))  # DLMF 11.4.26
+    far = abs(x) > 1
+    away, near = where(far, x, 1.0), where(far, 0.0, x)
+    power = near**n / (2**n * math.sqrt(math.pi) * math.gamma(n + 1.5))
+    between = 0.5 * (struve_op(near, n=n - 1) - struve_op(near, n=n + 1) + power)  # DLMF 11.4.26
+    return g * where(far, struve_op(away, n=n - 1) - n / away * struve_op(away, n=n), between)  # DLMF 11.4.27
 
 
-struve_op.vjp(x=_struve_x)
+finely(struve_op, x=_struve_x)
 
 
 AI, AI_SLOPE, BI, BI_SLOPE = range(4)
@@ -89,7 +94,7 @@ def _airy_x(g: Any, x: Any, *, kind: int) -> Any:
     return g * (x * airy_op(x, kind=kind - 1))  # DLMF 9.2.1
 
 
-airy_op.vjp(x=_airy_x)
+finely(airy_op, x=_airy_x)
 
 
 # ---- by order -----------------------------------------------------------------------------------------------------

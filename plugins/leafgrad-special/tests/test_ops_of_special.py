@@ -138,6 +138,12 @@ def test_ops_compiled(name, samples, reference):
     check_op(OPS[name], samples, reference, executors=["numpy"], checks="compile")
 
 
+@pytest.mark.parametrize(("name", "check"), [("pseudo_huber", "edges"), ("zeta", "gradients")])
+def test_samples_that_the_kit_draws(name, check):
+    """As of ``leafgrad check special``, where there are numbers at the ends of the dtype, and some of no value."""
+    check_op(OPS[name], executors=["numpy", "cuda-emulated"], checks=check)
+
+
 @pytest.mark.slow
 @rows
 def test_ops_in_chunks(name, samples, reference):
