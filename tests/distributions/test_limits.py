@@ -134,3 +134,32 @@ def test_shares_of_even_odds_have_second_derivatives():
     for name in ("cdf", "icdf"):
         assert gradcheck(lambda a, name=name: getattr(d.ContinuousBernoulli(logits=a), name)(x), (logits,))
         assert gradgradcheck(lambda a, name=name: getattr(d.ContinuousBernoulli(logits=a), name)(x), (logits,))
+
+
+# p, mean, variance, entropy; distribution function, its inverse and logarithm of the density at 1/8, by mpmath.
+SHARES = [
+    (2**-10, 0.14331136917472303, 0.019840127730770395, -0.94369050667273656, 0.58006746578704085, 0.019247075653013407, 1.0705973548955625),
+    (0.375, 0.45761518897121769, 0.082257228090816334, -0.010802175431019055, 0.15464323503678683, 0.10041253218544104, 0.18071053681128419),
+    (0.5 - 2**-10, 0.49967447883552909, 0.083333269754922382, -6.3578425195530907e-7, 0.1252137275971595, 0.12478658520485111, 0.0014642098282357685),
+    (0.5 + 2**-15, 0.50001017252605177, 0.083333333271245162, -6.2088171772099897e-10, 0.12499332438164118, 0.1250066759239528, -4.5776988126061294e-5),
+    (0.5 + 2**-9, 0.50065104431578316, 0.08333307901821122, -2.543153500207414e-6, 0.12457316920702279, 0.12542808348658162, -0.0029322455573848817),
+    (0.96875, 0.74212665711337087, 0.050356883830633605, -0.38097809931537049, 0.017870085191546069, 0.45374211529135871, -1.7382269447586374),
+    (1 - 2**-16, 0.90984669513880183, 0.0081151104671468382, -1.4062589152413291, 4.5777647794343952e-5, 0.81250937269802804, -7.297957491373157),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(leafgrad.float32, 1e-5), (leafgrad.float64, 1e-12)])
+@pytest.mark.parametrize(("p", "mean", "variance", "entropy", "below", "quantile", "density"), SHARES)
+def test_shares_of_all_odds(p, mean, variance, entropy, below, quantile, density, dtype, tolerance):
+    share, x = d.ContinuousBernoulli(leafgrad.tensor(p, dtype=dtype)), leafgrad.tensor(0.125, dtype=dtype)
+    found = share.mean, share.variance, share.entropy(), share.cdf(x), share.icdf(x), share.log_prob(x)
+    want = mean, variance, entropy, below, quantile, density
+    np.testing.assert_allclose([v.item() for v in found], want, rtol=tolerance)
+
+
+def test_shares_of_far_odds():
+    """Moments of exp(1000 x), which p in (0, 1) cannot say."""
+    share = d.ContinuousBernoulli(logits=leafgrad.tensor([-1000.0, 1000.0]))
+    np.testing.assert_allclose(share.mean.numpy(), [0.001, 0.999], rtol=1e-6)
+    np.testing.assert_allclose(share.variance.numpy(), [1e-6, 1e-6], rtol=1e-6)
+    np.testing.assert_allclose(share.entropy().numpy(), [1 - math.log(1000)] * 2, rtol=1e-6)

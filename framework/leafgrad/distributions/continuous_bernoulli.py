@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from leafgrad.distributions.bernoulli import Odds, check_odds, clamp_probs, softplus
+from leafgrad.distributions.bernoulli import Odds, check_odds, clamp_probs
 from leafgrad.distributions.constraints import real, unit_interval
 from leafgrad.distributions.distribution import Parameter, lazy_property
 from leafgrad.distributions.exp_family import ExponentialFamily
@@ -17,16 +17,20 @@ from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["ContinuousBernoulli"]
 
+BERNOULLI = (1/6, -1/30, 1/42, -1/30, 5/66, -691/2730, 7/6, -3617/510, 43867/798, -174611/330)  # fmt: skip
+# Of log(sinh(y) / y), by y**(2 k) (DLMF 4.19.7): half the logits are y, of which all moments are derivatives.
+TERMS = [(k, 4**k * b / (2 * k * math.factorial(2 * k))) for k, b in enumerate(BERNOULLI, 1)]
+
 
 class ContinuousBernoulli(Odds, ExponentialFamily):
-    """Numbers x in [0, 1] with a density in proportion to p^x (1 - p)^(1 - x).
+    """Numbers x in [0, 1] with a density in proportion to p^x (1 - p)^(1 - x), which is exp(logits x).
 
     G. Loaiza-Ganem and J. P. Cunningham, "The continuous Bernoulli" (2019).
 
     Args:
         probs: p, in (0, 1).
         logits: the logarithm of its odds; one of the two is given.
-        lims: between these p, where formulas divide 0 by 0, series are used for the moments and the density.
+        lims: between these p PyTorch uses series of two terms; here moments and density are exact at all p.
     """
 
     arg_constraints: ClassVar[Any] = {"probs": unit_interval, "logits": real}
@@ -56,64 +60,69 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         new._lims = self._lims
         return new
 
-    def _near(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Where series are used, p - 1/2, and p elsewhere."""
-        near = (self.probs > self._lims[0]) & (self.probs <= self._lims[1])
-        return near, self.probs - 0.5, where(near, self._lims[0], self.probs)
+    @lazy_property
+    def logits(self) -> Tensor:
+        """The logarithm of the odds, which near 1/2 is as accurate as p - 1/2."""
+        p = self.probs
+        odd = 2 * p - 1
+        return where(odd < 0, -(-odd / p).log1p(), (odd / (1 - p)).log1p())
 
-    def _even(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Where the odds are near 1, their logarithm there, and p elsewhere.
-
-        The density is in proportion to exp(logits x), so that the distribution functions are quotients which at
-        logits 0 have a derivative by it.
-        """
+    def _parts(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Whether the odds are near 1, their logarithm there, and its absolute value elsewhere."""
         near = self.logits.abs() < 1
-        return near, where(near, self.logits, 0.0), where(near, 0.25, self.probs)
-
-    def _log_norm(self) -> Tensor:
-        """The logarithm of what p^x (1 - p)^(1 - x) is multiplied with."""
-        near, x, p = self._near()
-        width = (1 - 2 * p).abs()
-        far = ((-p).log1p() - p.log()).abs().log() - width.log()
-        square = x * x
-        return where(near, math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * square) * square, far)
+        return near, where(near, self.logits, 0.0), where(near, 1.0, self.logits.abs())
 
     @property
     def mean(self) -> Tensor:
-        near, x, p = self._near()
-        far = p / (2 * p - 1) + 1 / ((-p).log1p() - p.log())
-        return where(near, 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * x * x) * x, far)
+        near, logits, size = self._parts()
+        series = 0.5 + 0.25 * logits * _even(logits, [2 * k * c for k, c in TERMS])
+        low = 1 / size - _odds_of_end(size)
+        return where(near, series, where(self.logits < 0, low, 1 - low))
 
     @property
     def variance(self) -> Tensor:
-        near, x, p = self._near()
-        far = p * (p - 1) / (1 - 2 * p) ** 2 + 1 / ((-p).log1p() - p.log()) ** 2
-        square = x * x
-        return where(near, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * square) * square, far)
+        near, logits, size = self._parts()
+        end = _odds_of_end(size)
+        return where(
+            near, 0.25 * _even(logits, [2 * k * (2 * k - 1) * c for k, c in TERMS]), size**-2 - end * (1 + end)
+        )
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        like = self.probs
+        like = self.logits
         return self.icdf(rand(self._extended_shape(sample_shape), dtype=like.dtype, device=like.device))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        return value * self.logits - softplus(self.logits) + self._log_norm()
+        near, logits, size = self._parts()
+        series = logits * (value - 0.5) - _log_sinhc(logits)
+        fall = where(self.logits < 0, value, 1 - value)
+        return where(near, series, size.log() - (-(-size).exp()).log1p() - size * fall)
 
     def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        near, logits, p = self._even()
-        far = (p**value * (1 - p) ** (1 - value) + p - 1) / (2 * p - 1)
+        near, logits, size = self._parts()
+        high = where(near | (self.logits < 0), 0.0, size)
+        far = (-high * (1 - value)).exp() * (-size * value).expm1() / (-size).expm1()
         inside = where(near, expm1_over(value, logits) / expm1_over(1.0, logits), far)
         return where(value <= 0, 0.0, where(value >= 1, 1.0, inside))
 
     def icdf(self, value: Tensor) -> Tensor:
-        near, logits, p = self._even()
-        far = ((-p + value * (2 * p - 1)).log1p() - (-p).log1p()) / (p.log() - (-p).log1p())
-        return where(near, log1p_over(value * expm1_over(1.0, logits), logits), far)
+        near, logits, size = self._parts()
+        series = log1p_over(value * expm1_over(1.0, logits), logits)
+        low = self.logits < 0
+        least = value * (-size).exp() + (1 - value)  # exp(-size x) where the odds are low
+        small = least < 0.5
+        falling = where(small, where(small, least, 1.0).log(), where(small, 0.0, value * (-size).expm1()).log1p())
+        most = value + (1 - value) * (-size).exp()  # exp(size (x - 1)) where they are high
+        tiny = value.log() < -size
+        rising = where(tiny, (where(tiny, value, 0.0) * where(tiny, size, 1.0).expm1()).log1p(), size + most.log())
+        return where(near, series, where(low, -falling, rising) / size)
 
     def entropy(self) -> Tensor:
-        none = (-self.probs).log1p()
-        return self.mean * (none - self.probs.log()) - self._log_norm() - none
+        near, logits, size = self._parts()
+        series = 0.25 * logits * logits * _even(logits, [(1 - 2 * k) * c for k, c in TERMS])
+        far = 1 - size.log() + (-(-size).exp()).log1p() - size * _odds_of_end(size)
+        return where(near, series, far)
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
@@ -121,8 +130,25 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
 
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
         (logits,) = natural_params
-        small = logits.abs() < 1e-2
-        size = where(small, 1.0, logits.abs())
+        near = logits.abs() < 1
+        size = where(near, 1.0, logits.abs())
         apart = logits.relu() + (-(-size).expm1() / size).log()
-        found: Tensor = where(small, logits / 2 + logits**2 / 24, apart)
+        found: Tensor = where(near, logits / 2 + _log_sinhc(where(near, logits, 0.0)), apart)
         return found
+
+
+def _even(logits: Tensor, coefficients: Sequence[float]) -> Tensor:
+    """The sum of coefficients times even powers of logits / 2, from the 0-th up."""
+    square, total = 0.25 * logits * logits, coefficients[-1]
+    for c in coefficients[-2::-1]:
+        total = total * square + c
+    return total
+
+
+def _log_sinhc(logits: Tensor) -> Tensor:
+    return 0.25 * logits * logits * _even(logits, [c for _, c in TERMS])
+
+
+def _odds_of_end(size: Tensor) -> Tensor:
+    """1 / (exp(size) - 1)."""
+    return (-size).exp() / -(-size).expm1()

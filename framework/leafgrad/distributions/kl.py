@@ -214,7 +214,7 @@ def _binomial_binomial(p: Binomial, q: Binomial) -> Tensor:
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
 def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
-    norms = p._log_norm() + (-p.probs).log1p() - q._log_norm() - (-q.probs).log1p()
+    norms = q._log_normalizer(q.logits) - p._log_normalizer(p.logits)
     return p.mean * (p.logits - q.logits) + norms
 
 
@@ -336,7 +336,7 @@ MEAN_LOG_DENSITY: dict[type, tuple[Callable[[Any, Any], Any], Sequence[type]]] =
     Gamma: (_under_gamma, (Beta, Exponential, Pareto, Uniform)),
     Beta: (_under_beta, (Uniform,)),
     ContinuousBernoulli: (
-        lambda p, q: p.mean * q.logits + (-q.probs).log1p() + q._log_norm(), (Beta, Uniform),
+        lambda p, q: p.mean * q.logits - q._log_normalizer(q.logits), (Beta, Uniform),
     ),
     Uniform: (lambda p, q: -(q.high - q.low).log(), UNIT),
     Pareto: (_under_pareto, (Uniform,)),

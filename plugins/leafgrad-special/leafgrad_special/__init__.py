@@ -1,8 +1,8 @@
 """Special functions with derivatives of any order, on SciPy's and, on CUDA devices, CuPy's implementations.
 
-Names are SciPy's. Everything works element by element on tensors of any shape; float32 stays float32, and its derivatives are
-computed in float64 before they are rounded. What
-leafgrad has itself is not repeated here: `leafgrad.erf`, `leafgrad.sigmoid`, `leafgrad.xlogy`, `leafgrad.sinc`.
+Names are SciPy's. Everything works element by element on tensors of any shape; float32 stays float32, and its
+derivatives are computed in float64 before they are rounded. What leafgrad has itself is not repeated here:
+`leafgrad.erf`, `leafgrad.sigmoid`, `leafgrad.xlogy`, `leafgrad.sinc`.
 """
 
 from __future__ import annotations
