@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import io
 import json
 import os
@@ -10,8 +11,13 @@ import random
 import struct
 from argparse import Namespace
 from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -53,6 +59,155 @@ def test_plain_values_survive(path, obj):
     again = load(path)
     assert again == obj
     assert type(again) is type(obj)
+
+
+class Number(float):
+    pass
+
+
+class Count(int):
+    pass
+
+
+class Word(str):
+    __slots__ = ()
+
+
+class Kind(enum.Enum):
+    A = 1
+
+
+class Level(enum.IntEnum):
+    A = 1
+
+
+class Flag(enum.IntFlag):
+    A = 1
+    B = 2
+
+
+class Pair(NamedTuple):
+    a: object
+    b: object
+
+
+class Row(tuple):
+    __slots__ = ()
+
+
+class Rows(list):
+    pass
+
+
+class Options(dict):
+    pass
+
+
+class Ordered(OrderedDict):
+    pass
+
+
+class View(Mapping):
+    def __init__(self, of):
+        self.of = of
+
+    def __getitem__(self, key):
+        return self.of[key]
+
+    def __iter__(self):
+        return iter(self.of)
+
+    def __len__(self):
+        return len(self.of)
+
+
+@dataclass
+class Record:
+    a: int
+    b: object
+
+
+OWN = [Number, Count, Word, Kind, Level, Flag, Pair, Row, Rows, Options, Ordered, View, Record, Fraction, date]
+
+
+def same(a, b):
+    """Whether two objects are equal, and all in them of one class."""
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b)
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Mapping):
+        return len(a) == len(b) and all(map(same, a.items(), b.items())) and vars_of(a) == vars_of(b)
+    if isinstance(a, (list, tuple, deque)):
+        return len(a) == len(b) and all(map(same, a, b)) and getattr(a, "maxlen", None) == getattr(b, "maxlen", None)
+    return str(a) == str(b) if a != a else a == b
+
+
+def vars_of(a):
+    return {name: value for name, value in getattr(a, "__dict__", {}).items() if name != "of"}
+
+
+KEPT = [
+    *(Number(1.5), Count(3), Word("x"), Kind.A, Level.A, Flag.A | Flag.B, Pair(1, [2]), Row((1, 2)), Rows([1, [2]])),
+    *(Options(a=1, b={}), Ordered(a=1), View({"a": 1}), Record(1, [Pair(1, 2)]), Fraction(1, 3), date(2020, 2, 29)),
+    *(
+        lg.Size([2, 3]),
+        (lg.Size([]),),
+        [Pair(lg.Size([1]), Level.A)],
+        OrderedDict(a=1),
+        Counter("aab"),
+        1 + 2j,
+        b"a\0\xff",
+    ),
+    *(deque([1, 2], maxlen=3), deque(maxlen=0), deque([1]), deque([Pair(1, 2)], maxlen=1), -0.0, 10**30, "a\0b"),
+    *({True: 1, 2: False}, {1: "a", "1": "b", 1.5: None}, {1, "a"}, frozenset([(1, 2)]), defaultdict(list, a=[1])),
+    *(np.float64(1.5), np.float32(1.5), np.int64(3), np.bool_(True), np.complex64(1 + 2j), np.arange(3), Path("a/b")),
+    *(lg.float32, lg.device("cpu"), Namespace(a=1), SimpleNamespace(a=(1,)), float("nan"), float("-inf")),
+]
+REFUSED = [
+    *({Level.A: 1}, {Number(1.5): 1}, {Word("a"): 1}, {np.float64(1.5): 1}, {np.int64(1): 1}, {(1, 2): 3}, {None: 1}),
+    *(
+        {Number(1.5)},
+        {Level.A},
+        {Pair(1, 2)},
+        frozenset([lg.Size([1])]),
+        np.str_("x"),
+        np.bytes_(b"x"),
+        bytearray(b"a"),
+    ),
+    *(range(3), slice(1, 2), ..., MappingProxyType({"a": 1}), np.array(["a"]), np.array([None]), np.dtype("f4"), len),
+    *(np.zeros(2, dtype=[("a", "i4")]), np.ma.array([1, 2], mask=[0, 1])),
+]
+
+
+@pytest.mark.parametrize("obj", KEPT)
+def test_what_is_saved_comes_back_as_it_was(path, obj):
+    save({"obj": [obj]}, path)
+    with lg.serialization.safe_globals(OWN):
+        again = load(path)["obj"][0]
+    assert same(again, obj), again
+
+
+@pytest.mark.parametrize("obj", REFUSED)
+def test_what_would_come_back_as_something_else_is_refused(path, obj):
+    with pytest.raises(TypeError, match=r"save: obj at 'obj(\.0)?': expected .*, got"):
+        save({"obj": [obj]}, path)
+    assert not path.exists()
+
+
+def test_a_class_of_its_own_is_made_only_if_it_is_trusted(path):
+    save(Pair(1, 2), path)
+    with pytest.raises(RuntimeError, match=r"it has .*test_serialization\.Pair in it, which load takes only from you"):
+        load(path)
+
+
+def test_what_functions_return_is_trusted(path):
+    found = lg.arange(6.0).reshape(2, 3).max(1)
+    save([found, lg.linalg.slogdet(lg.eye(2)), found.values.shape], path)
+    again, other, shape = load(path)
+    assert (type(again), type(other), shape) == (type(found), type(lg.linalg.slogdet(lg.eye(2))), lg.Size([2]))
+    assert again.values.tolist() == [2, 5]
+    assert type(shape) is lg.Size
 
 
 def test_tensors_survive_bit_by_bit(path, device):

@@ -28,15 +28,22 @@ def reduced(obj: Any) -> list[tuple[str, Any]]:
     """The parts of an object.
 
     Raises:
-        TypeError: it can be made by other code alone, or holds items beside its attributes.
+        TypeError: it can be made by other code alone.
     """
     parts = obj.__reduce_ex__(2)
-    function, arguments, state, *items = (*parts, None, None, None) if isinstance(parts, tuple) else (None, (), None)
+    parts = (*parts, None, None, None)[:5] if isinstance(parts, tuple) else (None, (), None, None, None)
+    function, arguments, state, listed, paired = parts
     new = function is NEW
     kind = arguments[0] if new else function
-    if kind is not type(obj) or kind.__module__ == "builtins" or any(item is not None for item in items):
+    if kind is not type(obj) or kind.__module__ == "builtins":
         raise TypeError("its class and attributes do not make it")
-    pairs = [("new" if new else "call", kind), ("arguments", tuple(arguments[new:])), ("state", state)]
+    items = list(listed) if listed is not None else None if paired is None else dict(paired)
+    pairs = [
+        ("new" if new else "call", kind),
+        ("arguments", tuple(arguments[new:])),
+        ("state", state),
+        ("items", items),
+    ]
     return [(key, value) for key, value in pairs if value is not None and value != ()]
 
 
@@ -53,6 +60,12 @@ def made(parts: dict[Any, Any]) -> Any:
         raise ValueError(f"its structure has an object of {kind.__name__} that is made as none is")
     try:
         obj = kind(*arguments) if "call" in parts else kind.__new__(kind, *arguments)
+        items = parts.get("items", ())
+        if isinstance(items, dict):
+            for key, value in items.items():
+                obj[key] = value
+        elif items:
+            obj.extend(items)
         if state is not None:
             restore(obj, state)
     except (TypeError, AttributeError, RuntimeError, LookupError, ImportError) as error:

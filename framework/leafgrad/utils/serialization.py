@@ -63,9 +63,9 @@ def save(obj: Any, f: Path | Writable) -> None:
         obj: a tensor, number, string, bool, None, path, NumPy array or scalar, or a dict, OrderedDict, Counter,
             defaultdict, Namespace, list, tuple, deque, set or frozenset of such, nested at will. State dicts of
             modules, optimizers and schedules are. What stands in several places is stored once; tensors that overlap in
-            memory do so again. Other mappings become a dict, named tuples a tuple. Modules and other objects are stored
-            as the name of their class and their attributes, functions, classes and dtypes as their names, if they can
-            be imported.
+            memory do so again. Modules and other objects are stored as the name of their class and their attributes,
+            functions, classes and dtypes as their names, if they can be imported; so are objects of classes derived
+            from those above, as named tuples and enums. Nothing becomes something else.
         f: the path, or a binary file to write to. Where a plugin has a format for the suffix of the path, as ".npz",
             the file is of that.
 

@@ -7,7 +7,9 @@ memory; with ``"size"``, ``"stride"`` and ``"offset"``, counted in elements, it 
 ``"numpy"`` it is an ``"array"`` or a ``"scalar"`` of NumPy's, of its ``"dtype"`` where leafgrad has no such.
 ``{"name": text}`` is a class, function or dtype by the name under which it can be imported. In a mapping, the pair
 whose key is None holds what else belongs to it: in an OrderedDict the versions of the modules that a ``state_dict()``
-is of. An object is ``"new"`` of its class, or what a ``"call"`` of it gives, with ``"arguments"`` and a ``"state"``.
+is of. An object is ``"new"`` of its class, or what a ``"call"`` of it gives, with ``"arguments"``, a ``"state"``, and
+``"items"``, a list or dict of them, if its class is derived from such. So are numbers, strings and tuples of classes of
+their own, as named tuples.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from argparse import Namespace
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -73,15 +75,15 @@ def _factory(obj: defaultdict[Any, Any]) -> str | None:
 
 def _hashable(items: Iterable[Any], bounds: Bounds) -> Iterator[Any]:
     for item in items:
-        for part in item if isinstance(item, tuple) else (item,):
+        for part in item if type(item) is tuple else (item,):
             if not _is_key(part) and part is not None:
                 raise ValueError(f"its structure has a {type(part).__name__} that is large or not flat in a set")
         yield bounds.key(item)
 
 
 def _is_key(key: Any) -> bool:
-    """Numbers and strings; not integers so large that many of them could have one hash."""
-    return isinstance(key, (str, float)) or (isinstance(key, int) and abs(key) < 2**60)
+    """Numbers and strings, of no class of their own; not integers so large that many could have one hash."""
+    return type(key) in (str, float, bool) or (type(key) is int and abs(key) < 2**60)
 
 
 FACTORIES: tuple[Any, ...] = (dict, list, set, tuple, int, float, str, bool)
@@ -96,6 +98,11 @@ KINDS = {
     ),
     "list": Kind(list, None, lambda items, _: items),
     "tuple": Kind(tuple, None, lambda items, _: tuple(items)),
+    "bounded deque": Kind(
+        deque,
+        lambda obj: [("maxlen", obj.maxlen), ("items", list(obj))],
+        lambda pairs, _: deque(dict(pairs)["items"], dict(pairs)["maxlen"]),
+    ),
     "deque": Kind(deque, None, lambda items, _: deque(items)),
     "set": Kind(set, None, lambda items, bounds: set(_hashable(items, bounds))),
     "frozenset": Kind(frozenset, None, lambda items, bounds: frozenset(_hashable(items, bounds))),
@@ -165,9 +172,9 @@ def pack(obj: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
                         item["dtype"] = value.dtype.str
                 known[id(value)] = value, item
                 top.add(item)
-            elif value is None or isinstance(value, (bool, int, float, str)):
+            elif value is None or type(value) in (bool, int, float, str):
                 top.add(value)
-            elif isinstance(value, PurePath) or stands_by_name(value):
+            elif type(value) is type(Path()) or stands_by_name(value):
                 top.add(_word(value, stack))
             elif id(value) in within:
                 raise ValueError(f"save: obj{_where(stack)}: expected a tree, got a {type(value).__name__} in itself")
@@ -254,10 +261,9 @@ def _of_numpy(value: Any, stack: list[_Open]) -> Tensor:
 
 
 def _opened(value: Any, stack: list[_Open]) -> _Open:
-    name = KIND_OF.get(type(value))
-    if name is None:  # of a class derived from one of them, or a mapping: what it holds, in the plain container
-        name = next((n for n in ("OrderedDict", "list", "tuple") if isinstance(value, KINDS[n].of)), None)
-        name = "dict" if name is None and isinstance(value, Mapping) else name or "object"
+    name = KIND_OF.get(type(value), "object")
+    if name == "deque" and value.maxlen is not None:
+        name = "bounded deque"
     kind, above = KINDS[name], stack[-1]
     if kind.pairs is None:
         if name in ("set", "frozenset"):
@@ -265,7 +271,7 @@ def _opened(value: Any, stack: list[_Open]) -> _Open:
         arguments = above.kind == "object" and above.key == "arguments"
         return _Open(value, name, enumerate(value), range(len(value)) if arguments else ())
     try:
-        pairs = list(value.items() if name == "dict" else kind.pairs(value))
+        pairs = list(kind.pairs(value))
     except TypeError as error:
         raise TypeError(
             f"save: obj{_where(stack)}: expected a Tensor, array, number, string, path, None, one of "
@@ -273,20 +279,23 @@ def _opened(value: Any, stack: list[_Open]) -> _Open:
         ) from None
     for key, _ in pairs:
         if not _is_key(key):
-            raise TypeError(f"save: obj{_where(stack)}: expected keys that are strings or numbers, got {key!r}")
+            raise TypeError(
+                f"save: obj{_where(stack)}: expected keys that are strings or numbers, got {key!r:.80} of type "
+                f"{type(key).__name__}; convert them first"
+            )
     try:
         extra = kind.extra(value)
     except TypeError as error:
         raise TypeError(f"save: obj{_where(stack)}: {error}") from None
     state = above.kind == "object" and above.key == "state"
-    hidden = ("arguments", "state") if name == "object" else TREE if state else ()
+    hidden = ("arguments", "state", "items") if name == "object" else TREE if state else ()
     return _Open(value, name, iter([*pairs, *([] if extra is None else [(None, extra)])]), hidden)
 
 
 def _word(value: Any, stack: list[_Open]) -> dict[str, str]:
     """A path, or a class, function or dtype."""
     try:
-        return {"path": str(value)} if isinstance(value, PurePath) else {"name": trust.name_of(value)}
+        return {"path": str(value)} if isinstance(value, Path) else {"name": trust.name_of(value)}
     except TypeError as error:
         raise TypeError(f"save: obj{_where(stack)}: {error}; save its state_dict() or convert it first") from None
 

@@ -146,9 +146,12 @@ def _own(name: str) -> Any:
     value = getattr(import_module(module), short, None) if module in OWN and not short.startswith("_") else None
     if value is None and name.startswith("leafgrad.nn."):  # a layer within others
         value = _imported(name) if _is_module(_imported(name)) else None
+    if value is None and name.startswith("leafgrad."):  # what functions return, as those of linalg
+        value = found if isinstance(found := _imported(name), type) and issubclass(found, tuple) else None
     if isinstance(value, type):
         parameters = issubclass(value, Tensor) and value is not Tensor
-        return value if parameters or value is devices.device or _is_module(value) else None
+        plain = value is devices.device or issubclass(value, tuple)
+        return value if parameters or plain or _is_module(value) else None
     function = module == "leafgrad.nn.functional" and callable(value)
     ops = isinstance(getattr(value, "__wrapped__", None), Op)  # what is in front of one
     return value if function or ops or isinstance(value, (dtypes.dtype, dtypes.memory_format, dtypes.layout)) else None

@@ -10,7 +10,6 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from leafgrad import Tensor, dtypes
 from leafgrad.ops.convert import new_full, to_dtype
 from leafgrad.ops.op import Op
 from leafgrad.ops.select import where
@@ -63,7 +62,7 @@ def polynomial(x: Any, coefficients: Iterable[float]) -> Any:
 
 
 def _dtype(x: Any) -> str:
-    return x.dtype.name if isinstance(x, Tensor) else dtypes.of(x).name
+    return getattr(x.dtype, "name", str(x.dtype))
 
 
 def _cast(x: Any, dtype: str) -> Any:
