@@ -459,3 +459,52 @@ def test_what_is_the_same_for_all_samples_is_written_into_a_batch_when_compiled(
     step = leafgrad.compile(lambda x, y: leafgrad.vmap(function, (0, None))(x, y))
     for _ in range(3):
         assert step(x, y).tolist() == [0.0, 2.0, 5.0]
+
+
+WRITES = {
+    "add_": lambda a, b: a.add_(b),
+    "copy_": lambda a, b: a.copy_(b),
+    "exp_": lambda a, b: a.exp_(),
+    "masked_fill_": lambda a, b: a.masked_fill_(b > 3, 1.0),
+    "index": lambda a, b: a.__setitem__(slice(0, 2), b[0]),
+    "part": lambda a, b: a[:2].add_(b[:2]),
+    "index_add_": lambda a, b: a.index_add_(0, leafgrad.tensor([0]), b[:1]),
+    "clamp_": lambda a, b: a.clamp_(1.0),
+}
+SHARED = {
+    "samples": (lambda: leafgrad.zeros(1, 3).expand(4, 3), 0),
+    "samples by another dimension": (lambda: leafgrad.zeros(3, 1).expand(3, 4), 1),
+    "elements": (lambda: leafgrad.zeros(4, 1).expand(4, 3), 0),
+    "windows": (lambda: leafgrad.zeros(6).unfold(0, 3, 1), 0),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("shared", SHARED)
+def test_writes_into_memory_that_samples_share_are_refused(shared, write):
+    make, dim = SHARED[shared]
+    x, y = make(), leafgrad.arange(12.0).reshape(4, 3)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory"):
+        leafgrad.vmap(lambda a, b: (WRITES[write](a, b), b)[1], in_dims=(dim, 0))(x, y)
+    assert not x.any()
+    clones = make().clone()
+    leafgrad.vmap(lambda a, b: (WRITES[write](a, b), b)[1], in_dims=(dim, 0))(clones, y)
+    assert clones.any()
+
+
+def test_memory_that_samples_share_may_be_filled():
+    x = leafgrad.zeros(1, 3).expand(4, 3)
+    leafgrad.vmap(lambda a: a.fill_(2.0))(x)
+    assert x.tolist() == [[2.0] * 3] * 4
+
+
+def test_writes_into_what_is_expanded_within_are_refused():
+    x = leafgrad.ones(4, 1)
+    for function in (lambda a: a.expand(3).add_(1.0), lambda a: a.expand(2, 1).mul_(2.0)):
+        with pytest.raises(RuntimeError, match="more than one element"):
+            leafgrad.vmap(function)(x)
+        with pytest.raises(RuntimeError, match="more than one element"):
+            leafgrad.vmap(leafgrad.vmap(function))(x[None])
+        with pytest.raises(RuntimeError, match="more than one element"):
+            leafgrad.compile(lambda x, function=function: leafgrad.vmap(function)(x))(x)
+    assert x.tolist() == [[1.0]] * 4

@@ -145,6 +145,9 @@ class Batched(SymbolOperators, SymbolBase):
             data = data if has(data, batch) else for_all_samples(data, batch)
         return data
 
+    def memory(self) -> Any:
+        return self.array.memory() if isinstance(self.array, SymbolBase) else self.array
+
     def check_target(self, data: Any) -> None:
         if not all(has(data, b) for b in batches_of(self)):
             raise RuntimeError(

@@ -116,6 +116,10 @@ class SymbolBase:
         """What stands here when raw ``data`` of its shape, perhaps the same for all samples, is written over it."""
         return data
 
+    def memory(self) -> Any:
+        """The raw array in which it lies; None where that is not known."""
+        return None
+
     def check_target(self, data: Any) -> None:
         """An error if this cannot be written into raw ``data``."""
 

@@ -180,7 +180,9 @@ def check(x: Any, name: str, *, fill: bool = False) -> None:
     data = x._data
     if not fill and isinstance(data, SymbolBase) and modes.get() & TRACE:
         data = modes.TRACER.get().layout(x)
-    if not fill and not isinstance(data, SymbolBase) and data.base is not None and overlaps(data):
+    if not fill and isinstance(data, SymbolBase):
+        data = data.memory()
+    if not fill and data is not None and data.base is not None and overlaps(data):
         raise RuntimeError(
             f"unsupported operation: more than one element of the written-to tensor refers to a single memory location "
             f"({name}_ of a tensor of size {list(x._data.shape)}, expanded or unfolded). Please clone() the tensor "
