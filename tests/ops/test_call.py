@@ -253,3 +253,41 @@ def test_function_and_general_path_agree_in_many_tries(row, seed):
     rng = random.Random(f"{row} {seed}")
     for _ in range(40):
         compare(row, rng)
+
+
+# ---- arrays in place of tensors -------------------------------------------------------------------------------------
+
+ONE_OP = ["sin", "exp", "neg", "relu", "square", "trunc", "isnan", "abs"]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+@pytest.mark.parametrize("name", ONE_OP)
+def test_one_op_of_arrays_gives_a_new_array(name, dtype):
+    x = np.array([0.5, -1.5, 2.0], dtype)
+    found = getattr(leafgrad, name)(x)
+    assert type(found) is np.ndarray
+    assert found.dtype == ("bool" if name == "isnan" else dtype)
+    assert not np.shares_memory(found, x)
+    np.testing.assert_array_equal(found, getattr(leafgrad, name)(leafgrad.tensor(x)).numpy())
+
+
+ARRAY = np.ones((2, 2))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: leafgrad.add(x, ARRAY),
+        lambda x: leafgrad.where(x > 0, x, ARRAY),
+        lambda x: leafgrad.sum(ARRAY),
+        lambda x: leafgrad.softmax(ARRAY, 0),
+        lambda x: leafgrad.matmul(ARRAY, x),
+        lambda x: leafgrad.cat([x, ARRAY]),
+        lambda x: leafgrad.cartesian_prod(ARRAY),
+        lambda x: leafgrad.nn.functional.mse_loss(x, ARRAY),
+        lambda x: x.mul_(ARRAY),
+    ],
+)
+def test_arrays_beside_tensors_and_in_functions_of_several_ops_are_errors(call):
+    with pytest.raises(TypeError, match="ndarray"):
+        call(leafgrad.ones(2, 2, dtype=leafgrad.float64))

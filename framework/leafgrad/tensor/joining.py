@@ -181,7 +181,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
         tensors: of one dimension and one dtype.
     """
     if len(tensors) == 1:
-        return tensors[0]
+        return expect_tensor(tensors[0], "tensors", "cartesian_prod")
     return stack([x.reshape(-1) for x in meshgrid(*tensors)], 1)
 
 
