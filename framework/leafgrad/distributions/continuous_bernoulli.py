@@ -139,8 +139,9 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
 
 def _even(logits: Tensor, coefficients: Sequence[float]) -> Tensor:
     """The sum of coefficients times even powers of logits / 2, from the 0-th up."""
-    square, total = 0.25 * logits * logits, coefficients[-1]
-    for c in coefficients[-2::-1]:
+    square = 0.25 * logits * logits
+    total = square * coefficients[-1] + coefficients[-2]
+    for c in coefficients[-3::-1]:
         total = total * square + c
     return total
 

@@ -59,7 +59,7 @@ def made(parts: dict[Any, Any]) -> Any:
     if not trust.is_given(kind) and issubclass(kind, Tensor) != ("call" in parts):
         raise ValueError(f"its structure has an object of {kind.__name__} that is made as none is")
     try:
-        obj = kind(*arguments) if "call" in parts else kind.__new__(kind, *arguments)
+        obj: Any = kind(*arguments) if "call" in parts else kind.__new__(kind, *arguments)
         items = parts.get("items", ())
         if isinstance(items, dict):
             for key, value in items.items():
