@@ -22,7 +22,6 @@ Sizes = tuple[int, ...]
 _cross_entropy, _nll_loss = classes.cross_entropy.function, classes.nll_loss.function
 
 
-@autocast("float32")
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -53,12 +52,9 @@ def nll_loss(
             return _nll_loss(input, target, dim=dim, ignore=ignore_index)
         except IndexError:
             raise _no_class(input, target, dim, ignore_index) from None
-    loss, counted = _picked(input, target, weight, ignore_index, dim)
-    out = _over_targets(loss, counted, target, ignore_index, reduction)
-    return out if input._node is None else mark(out, "NllLossBackward0", input)
+    return _nll_in_steps(input, target, weight, ignore_index, reduction, dim)
 
 
-@autocast("float32")
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -112,9 +108,31 @@ def cross_entropy(
             return _cross_entropy(input, target, dim=dim, ignore=ignore_index)
         except IndexError:
             raise _no_class(input, target, dim, ignore_index) from None
-    count = shape[dim]
+    return _cross_entropy_in_steps(input, target, weight, ignore_index, reduction, label_smoothing, dim)
+
+
+@autocast("float32")
+def _nll_in_steps(
+    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, dim: int
+) -> Tensor:
+    loss, counted = _picked(input, target, weight, ignore_index, dim)
+    out = _over_targets(loss, counted, target, ignore_index, reduction)
+    return out if input._node is None else mark(out, "NllLossBackward0", input)
+
+
+@autocast("float32")
+def _cross_entropy_in_steps(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+    dim: int,
+) -> Tensor:
+    count = input._data.shape[dim]
     logarithms = log_softmax(input, dim)
-    if probabilities:
+    if target._data.shape == input._data.shape:  # probabilities
         if label_smoothing:
             target = target * (1 - label_smoothing) + label_smoothing / count
         loss = -(target * _weighted(logarithms, weight, dim)).sum(dim)
