@@ -89,6 +89,13 @@ ARITHMETIC = [
     Row(ew.reciprocal, np.reciprocal, domain=POSITIVE),
     Row(ew.pow, np.power, samples=powers, errors=[((np.array([2]), -1), {}, RuntimeError, "negative integer powers")]),
     Row(ew.pow, whole_power, samples=whole_powers, order=0, dtypes=WHOLE, name="pow of integers"),
+    Row(
+        ew.bent_square,
+        lambda x, end: np.where(abs(x) < end, x * x / 2, end * (abs(x) - end / 2)),
+        order=2,
+        params=[{"end": 0.7}],
+        integers=False,
+    ),
     Row(ew.square, np.square),
     Row(ew.lerp, lambda x, y, w: x + w * (y - x), samples=blends, integers=False),
     Row(ew.sqrt, np.sqrt, domain=POSITIVE),

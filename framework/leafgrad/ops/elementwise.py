@@ -10,7 +10,7 @@ from leafgrad.ops import forms
 from leafgrad.ops.conjugate import is_complex, real_part
 from leafgrad.ops.define import op
 from leafgrad.ops.exponential import log
-from leafgrad.ops.select import where, zero
+from leafgrad.ops.select import clamp, where, zero
 from leafgrad.ops.series import product
 
 NUMBERS = (bool, int, float, complex)
@@ -180,6 +180,16 @@ def square(xp: Any, x: Any) -> Any:
 
 square.label = "PowBackward0"
 square.vjp(x=lambda g, x: _pow_x(g, x, 2))
+
+
+@op("elementwise", "float", c="minimum(maximum(x, -end), end) * (x - 0.5 * minimum(maximum(x, -end), end))")
+def bent_square(xp: Any, x: Any, *, end: float) -> Any:
+    """x**2 / 2 up to |x| = ``end``, and straight on from there: the integral of x clamped. (...) -> (...)"""
+    near = xp.minimum(xp.maximum(x, -end), end)
+    return near * (x - 0.5 * near)
+
+
+bent_square.vjp(x=lambda g, x, *, end: g * clamp(x, -end, end))
 
 
 @op("elementwise", "float", "holomorphic", c="sqrt(x)", ufunc="sqrt")

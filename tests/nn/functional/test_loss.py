@@ -369,3 +369,31 @@ def test_a_variance_of_another_size_and_unbatched_input_of_several_places_are_re
             F.gaussian_nll_loss(lg.ones(10, 2, 3), lg.ones(10, 2, 3), lg.ones(shape))
     with pytest.raises(RuntimeError, match=r"input: expected \(in,\) or \(batch, in\)"):
         F.linear_cross_entropy(lg.ones(3), lg.ones(2, 4, 3), lg.zeros(4, dtype=lg.int64))
+
+
+@pytest.mark.parametrize(
+    ("loss", "curvature"), [(F.huber_loss, 1.0), (lambda *x, **p: F.smooth_l1_loss(*x, **p, beta=2.0), 0.5)]
+)
+def test_bent_losses_are_smooth_at_zero(loss, curvature):
+    def total(x):
+        return loss(x, lg.zeros(2), reduction="sum")
+
+    def derivative(f):
+        return lambda x: lg.func.jvp(f, (x,), (lg.ones(2),))[1]
+
+    x = lg.tensor([0.0, 0.5])
+    for hessian in (lg.func.hessian(total), lg.compile(lg.func.hessian(total))):
+        assert hessian(x).tolist() == [[curvature, 0], [0, curvature]]
+    assert derivative(derivative(total))(x).item() == 2 * curvature
+    assert lg.func.jet(total, (x,), ([lg.ones(2), None],))[1][1].item() == 2 * curvature
+
+
+@pytest.mark.parametrize("loss", [F.huber_loss, F.smooth_l1_loss])
+def test_slopes_at_infinity_are_finite_in_both_modes(loss):
+    x = lg.tensor([math.inf, -math.inf])
+
+    def each(x):
+        return loss(x, lg.zeros(2), reduction="none")
+
+    assert lg.func.jvp(each, (x,), (lg.ones(2),))[1].tolist() == [1, -1]
+    assert lg.func.grad(lambda x: each(x).sum())(x).tolist() == [1, -1]

@@ -7,6 +7,7 @@ import math
 from leafgrad.nn.functional.reduction import Flag, chosen_reduction, reduced
 from leafgrad.ops import messages
 from leafgrad.ops.activation import logsigmoid
+from leafgrad.ops.elementwise import bent_square
 from leafgrad.ops.exponential import binary_entropy
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.refuse import refuse
@@ -112,14 +113,8 @@ def smooth_l1_loss(
     reduction = chosen_reduction(size_average, reduce, reduction, "smooth_l1_loss")
     if beta < 0:
         raise ValueError(f"smooth_l1_loss: beta: expected a number >= 0, got {beta}")
-    distance = expect_real(_difference(input, target, "smooth_l1_loss"), "smooth_l1_loss").abs()
-    return reduced(distance if beta == 0 else _bent(distance, beta) / beta, reduction)
-
-
-def _bent(distance: Tensor, end: float) -> Tensor:
-    """d^2 / 2 up to d = ``end``, and straight on from there: the integral of min(d, end), finite slopes at inf."""
-    near = distance.clamp(max=end)
-    return near * (distance - 0.5 * near)
+    difference = expect_real(_difference(input, target, "smooth_l1_loss"), "smooth_l1_loss")
+    return reduced(difference.abs() if beta == 0 else bent_square(difference, end=beta) / beta, reduction)
 
 
 @shown_as("HuberLossBackward0", "input", "target")
@@ -137,8 +132,7 @@ def huber_loss(
     """
     if delta <= 0:
         raise RuntimeError(f"huber_loss: delta: expected a number > 0, got {delta}")
-    distance = expect_real(_difference(input, target, "huber_loss"), "huber_loss").abs()
-    loss = _bent(distance, delta)
+    loss = bent_square(expect_real(_difference(input, target, "huber_loss"), "huber_loss"), end=delta)
     if weight is not None and weight.shape != loss.shape:
         raise ValueError(f"Weights and input must have the same size, got {list(weight.shape)} and {list(loss.shape)}")
     return reduced(loss if weight is None else loss * weight, reduction)
