@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Final, Protocol, Self, TypeVar, cast
@@ -332,6 +333,18 @@ DERIVATIVES: Final[ContextVar[tuple[Any, ...]]] = ContextVar("leafgrad_derivativ
 
 # The batches of the vmaps that run now, outermost first; under BATCH there is one.
 BATCHES: Final[ContextVar[tuple[Any, ...]]] = ContextVar("leafgrad_batches", default=())
+
+
+@contextmanager
+def outside_batches() -> Iterator[None]:
+    """Within it ops belong to no batch."""
+    token, before = BATCHES.set(()), get()
+    FLAGS.set(before & ~BATCH)
+    try:
+        yield
+    finally:
+        BATCHES.reset(token)
+        FLAGS.set(before)
 
 
 def refuse_transformed(what: str) -> None:

@@ -134,3 +134,14 @@ def test_packed_values_are_freed_by_the_backward_pass():
     y.backward()
     with pytest.raises(RuntimeError, match="a second time"):
         y.backward()
+
+
+@pytest.mark.parametrize("way", [packed, recomputed])
+def test_hooks_see_a_whole_batch(way):
+    """And get it back as a batch, in a vmap within another, too."""
+
+    def f(x, weight):
+        return leafgrad.vmap(leafgrad.vmap(lambda row: (row @ weight).sin() * row.exp()))(x)
+
+    weight = leafgrad.tensor([[0.5, -1.0], [2.0, 0.3]], requires_grad=True)
+    compare(f, (leafgrad.ones(3, 2, 2, requires_grad=True), weight), way)

@@ -118,6 +118,10 @@ class Batched(SymbolOperators, SymbolBase):
             return tuple([Batched(r, self.batch) for r in result])
         return Batched(result, self.batch)
 
+    def opened(self) -> tuple[Any, Callable[[Any], Any]]:
+        batch, (data, close) = self.batch, dispatch.opened(self.array)
+        return data, lambda data: Batched(close(data), batch)
+
     def of(self, function: Callable[[Any], Any]) -> Any:
         """The batch with what a function makes of all samples."""
         array = function(self.array)

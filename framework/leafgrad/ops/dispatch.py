@@ -142,6 +142,11 @@ def alias(data: Any, node: Any = None, kind: type | None = None) -> Any:
     return out
 
 
+def opened(data: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """Raw data without its batches, and the function that puts a value like it into them."""
+    return data.opened() if isinstance(data, SymbolBase) else (data, lambda data: data)
+
+
 def aliases(arrays: Any) -> list[Any]:
     """A new Tensor around each of some raw arrays, outside of traces."""
     made, epoch, new = [], Epoch.now, object.__new__

@@ -108,6 +108,10 @@ class SymbolBase:
         """Raw ``data``, made for use with this, in a form that can be written where this can."""
         return data
 
+    def opened(self) -> tuple[Any, Callable[[Any], Any]]:
+        """What is inside of all batches, and the function that puts a value like it there again."""
+        return self, lambda data: data
+
     def of(self, function: Callable[[Any], Any]) -> Any:
         """The same batch with what a function makes of the array, Symbol or Batched inside."""
         raise NotImplementedError

@@ -15,16 +15,18 @@ Hook = Callable[[Any], Any]
 
 
 class Packed:
-    """What ``pack`` made of a tensor, and how to get that back."""
+    """What ``pack`` made of a tensor, and how to get that back. Hooks see a batch as one tensor, from outside."""
 
-    __slots__ = ("unpack", "value")
+    __slots__ = ("close", "unpack", "value")
 
     def __init__(self, tensor: Any, pack: Hook, unpack: Hook) -> None:
-        before = dispatch.inside(tensor)._writes
+        data, self.close = dispatch.opened(tensor._data)
+        whole = tensor if data is tensor._data else dispatch.alias(data)
+        before = dispatch.inside(whole)._writes
         count = 0 if before is None else before.count
-        with modes.no_grad():
-            self.value = pack(tensor)
-        after = dispatch.inside(tensor)._writes
+        with modes.no_grad(), modes.outside_batches():
+            self.value = pack(whole)
+        after = dispatch.inside(whole)._writes
         if after is not None and after.count != count:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can "
@@ -35,13 +37,15 @@ class Packed:
 
     def tensor(self) -> Any:
         """What ``unpack`` makes of it."""
-        found = self.unpack(self.value)
+        with modes.outside_batches():
+            found = self.unpack(self.value)
         if not isinstance(found, TensorBase):
             raise TypeError(
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
                 f"{type(found).__name__}"
             )
-        return found
+        data = self.close(found._data)
+        return found if data is found._data else dispatch.alias(data)
 
 
 def packed(value: Any, pack: Hook, unpack: Hook) -> Any:
