@@ -255,3 +255,40 @@ def test_whether_recomputations_stop_early_is_set_for_all():
             y = recomputed(step, x, use_reentrant=False)
         y.sum().backward()
         assert len(done) == count
+
+
+def derived(t):
+    """Functions that differentiate what they compute."""
+    return {
+        "grad": lambda x: t.autograd.grad((x**3).sum(), x, create_graph=True)[0],
+        "jvp": lambda x: t.func.jvp(lambda x: x**3, (x,), (t.ones_like(x),))[1],
+        "jacfwd": lambda x: t.func.jacfwd(lambda x: x**3)(x).sum(0),
+    }
+
+
+@pytest.mark.parametrize("name", ["grad", "jvp", "jacfwd"])
+@pytest.mark.parametrize("early", [True, False])
+def test_what_differentiates_inside(t, checkpoint, name, early):
+    x = leaf(t, 0.5, 2.0)
+    y = checkpoint(derived(t)[name], x, use_reentrant=False, early_stop=early)
+    assert y.tolist() == [0.75, 12]
+    y.sum().backward()
+    assert x.grad.tolist() == [3, 12]
+
+
+def test_a_residual_inside():
+    """As of a differential equation: u'' of a network, differentiated by its parameters."""
+    leafgrad.manual_seed(0)
+    net = nn.Sequential(nn.Linear(1, 4), nn.Tanh(), nn.Linear(4, 1)).double()
+    x = leafgrad.linspace(0, 1, 5, dtype=leafgrad.float64).reshape(5, 1).requires_grad_()
+
+    def residual(x):
+        u = net(x)
+        for _ in range(2):
+            (u,) = leafgrad.autograd.grad(u.sum(), x, create_graph=True)
+        return (u + net(x)).square()
+
+    expected = leafgrad.autograd.grad(residual(x).sum(), [x, *net.parameters()])
+    found = leafgrad.autograd.grad(recomputed(residual, x).sum(), [x, *net.parameters()])
+    assert [g.tolist() for g in found] == [g.tolist() for g in expected]
+    assert recomputed(leafgrad.func.hessian(lambda x: (x**3).sum()), x[:, 0]).diagonal().sum().item() == 15

@@ -31,12 +31,13 @@ class Enough(BaseException):
 
 
 class CheckpointPlace:
-    """Where a saved tensor would be."""
+    """Where a saved tensor would be, and is as long as the function runs, which may differentiate what it computes."""
 
-    __slots__ = ("__weakref__", "number")
+    __slots__ = ("__weakref__", "number", "tensor")
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, tensor: Tensor) -> None:
         self.number = number
+        self.tensor: Tensor | None = tensor
 
 
 _early_stop: bool | None = None
@@ -80,15 +81,27 @@ class Recomputation:
         self.kinds: list[Any] = []
         self.found: weakref.WeakKeyDictionary[Any, dict[int, Tensor]] = weakref.WeakKeyDictionary()
 
+    def first(self) -> Any:
+        """What the function gives, of whose intermediate values only the places are left."""
+        try:
+            with saved_tensors_hooks(self.pack, self.unpack):
+                return self.function()
+        finally:
+            for ref in self.places:
+                if (place := ref()) is not None:
+                    place.tensor = None
+
     def pack(self, t: Tensor) -> CheckpointPlace:
-        """Keep nothing of ``t`` but its place."""
-        place = CheckpointPlace(len(self.places))
+        """A place for ``t``."""
+        place = CheckpointPlace(len(self.places), t)
         self.places.append(weakref.ref(place))
         self.kinds.append(kind_of(t))
         return place
 
     def unpack(self, place: CheckpointPlace) -> Tensor:
         """What belongs there, computed again if need be."""
+        if place.tensor is not None:
+            return place.tensor
         found = self.found.setdefault(engine.PASS.get(None) or self, {})
         if place.number not in found:
             found.update(self.run())
@@ -99,7 +112,7 @@ class Recomputation:
         made: dict[int, Tensor] = {}
         count = 0
 
-        def pack(t: Tensor) -> None:
+        def pack(t: Tensor) -> Tensor:
             nonlocal count
             if count < len(self.places) and self.places[count]() is not None:
                 made[count] = t.detach()
@@ -107,11 +120,12 @@ class Recomputation:
             count += 1
             if self.stop and count == len(self.places):
                 raise Enough
+            return t
 
         with contextlib.suppress(Enough), fork_rng(enabled=self.states is not None), modes.enable_grad():
             if self.states is not None:
                 set_rng_states(self.states)
-            with self.precision, self.around, saved_tensors_hooks(pack, refuse):
+            with self.precision, self.around, saved_tensors_hooks(pack, lambda t: t):
                 self.function()
         if count != len(self.places):
             raise CheckpointError(
@@ -133,10 +147,6 @@ class Recomputation:
 
 def kind_of(t: Tensor) -> dict[str, Any]:
     return {"shape": tuple(t.shape), "dtype": t.dtype, "device": t.device}
-
-
-def refuse(_: Any) -> Tensor:
-    raise CheckpointError("checkpoint: the function differentiates what it computes, which a checkpoint cannot repeat")
 
 
 def checkpoint(
@@ -174,8 +184,8 @@ def checkpoint(
     checked = determinism_check == "default"
     stop = early_stop if _early_stop is None else _early_stop
     call = Recomputation(lambda: function(*args, **kwargs), again, preserve_rng_state, stop, checked)
-    with forward, saved_tensors_hooks(call.pack, call.unpack):
-        return function(*args, **kwargs)
+    with forward:
+        return call.first()
 
 
 def checkpoint_sequential(
