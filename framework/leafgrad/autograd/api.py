@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, Final
 
 from leafgrad import backends, dtypes, modes
 from leafgrad.autograd import engine, node_hooks
@@ -28,6 +29,10 @@ CYCLE = (
 )
 
 ONLY_INPUTS = "grad: only_inputs is deprecated and ignored: gradients go to the inputs only; backward() fills others"
+
+
+# The level of forward mode that runs, a ``forward_ad.DualLevel``.
+DUALS: Final[ContextVar[Any]] = ContextVar("leafgrad_duals", default=None)
 
 
 def backward(
@@ -203,6 +208,10 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
     results, sources = as_tuple(outputs, "outputs"), as_tuple(inputs, "inputs")
+    duals = None if create_graph else DUALS.get()
+    if duals is not None and duals.move((*results, *(as_tuple(grad_outputs, "") if grad_outputs is not None else ()))):
+        options = bool(retain_graph), True, True, allow_unused, False, materialize_grads
+        return duals.plain(grad(outputs, inputs, grad_outputs, *options))
     seeds = seed(results, grad_outputs, "grad_outputs", create_graph)
     if not sources:
         raise RuntimeError("'inputs' argument to grad() cannot be empty; pass the tensors to differentiate by")

@@ -6,15 +6,14 @@ through each node: what is computed from duals must be recorded. A Function that
 
 from __future__ import annotations
 
-from contextvars import ContextVar
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from leafgrad import modes
-from leafgrad.autograd import forward
-from leafgrad.autograd.function import PUSH
-from leafgrad.autograd.local import close, local, node, open_to, settled
+from leafgrad.autograd import api, forward
+from leafgrad.autograd.local import Local, close, local, node, open_to, settled
 from leafgrad.ops.node import GraphNode
 from leafgrad.tensor.public import publish
 from leafgrad.tensor.tensor import Tensor
@@ -28,6 +27,7 @@ class DualLevel:
     def __init__(self) -> None:
         self.flow: WeakKeyDictionary[GraphNode, Any] = WeakKeyDictionary()
         self.recorded = False  # whether tangents of duals require grad
+        self.asked = False  # whether a tangent is being made, by gradients that have none
 
     def tangent(self, tensor: Tensor) -> Tensor | None:
         """The tangent of a tensor, recorded where it could be differentiated; None where it depends on no dual."""
@@ -35,7 +35,11 @@ class DualLevel:
         if end is None or not self.flow:
             return None
         if end not in self.flow:
-            forward.advance(end, self.flow, self.recorded or bool(open_to([tensor])))
+            self.asked = True
+            try:
+                forward.advance(end, self.flow, self.recorded or bool(open_to([tensor], duals=False)))
+            finally:
+                self.asked = False
         found: Tensor | None = self.flow.get(end)
         return found
 
@@ -43,11 +47,25 @@ class DualLevel:
         """The same values, memory and gradient with this tangent instead of that which ``tensor`` has."""
         out = local(tensor, True)
         close([out])  # a tangent alone is no reason to require grad
-        self.flow[out._node] = tangent
+        self.flow[out._node], out._node.moving = tangent, tangent is not None
         return out
 
+    def move(self, tensors: Iterable[Any]) -> bool:
+        """Whether gradients that are computed of these would have tangents."""
+        return not self.asked and any(isinstance(t, Tensor) and self.tangent(t) is not None for t in tensors)
 
-_level: ContextVar[DualLevel | None] = ContextVar("leafgrad_dual_level", default=None)
+    def plain(self, gradients: Iterable[Tensor | None]) -> tuple[Tensor | None, ...]:
+        """Recorded gradients as those that were not, with their tangents."""
+        return tuple([
+            g if g is None else g.detach() if (t := self.tangent(g)) is None else self.moving(g.detach(), t.detach())
+            for g in gradients
+        ])  # fmt: skip
+
+    def end(self) -> None:
+        """Nothing moves any more."""
+        for leaf in self.flow:
+            if isinstance(leaf, Local):
+                leaf.moving = False
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -59,20 +77,20 @@ class UnpackedDualTensor(NamedTuple):
 
 def enter_dual_level() -> int:
     """Begin a level of forward mode; returns its number, 0."""
-    if _level.get() is not None:
+    if api.DUALS.get() is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment; nest leafgrad.func.jvp instead")
     level = DualLevel()
-    _level.set(level)
-    PUSH.set(level.tangent)
+    api.DUALS.set(level)
     return 0
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """End the level: tensors made in it have no tangents any more."""
-    if _level.get() is None:
+    known = api.DUALS.get()
+    if known is None:
         raise RuntimeError("Trying to exit a forward AD level that was not entered: call enter_dual_level() first")
-    _level.set(None)
-    PUSH.set(None)
+    known.end()
+    api.DUALS.set(None)
 
 
 class dual_level:
@@ -93,7 +111,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     Raises:
         RuntimeError: no level was entered, recording is off, or the tangent does not fit. ValueError: no floats.
     """
-    known = _level.get()
+    known = api.DUALS.get()
     if known is None:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
@@ -118,14 +136,16 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """``tensor`` without and with its tangent alone: ``(primal, tangent)``."""
-    known = _level.get()
+    known = api.DUALS.get()
     tangent = None if known is None else known.tangent(tensor)
     if known is None or tangent is None:
         return UnpackedDualTensor(tensor, None)
-    (primal,) = settled([tensor], True)
+    (primal,) = settled([tensor], True, duals=False)
     if primal.requires_grad:
         primal = known.moving(primal, None)
-    return UnpackedDualTensor(primal, *settled([tangent], True) if modes.is_grad_enabled() else (tangent.detach(),))
+    return UnpackedDualTensor(
+        primal, *settled([tangent], True, duals=False) if modes.is_grad_enabled() else (tangent.detach(),)
+    )
 
 
 publish(globals())

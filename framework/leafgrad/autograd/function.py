@@ -11,10 +11,10 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any
 
 from leafgrad import dtypes, modes
+from leafgrad.autograd import api
 from leafgrad.autograd.context import FunctionCtx, FunctionNode, pack, same
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import new_full, to_dtype
@@ -23,9 +23,6 @@ from leafgrad.tensor import inplace, view
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
-
-# What finds the tangent of a tensor, in a level of forward mode; None outside.
-PUSH: ContextVar[Callable[[Tensor], Tensor | None] | None] = ContextVar("leafgrad_push", default=None)
 
 
 class Function:
@@ -155,10 +152,10 @@ class Function:
                 modes.PACKER.get()(node)
             ctx._node = weakref.ref(node)
         ctx._to_save = ctx._for_forward = ctx._dirty = ctx._constant = ()
-        if node is not None and cls.jvp is not Function.jvp and (pushed := PUSH.get()) is not None:
+        if node is not None and cls.jvp is not Function.jvp and (duals := api.DUALS.get()) is not None:
             for o in wrapped:
                 if isinstance(o, Tensor):
-                    pushed(o)  # runs jvp, for all outputs at once
+                    duals.tangent(o)  # runs jvp, for all outputs at once
         return tuple(wrapped) if isinstance(result, tuple) else wrapped[0]
 
     # ---- what the engine asks of node.op ------------------------------------------------------------------------

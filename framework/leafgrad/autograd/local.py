@@ -28,7 +28,7 @@ class Passing:
 class Local(Leaf):
     """A leaf with a past: ``edges`` leads to the node that its tensor had outside, if there is one."""
 
-    __slots__ = ("closed", "fixed")
+    __slots__ = ("closed", "fixed", "moving")
 
     op = Passing
 
@@ -36,6 +36,7 @@ class Local(Leaf):
         super().__init__(tensor)
         self.edges = () if outside is None else (outside,)
         self.closed = False
+        self.moving = False  # whether it is a dual's, which has a tangent
         self.fixed = True
 
     def release(self) -> None:
@@ -64,18 +65,20 @@ def close(tensors: Iterable[Tensor]) -> None:
             t._leaf.closed = True
 
 
-def open_to(tensors: Iterable[Any]) -> set[GraphNode]:
-    """The nodes before these tensors from which a gradient could still flow to some leaf."""
+def open_to(tensors: Iterable[Any], duals: bool = True) -> set[GraphNode]:
+    """The nodes before these tensors from which a gradient could flow to an open leaf, or a tangent come of a dual."""
     nodes = dict.fromkeys([node(t) for t in tensors if isinstance(t, Tensor)])
     order = engine.reachable([n for n in nodes if n is not None])
-    leaves: set[GraphNode] = {n for n in order if isinstance(n, Leaf) and not (isinstance(n, Local) and n.closed)}
+    leaves: set[GraphNode] = {
+        n for n in order if isinstance(n, Leaf) and not (isinstance(n, Local) and n.closed and not (duals and n.moving))
+    }
     needed, _ = engine.leading_to(order, leaves) if leaves else (set(), None)
     return needed
 
 
-def settled(values: list[Any], recorded: bool) -> list[Any]:
-    """Results of a derivative, detached where no open leaf could have a gradient of them."""
-    wanted = open_to(values) if recorded else set()
+def settled(values: list[Any], recorded: bool, duals: bool = True) -> list[Any]:
+    """Results of a derivative, detached where no open leaf could have a gradient of them, and no dual moves them."""
+    wanted = open_to(values, duals) if recorded else set()
     return [v.detach() if isinstance(v, Tensor) and v.requires_grad and node(v) not in wanted else v for v in values]
 
 
