@@ -7,7 +7,7 @@ import scipy.linalg
 from op_table import Row, uniform
 
 from leafgrad.errors import LinAlgError
-from leafgrad.ops import elimination, linalg, matmul
+from leafgrad.ops import determinants, elimination, linalg, matmul
 from leafgrad.ops.elementwise import abs as magnitude
 
 WIDE = ("float64", "float32")
@@ -123,6 +123,12 @@ def np_svd(x, full=False):
     return tuple(np.linalg.svd(x, full))
 
 
+def slope_of_cofactors(x, y):
+    k = np.linalg.inv(x).swapaxes(-1, -2)
+    total = (k * y).sum((-2, -1), keepdims=True)
+    return np.linalg.det(x)[..., None, None] * (total * k - k @ y.swapaxes(-1, -2) @ k)
+
+
 ROWS = [
     Row(
         matmul.matmul,
@@ -211,16 +217,23 @@ ROWS = [
         order=2,
         dtypes=WIDE,
     ),
-    Row(linalg.det, np.linalg.det, samples=matrices([(3, 3)], [(2, 2, 2)], [(1, 1)]), dtypes=WIDE),
+    Row(determinants.det, np.linalg.det, samples=matrices([(3, 3)], [(2, 2, 2)], [(1, 1)]), dtypes=WIDE),
     Row(
-        linalg.cofactor,
+        determinants.cofactor,
         lambda x: np.linalg.det(x)[..., None, None] * np.linalg.inv(x).swapaxes(-1, -2),
         samples=matrices([(3, 3)], [(2, 2, 2)]),
         order=3,
         dtypes=WIDE,
     ),
     Row(
-        linalg.slogdet,
+        determinants.cofactor_slope,
+        slope_of_cofactors,
+        samples=matrices([(3, 3), (3, 3)], [(2, 2, 2), (2, 2, 2)], [(1, 1), (1, 1)], [(4, 4), (4, 4)]),
+        order=2,
+        dtypes=WIDE,
+    ),
+    Row(
+        determinants.slogdet,
         lambda x: tuple(np.linalg.slogdet(x)),
         samples=matrices([(3, 3)], [(2, 2, 2)]),
         order=3,

@@ -477,3 +477,23 @@ def test_a_matrix_at_which_lapack_fails_is_decomposed_by_its_adjoint(shape, full
     k = s.shape[-1]
     np.testing.assert_allclose(u[..., :k] * s[..., None, :] @ vh[..., :k, :], x, atol=1e-12)
     assert (u.shape[-1], vh.shape[-2]) == ((shape[-2], shape[-1]) if full else (k, k))
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_second_derivatives_of_determinants_of_singular_matrices(rank):
+    rng = np.random.default_rng(rank)
+    a, v, w = rng.normal(size=(3, rank)) @ rng.normal(size=(rank, 3)), *rng.normal(size=(2, 3, 3))
+    signs = [(i, j) for i in (1, -1) for j in (1, -1)]  # exact for polynomials of third degree, but for rounding
+    expected = sum(i * j * np.linalg.det(a + i * v + j * w) for i, j in signs) / 4
+    hessian = leafgrad.func.hessian(linalg.det)(leafgrad.tensor(a)).numpy()
+    assert np.tensordot(np.tensordot(hessian, w, 2), v, 2) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in det:RuntimeWarning")
+def test_derivatives_of_determinants_of_nan_are_nan():
+    x = leafgrad.tensor([[[np.nan, 1.0], [1.0, 1.0]], [[1.0, 2.0], [2.0, 4.0]]])
+    first = leafgrad.func.grad(lambda x: linalg.det(x).sum())(x)
+    second = leafgrad.func.grad(lambda x: leafgrad.func.grad(lambda x: linalg.det(x).sum())(x).sum())(x)
+    for found in (first, second):
+        assert found[0].isnan().all()
+        assert found[1].isfinite().all()

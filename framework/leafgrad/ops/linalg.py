@@ -1,6 +1,6 @@
-"""Inverses, systems of equations, determinants, factorisations and exponentials of batches of matrices.
+"""Inverses, systems of equations, factorisations and exponentials of batches of matrices.
 
-Gradients of inverses, systems, determinants and ``cholesky`` after Giles (2008), "An extended collection of matrix
+Gradients of inverses, systems and ``cholesky`` after Giles (2008), "An extended collection of matrix
 derivative results for forward and reverse mode automatic differentiation"; ``eigh`` and ``qr`` after Seeger et al.
 (2017), "Auto-differentiating linear algebra"; ``svd`` after Townsend (2016), "Differentiating the singular value
 decomposition"; ``eig`` after Boeddeker et al. (2017), "On the computation of complex-valued gradients with application
@@ -25,7 +25,6 @@ from leafgrad.ops.define import op
 from leafgrad.ops.diagonals import diagonal, tril, triu
 from leafgrad.ops.elementwise import abs
 from leafgrad.ops.matmul import swap
-from leafgrad.ops.reduce import sum
 from leafgrad.ops.refuse import refuse
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import cat, part, reshape
@@ -156,58 +155,6 @@ def _pinv(g: Any, out: Any, x: Any) -> Any:
 
 
 pinv.vjp(x=_pinv)
-
-
-# ---- determinants -------------------------------------------------------------------------------------------------
-
-
-@op("holomorphic")
-def det(xp: Any, x: Any) -> Any:
-    """Determinant. (..., n, n) -> (...)"""
-    return xp.linalg.det(x)
-
-
-@op("raises", "holomorphic")
-def cofactor(xp: Any, x: Any) -> Any:
-    """Matrix of cofactors, det(x) x^-T, of singular matrices too. (..., n, n) -> (..., n, n)
-
-    From the factors u s vh of x: those of u and vh are det(u) u and det(vh) vh, and each of s is the product of
-    the other singular values.
-    """
-    u, s, vh = decomposed(xp, x)
-    n = s.shape[-1]
-    others = xp.where(xp.eye(n, dtype=bool), 1, s[..., None, :]).prod(axis=-1)
-    sign = xp.linalg.det(u) * xp.linalg.det(vh)
-    if x.dtype.kind == "c":  # det(u) u^-T
-        u, vh = xp.conj(u), xp.conj(vh)
-    return (u * (others * sign[..., None])[..., None, :]) @ vh
-
-
-def _cofactor(g: Any, out: Any, x: Any) -> Any:
-    k = swap(inv(x))
-    n = len(g.shape)
-    return sum(g * out, dim=(n - 2, n - 1), keepdim=True) * k - k @ swap(g) @ out
-
-
-det.label = "LinalgDetBackward0"
-det.vjp(x=lambda g, x: column(column(g)) * cofactor(x))
-cofactor.vjp(x=_cofactor)
-
-
-@op("complex")
-def slogdet(xp: Any, x: Any) -> Any:
-    """Sign, or phase, and logarithm of the absolute value of the determinant. (..., n, n) -> (...), (...) real"""
-    return tuple(map(xp.asarray, xp.linalg.slogdet(x)))
-
-
-def _slogdet(g: Any, out: Any, x: Any) -> Any:
-    g_sign, g_log = g
-    if is_complex(x):
-        g_log = g_log - 1j * imag(conjugated(g_sign) * out[0])
-    return column(column(g_log)) * adjoint(inv(x))
-
-
-slogdet.vjp(x=_slogdet)
 
 
 # ---- factorisations -----------------------------------------------------------------------------------------------
@@ -431,5 +378,5 @@ matrix_exp.vjp(x=_matrix_exp)
 # ---- batches --------------------------------------------------------------------------------------------------------
 
 # Leading dimensions are a batch.
-for _op in (inv, solve, pinv, det, cofactor, slogdet, cholesky, qr, eigh, eig, svd, matrix_exp):
+for _op in (inv, solve, pinv, cholesky, qr, eigh, eig, svd, matrix_exp):
     _op.batched(shifted())

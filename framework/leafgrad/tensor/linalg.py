@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import dtypes, return_types
-from leafgrad.ops import elimination, linalg, linalg as ops, matmul as products
+from leafgrad.ops import determinants, elimination, linalg, linalg as ops, matmul as products
 from leafgrad.ops.conjugate import conjugated, real_part
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.diagonals import tril, triu
@@ -42,16 +42,16 @@ from leafgrad.tensor.tensor import Tensor
 
 @public(name="linalg.det", out="exact")
 def det(A: Tensor) -> Tensor:
-    """Determinant. (..., n, n) -> (...). The gradient of singular matrices is right too, but only the first one."""
+    """Determinant. (..., n, n) -> (...). Singular matrices have derivatives, too, up to the second."""
     check_square(A, "linalg.det")
-    return ops.det(A)
+    return determinants.det(A)
 
 
 @public(name="linalg.slogdet", out="cast")
 def slogdet(A: Tensor) -> return_types.linalg_slogdet:
     """Sign and natural logarithm of the absolute value of the determinant. (..., n, n) -> (...), (...)"""
     check_square(A, "linalg.slogdet")
-    return return_types.linalg_slogdet(*ops.slogdet(A))
+    return return_types.linalg_slogdet(*determinants.slogdet(A))
 
 
 @public(name="linalg.inv", out="exact")

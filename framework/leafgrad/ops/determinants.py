@@ -1,0 +1,101 @@
+"""Determinants of batches of matrices, and their derivatives, which singular matrices have, too: polynomials.
+
+They are read off a singular value decomposition u s vh: in its bases the matrix is diagonal, and each derivative made
+of products of the singular values that are left when some are taken out. Nothing is divided by.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from leafgrad.ops.complex import imag
+from leafgrad.ops.conjugate import conjugated, is_complex
+from leafgrad.ops.define import op
+from leafgrad.ops.linalg import adjoint, column, decomposed, inv, on_diagonal
+from leafgrad.ops.matmul import swap
+from leafgrad.ops.reduce import sum
+from leafgrad.ops.select import zero
+from leafgrad.ops.shifted import shifted
+
+
+@op("holomorphic")
+def det(xp: Any, x: Any) -> Any:
+    """Determinant. (..., n, n) -> (...)"""
+    return xp.linalg.det(x)
+
+
+def bases(xp: Any, x: Any) -> tuple[Any, Any, Any, Any]:
+    """u, s, vh and det(u vh) with x = u^-T s vh^-T; u is nan where x is not finite."""
+    finite = xp.isfinite(x).all(axis=(-2, -1), keepdims=True)
+    u, s, vh = decomposed(xp, xp.where(finite, x, 0))
+    if x.dtype.kind == "c":
+        u, vh = xp.conj(u), xp.conj(vh)
+    sign = xp.conj(xp.linalg.det(u) * xp.linalg.det(vh))
+    return xp.where(finite, u, math.nan), s, vh, sign
+
+
+@op("raises", "holomorphic")
+def cofactor(xp: Any, x: Any) -> Any:
+    """Matrix of cofactors, det(x) x^-T: the derivative of det. (..., n, n) -> (..., n, n)"""
+    u, s, vh, sign = bases(xp, x)
+    others = xp.where(xp.eye(s.shape[-1], dtype=bool), 1, s[..., None, :]).prod(axis=-1)
+    return (u * (others * sign[..., None])[..., None, :]) @ vh
+
+
+@op("raises", "holomorphic")
+def cofactor_slope(xp: Any, x: Any, y: Any) -> Any:
+    """The gradient of sum(y cofactor(x)) by x, linear in y. (..., n, n), (..., n, n) -> (..., n, n)
+
+    Cofactor (i, i) of a diagonal matrix s changes with s_j by the product of the others than i and j, cofactor (i, j)
+    with element (j, i) by minus as much.
+    """
+    u, s, vh, sign = bases(xp, x)
+    eye = xp.eye(s.shape[-1], dtype=bool)
+    others = xp.where(eye[:, None] | eye, 1, s[..., None, None, :]).prod(axis=-1) * ~eye * sign[..., None, None]
+    y = u.swapaxes(-1, -2) @ y @ vh.swapaxes(-1, -2)
+    along = others @ y.diagonal(0, -2, -1)[..., None]
+    return u @ (xp.where(eye, along, 0) - others * y.swapaxes(-1, -2)) @ vh
+
+
+def diagonal_sum(x: Any) -> Any:
+    """(..., n, n) -> (..., 1, 1)"""
+    return column(sum(on_diagonal(x), dim=(len(x.shape) - 2,), keepdim=True))
+
+
+def _cofactor_slope_x(g: Any, x: Any, y: Any) -> Any:
+    """Of det(x) (tr(k g) tr(k y) - tr(k g k y)), k = x^-1, which is what sum(g cofactor_slope(x, y)) is."""
+    n = x.shape[-1]
+    if n < 3:
+        return zero(g)
+    k, c = inv(x), cofactor(x)
+    left, right = k @ g, k @ y
+    both = left @ right
+    turned = both + right @ left - diagonal_sum(left) * right - diagonal_sum(right) * left
+    return c * (diagonal_sum(left) * diagonal_sum(right) - diagonal_sum(both)) + c @ swap(turned)
+
+
+det.label = "LinalgDetBackward0"
+det.vjp(x=lambda g, x: column(column(g)) * cofactor(x))
+cofactor.vjp(x=lambda g, x: cofactor_slope(x, g))
+cofactor_slope.vjp(x=_cofactor_slope_x, y=lambda g, x: cofactor_slope(x, g))
+
+
+@op("complex")
+def slogdet(xp: Any, x: Any) -> Any:
+    """Sign, or phase, and logarithm of the absolute value of the determinant. (..., n, n) -> (...), (...) real"""
+    return tuple(map(xp.asarray, xp.linalg.slogdet(x)))
+
+
+def _slogdet(g: Any, out: Any, x: Any) -> Any:
+    g_sign, g_log = g
+    if is_complex(x):
+        g_log = g_log - 1j * imag(conjugated(g_sign) * out[0])
+    return column(column(g_log)) * adjoint(inv(x))
+
+
+slogdet.vjp(x=_slogdet)
+
+# Leading dimensions are a batch.
+for _op in (det, cofactor, cofactor_slope, slogdet):
+    _op.batched(shifted())
