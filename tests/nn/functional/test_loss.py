@@ -397,3 +397,26 @@ def test_slopes_at_infinity_are_finite_in_both_modes(loss):
 
     assert lg.func.jvp(each, (x,), (lg.ones(2),))[1].tolist() == [1, -1]
     assert lg.func.grad(lambda x: each(x).sum())(x).tolist() == [1, -1]
+
+
+@pytest.mark.parametrize("loss", [F.nll_loss, F.cross_entropy])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_one_target_may_have_a_dimension(loss, reduction):
+    x, weight = lg.tensor([0.1, 0.2], requires_grad=True), lg.tensor([1.0, 3.0])
+    found = loss(x, lg.tensor([1]), weight, reduction=reduction)
+    expected = loss(x, lg.tensor(1), weight, reduction=reduction)
+    assert found.shape == ()
+    assert found.item() == expected.item()
+    with pytest.raises(RuntimeError, match=r"expected size \[\]"):
+        loss(x, lg.tensor([[1]]))
+
+
+@pytest.mark.parametrize("loss", [F.nll_loss, F.cross_entropy])
+def test_ignored_targets_need_no_classes(loss):
+    x, ignored = lg.zeros(2, 0, 3, requires_grad=True), lg.full((2, 3), -100)
+    assert math.isnan(loss(x, ignored).item())
+    assert loss(x, ignored, reduction="none").tolist() == [[0, 0, 0]] * 2
+    loss(x, ignored, reduction="sum").backward()
+    assert x.grad.shape == x.shape
+    with pytest.raises(IndexError, match="Target 0 is out of bounds"):
+        loss(x, lg.zeros(2, 3, dtype=lg.int64))

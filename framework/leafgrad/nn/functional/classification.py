@@ -46,8 +46,10 @@ def nll_loss(
     reduction = chosen_reduction(size_average, reduce, reduction, "nll_loss")
     scores = expect_tensor(input, "input", "nll_loss")._data.shape
     named = expect_tensor(target, "target", "nll_loss")._data.shape
+    if named == (1,) and len(scores) == 1:
+        target, named = target.reshape(()), ()  # as PyTorch takes it
     dim = _class_dim(scores, named, None if weight is None else weight._data.shape, target.dtype, "nll_loss")
-    if weight is None and reduction == "mean" and len(scores) > 1 and input.dtype in (float32, float64):
+    if weight is None and reduction == "mean" and len(scores) > 1 and scores[dim] and input.dtype in (float32, float64):
         try:
             return _nll_loss(input, target, dim=dim, ignore=ignore_index)
         except IndexError:
@@ -100,10 +102,13 @@ def cross_entropy(
     if probabilities:
         dim = 0 if len(shape) == 1 else 1
     else:
+        if len(shape) == 1 and target._data.shape == (1,):
+            target = target.reshape(())
         kind = BY_ARRAY_DTYPE.get(target._data.dtype) or of(target._data)
         per_class = None if weight is None else weight._data.shape
         dim = _class_dim(shape, target._data.shape, per_class, kind, "cross_entropy")
-    if not probabilities and weight is None and not label_smoothing and reduction == "mean" and len(shape) > 1:
+    plain = weight is None and not (probabilities or label_smoothing)
+    if plain and reduction == "mean" and len(shape) > 1 and shape[dim]:
         try:
             return _cross_entropy(input, target, dim=dim, ignore=ignore_index)
         except IndexError:
@@ -197,7 +202,6 @@ def _weighted(x: Tensor, weight: Tensor | None, dim: int) -> Tensor:
     return x * weight.reshape((-1,) + (1,) * (x.ndim - dim - 1))
 
 
-@functools.lru_cache(maxsize=256)
 def _class_dim(scores: Sizes, named: Sizes, weight: Sizes | None, kind: dtype, function: str) -> int:
     """The dimension of the classes, by the sizes of ``input``, ``target`` and ``weight``, and the dtype of targets."""
     if not scores:
@@ -244,7 +248,9 @@ def _picked(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: 
     try:
         loss = -classes.pick(_weighted(input, weight, dim), target, dim=dim, ignore=ignore_index)
     except IndexError:
-        raise _no_class(input, target, dim, ignore_index) from None
+        if input.shape[dim] or (target != ignore_index).any():
+            raise _no_class(input, target, dim, ignore_index) from None
+        return (none := input.sum(dim)), none  # without classes there is nothing to ignore
     if weight is None:
         return loss, (target != ignore_index).to(input.dtype)
     return loss, classes.pick(_weighted(ones_like(input), weight, dim), target, dim=dim, ignore=ignore_index)
