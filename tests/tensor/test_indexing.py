@@ -577,3 +577,20 @@ def test_bytes_are_masks():
 def test_bytes_as_masks_are_deprecated():
     with pytest.warns(UserWarning, match="please use a dtype leafgrad.bool instead"):
         leafgrad.ones(2)[leafgrad.tensor([1, 0], dtype=leafgrad.uint8)]
+
+
+def test_samples_may_choose_differently_many_elements():
+    x = leafgrad.tensor([[0.1, -0.2, 0.3], [-0.4, -0.5, 0.6]])
+    source = leafgrad.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+
+    def f(x, source):
+        return x.masked_scatter(x > 0, source)
+
+    for function in (leafgrad.vmap(f), leafgrad.compile(leafgrad.vmap(f))):
+        assert (
+            function(x, source).tolist() == leafgrad.stack([f(*pair) for pair in zip(x, source, strict=True)]).tolist()
+        )
+    leafgrad.vmap(f)(x, source).sum().backward()
+    assert source.grad.tolist() == [[1, 1], [1, 0]]
+    with pytest.raises(RuntimeError, match="number of ones in mask, got 1 and more"):
+        leafgrad.vmap(f)(x, source[:, :1])

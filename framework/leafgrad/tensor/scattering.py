@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import combine, index as ops
+from leafgrad.ops import combine, dispatch, index as ops
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.geometry import index_shape
 from leafgrad.ops.marks import shown_as
+from leafgrad.ops.refuse import refuse
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import part
 from leafgrad.tensor import arguments
@@ -236,18 +237,30 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     return follow(out, None)
 
 
+TOO_FEW = "masked_scatter: expected self and source to have number of elements in source >= number of ones in mask"
+
+
+def _scattered_by_rank(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """masked_scatter of samples, which may choose differently many: elements of ``source`` by how many came before."""
+    rank = reshaped(mask, (mask.numel(),)).cumsum(0)
+    refuse(rank > source.numel(), error=RuntimeError, message=f"{TOO_FEW}, got {source.numel()} and more")
+    if not source.numel():
+        return where(mask, 0, x)
+    chosen = reshaped(source, (source.numel(),))[(rank - 1).clamp(min=0)]
+    return where(mask, reshaped(chosen, tuple(x.shape)), x)
+
+
 @public(inplace=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """``input`` with the elements where ``mask`` holds replaced by those of ``source``, in order."""
     expect_same_dtype(input, arguments.expect_tensor(source, "source", "masked_scatter"), "source", "masked_scatter")
     x, m = broadcast_tensors(input, expect_mask(mask, "masked_scatter"))
+    if getattr(dispatch.raw(m), "level", 0):
+        return _scattered_by_rank(x, m, source)
     (places,) = nonzero(reshaped(m, (m.numel(),)), as_tuple=True)
     n = places.numel()
     if source.numel() < n:
-        raise RuntimeError(
-            f"masked_scatter: expected self and source to have number of elements in source >= number of ones in "
-            f"mask, got {source.numel()} and {n}"
-        )
+        raise RuntimeError(f"{TOO_FEW}, got {source.numel()} and {n}")
     flat = ops.index_put.function(reshaped(x, (x.numel(),)), reshaped(source, (source.numel(),))[:n], places, dims=(0,))
     return reshaped(flat, tuple(x.shape))
 

@@ -202,6 +202,7 @@ def _weighted(x: Tensor, weight: Tensor | None, dim: int) -> Tensor:
     return x * weight.reshape((-1,) + (1,) * (x.ndim - dim - 1))
 
 
+@functools.lru_cache(maxsize=256)
 def _class_dim(scores: Sizes, named: Sizes, weight: Sizes | None, kind: dtype, function: str) -> int:
     """The dimension of the classes, by the sizes of ``input``, ``target`` and ``weight``, and the dtype of targets."""
     if not scores:
