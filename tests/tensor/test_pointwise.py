@@ -443,3 +443,16 @@ def test_factors_beyond_all_of_float16():
         with pytest.raises(RuntimeError, match=r"alpha: value cannot be converted to type leafgrad\.float16"):
             function(x, x, alpha=1e5)
     assert leafgrad.addcmul(x, x, x * 0.01, value=1e5).tolist() == [1001, 1001]
+
+
+def test_nextafter_of_a_tie_does_not_move_with_it():
+    x = leafgrad.tensor([0.1, 0.2, float("nan")], requires_grad=True)
+    (g,) = leafgrad.autograd.grad(leafgrad.nextafter(x, leafgrad.tensor([1.0, 0.2, 1.0])).sum(), x)
+    assert g.tolist() == [1, 0, 1]
+
+
+def test_powers_of_zero_with_an_unknown_exponent_have_unknown_slopes():
+    y = leafgrad.tensor([float("nan"), 1.0, -1.0], requires_grad=True)
+    (g,) = leafgrad.autograd.grad((0.0**y).sum(), y)
+    assert g.isnan().tolist() == [True, False, False]
+    assert g.tolist()[1:] == [0, -float("inf")]

@@ -149,8 +149,6 @@ def _at_least_0(y: Any) -> Any:
 
 def _pow_y(g: Any, out: Any, x: Any, y: Any) -> Any:
     if type(x) in NUMBERS:
-        if x == 0 and not is_complex(y):
-            return where(y < 0, g * (out * -math.inf), 0)
         if x == 0:
             return where(_at_least_0(y), 0, g * (out * -math.inf))
         return g * (out * _log_of(x, out))
@@ -275,7 +273,7 @@ def nextafter(xp: Any, x: Any, y: Any) -> Any:
     return xp.nextafter(x, y)
 
 
-nextafter.vjp(x=lambda g: g, y=zero)
+nextafter.vjp(x=lambda g, x, y: where(x == y, 0, g), y=zero)
 
 
 @nextafter.kernel("bfloat16")

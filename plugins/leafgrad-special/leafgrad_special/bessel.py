@@ -14,6 +14,8 @@ from leafgrad_special.functions import special
 from leafgrad_special.orders import order
 from leafgrad_special.precision import FAR, beyond, finely, keep, polynomial
 
+NEAR = 1e-300  # below, SciPy's I_n is nan
+
 
 @op("elementwise", "float", name="jv")
 def jv_op(xp: Any, x: Any, *, n: int) -> Any:
@@ -35,7 +37,7 @@ finely(jv_op, x=_jv_x)
 def iv_op(xp: Any, x: Any, *, n: int) -> Any:
     """The modified Bessel function I_n, n >= 0 (DLMF 10.25.2). (...) -> (...)"""
     fast = {0: special().i0, 1: special().i1}.get(n)
-    return keep(fast(x) if fast else special().iv(n, x), x)
+    return keep(fast(x) if fast else xp.where(xp.abs(x) < NEAR, 0, special().iv(n, x)), x)
 
 
 def _iv_x(g: Any, x: Any, *, n: int) -> Any:

@@ -30,10 +30,15 @@ def digamma(xp: Any, x: Any) -> Any:
 finely(digamma, x=lambda g, x: g * polygamma_op(x, n=1)).method("digamma")
 
 
+NEAR = 1e-300  # below, SciPy's gammaln is inf
+
+
 @op("elementwise", "float")
 def gammaln(xp: Any, x: Any) -> Any:
     """log |gamma(x)|; infinite at 0, -1, -2, ... (DLMF 5.2.1), and at both infinities. (...) -> (...)"""
-    return keep(special().gammaln(xp.maximum(x, xp.finfo(x.dtype).min)), x)  # SciPy's is -inf at -inf
+    size = xp.abs(x)
+    value = special().gammaln(xp.maximum(x, xp.finfo(x.dtype).min))  # SciPy's is -inf at -inf
+    return keep(xp.where(size < NEAR, -xp.log(size), value), x)
 
 
 finely(gammaln, x=lambda g, x: g * digamma(x)).method("lgamma")  # DLMF 5.2.2

@@ -301,3 +301,11 @@ def test_polynomials_that_overflow_are_infinite():
         assert str(polynomial(3, x).tolist()) == "[-inf, -inf, inf, inf, nan]"
         assert str(polynomial(4, x).tolist()) == "[inf, inf, inf, inf, nan]"
     assert str(special.eval_laguerre(3, x).tolist()) == "[inf, inf, -inf, -inf, nan]"
+
+
+def test_the_smallest_numbers():
+    """Where SciPy gives inf or nan."""
+    tiny = leafgrad.tensor([1e-310, -5e-324], dtype=leafgrad.float64)
+    assert special.gammaln(tiny).tolist() == pytest.approx([713.8013788281542, 744.4400719213812])
+    assert leafgrad.func.grad(lambda x: special.i1(x).sum())(tiny).tolist() == [0.5, 0.5]
+    assert leafgrad.func.hessian(lambda x: special.i0(x).sum())(tiny).tolist() == [[0.5, 0], [0, 0.5]]
