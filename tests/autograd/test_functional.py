@@ -179,3 +179,14 @@ def test_strict_names_the_output_that_does_not_depend_on_an_input():
 
     with pytest.raises(RuntimeError, match="Output 1 of the user-provided function is independent of input 0"):
         leafgrad.autograd.functional.jacobian(second_is_constant, leafgrad.ones(3), strict=True)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_strict_jvp_asks_for_every_input(t, create_graph):
+    x = t.ones(2)
+    jvp = t.autograd.functional.jvp
+    with pytest.raises(RuntimeError, match="independent of input 1"):
+        jvp(lambda x, y: x**2, (x, x), (x, x), create_graph, strict=True)
+    with pytest.raises(RuntimeError, match="Output 1 of the user-provided function does not require gradients"):
+        jvp(lambda x, y: (x * y, t.ones(2)), (x, x), (x, x), create_graph, strict=True)
+    assert jvp(lambda x, y: x**2 * y**2, (x, x), (x, x), create_graph, strict=True)[1].tolist() == [4, 4]

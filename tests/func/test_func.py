@@ -543,3 +543,12 @@ def test_batch_normalization_without_running_averages(t):
     assert t.func.vmap(norms)(t.stack([x, x + 1])).shape == (2, 3, 2)
     norms.eval()
     assert abs(norms(x).mean(0)).max() < 1e-6
+
+
+def test_tangents_of_another_dtype(t):
+    """They are cast to that of the primal, through which they can be differentiated."""
+    x, v = t.ones(2, dtype=t.float64), t.ones(2)
+    tangent = t.func.jvp(lambda x: x**2, (x,), (v,))[1]
+    assert (tangent.dtype, tangent.tolist()) == (t.float64, [2, 2])
+    by_tangent = t.func.grad(lambda v: t.func.jvp(lambda x: x**2, (x,), (v,))[1].sum())(v)
+    assert (by_tangent.dtype, by_tangent.tolist()) == (t.float32, [2, 2])

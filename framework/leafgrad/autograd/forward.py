@@ -34,9 +34,12 @@ __all__ = ["push"]
 Flow = MutableMapping[GraphNode, Any]  # the tangent of each node: a Tensor, or one or None for each output
 
 
-def check_tangent(i: int, primal: Tensor, tangent: Any) -> None:
+def fitting_tangent(i: int, primal: Tensor, tangent: Any) -> Tensor:
+    """``tangent`` in the dtype of ``primal``, if it fits."""
     if not isinstance(tangent, Tensor):
         raise RuntimeError(f"tangents[{i}]: expected a Tensor, got {type(tangent).__name__}")
+    if tangent.dtype.is_floating_point and primal.dtype.is_floating_point:
+        tangent = tangent.to(primal.dtype)
     for what, ours, theirs in (
         ("size", list(primal.shape), list(tangent.shape)),
         ("dtype", primal.dtype, tangent.dtype),
@@ -47,6 +50,7 @@ def check_tangent(i: int, primal: Tensor, tangent: Any) -> None:
                 f"tangents[{i}]: a forward gradient that has a different {what} than the original Tensor is not "
                 f"supported: expected {what} {ours}, got {theirs}"
             )
+    return tangent
 
 
 def push(
@@ -67,7 +71,7 @@ def push(
     flow: Flow = {}
     outputs = tuple([dispatch.inside(o) if isinstance(o, Tensor) else o for o in outputs])
     for i, (x, t) in enumerate(zip(inputs, tangents, strict=True)):
-        check_tangent(i, x, t)
+        t = fitting_tangent(i, x, t)
         node = api.node_of(x, "inputs", i)
         flow[node] = flow[node] + t if node in flow else t
     order = engine.reachable(dict.fromkeys(o._node for o in outputs if o._node is not None))

@@ -106,7 +106,7 @@ class dual_level:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """``tensor`` with a tangent of its shape, dtype and device: whatever is computed from it has one, too.
+    """``tensor`` with a tangent of its shape and device: whatever is computed from it has one, too.
 
     Raises:
         RuntimeError: no level was entered, recording is off, or the tangent does not fit. ValueError: no floats.
@@ -123,7 +123,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError(
             "make_dual: tangents follow the recorded graph, and recording is off; leave no_grad(), or use enable_grad()"
         )
-    forward.check_tangent(0, tensor, tangent)
+    tangent = forward.fitting_tangent(0, tensor, tangent)
     if known.tangent(tensor) is not None:
         raise RuntimeError(
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "

@@ -160,6 +160,9 @@ def jvp(
     with modes.enable_grad():
         at = Evaluated("jvp", func, inputs, create_graph, strict)
         v = direction(v, at.inputs, at.one_input, TAKES, "jvp")
+        if strict:  # only a backward pass tells which inputs have a part in it
+            ones = tuple([new_full(o.detach(), shape=tuple(o.shape), value=1) for o in at.outputs])
+            at.vjp(at.outputs, ones, create_graph)
         pushed = forward.push(at.outputs, at.inputs, v, create_graph, strict)
     return at.like_outputs(at.outputs), at.like_outputs(pushed)
 

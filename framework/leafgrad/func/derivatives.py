@@ -139,7 +139,7 @@ def jvp(
     Args:
         func: takes the primals, gives tensors, nested or not (and something else, with ``has_aux``).
         primals: the point: a tuple of tensors, nested or not.
-        tangents: the direction, of the same form, shapes, dtypes and device.
+        tangents: the direction, of the same form, shapes and device.
         strict: raise where an output does not depend on the primals, instead of giving zeros.
 
     Returns:
