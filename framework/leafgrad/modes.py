@@ -331,6 +331,13 @@ TRACER: Final[ContextVar[Tracer]] = ContextVar("leafgrad_tracer")
 # The derivatives that are being taken now, as ``func`` takes them, outermost first.
 DERIVATIVES: Final[ContextVar[tuple[Any, ...]]] = ContextVar("leafgrad_derivatives", default=())
 
+
+def forward_alone() -> bool:
+    """Whether derivatives are being taken, and all of them by forward mode."""
+    taken = DERIVATIVES.get()
+    return bool(taken) and all(d.forward for d in taken)
+
+
 # The batches of the vmaps that run now, outermost first; under BATCH there is one.
 BATCHES: Final[ContextVar[tuple[Any, ...]]] = ContextVar("leafgrad_batches", default=())
 

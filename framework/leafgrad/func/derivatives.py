@@ -151,13 +151,13 @@ def jvp(
     if not isinstance(primals, tuple):
         raise RuntimeError(f"{JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     _, moves = check_tangents(primals, tangents)
-    level = Level()
+    level = Level(forward=True)
     with level:
         leaves = level.differentiable(primals)
         output, aux = with_aux(func(*level.writable(primals, leaves)), has_aux, JVP)
         outputs, form = tensors(output, JVP)
     flat, _ = pytree.flatten(leaves)
-    derivative = pytree.unflatten(form, iter(jvps(outputs, flat, moves, strict)))
+    derivative = pytree.unflatten(form, iter(jvps(level, outputs, flat, moves, strict)))
     value, aux = level.settled((output, aux))
     return (value, derivative, aux) if has_aux else (value, derivative)
 
@@ -175,7 +175,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         ``(output, jvp_fn)``; ``jvp_fn(*tangents)`` gives what has the form of the output.
     """
     what = "linearize(f, *primals)"
-    level = Level()
+    level = Level(forward=True)
     with level:
         leaves = level.differentiable(primals)
         output = func(*leaves)
@@ -189,6 +189,6 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                 f"Expected the tangents {pytree.outline(theirs)} to have the same argspec as the primals "
                 f"{pytree.outline(structure)}"
             )
-        return pytree.unflatten(form, iter(jvps(outputs, flat, moves)))
+        return pytree.unflatten(form, iter(jvps(level, outputs, flat, moves)))
 
     return level.settled(output), jvp_fn

@@ -60,7 +60,7 @@ def jacfwd(
         blocks = []
         for x in leaves:
             if x.numel():
-                by = vmap(lambda e, x=x: jvps([output], [x], [e])[0], out_dims=-1)
+                by = vmap(lambda e, x=x: jvps(level, [output], [x], [e])[0], out_dims=-1)
                 blocks.append(by(basis(x)).reshape(*output.shape, *x.shape))
             else:
                 blocks.append(shaped(plain_zeros(output), (*output.shape, *x.shape)))
@@ -75,7 +75,7 @@ def shaped(empty: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 def _jacobian(func: Any, argnums: Argnums, has_aux: bool, blocks: Any, what: str, writable: bool) -> Callable[..., Any]:
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        level = Level()
+        level = Level(forward=writable)
         with level:
             every, by = chosen_arguments(level, args, argnums, kwargs, writable)
             output, aux = with_aux(level.kept(func(*every, **kwargs)), has_aux, what)

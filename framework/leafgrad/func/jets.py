@@ -48,11 +48,12 @@ def jet(
         TypeError, ValueError: primals and series that do not match. RuntimeError: ``func`` gives other than tensors.
     """
     order, curves = check_series(primals, series, collapse)
-    level = Level()
+    level = Level(forward=True)
     with level:
         leaves = level.differentiable(primals)
         output = func(*leaves)
         outputs, form = tensors(output, JET)
+    level.recall(outputs)
     given = [t for terms in series for t in terms if t is not None]
     recorded = modes.is_grad_enabled() and is_open(outputs, given)
     batch = Batch(curves, "error") if collapse else None

@@ -15,6 +15,7 @@ from leafgrad.ops import dispatch
 from leafgrad.ops.node import SEQ, Epoch, GraphNode, Version
 from leafgrad.tensor.inplace import is_fixed, rebase, version
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.undone import Writes
 
 Hook = Callable[[Tensor], Tensor | None]
 
@@ -25,13 +26,18 @@ class Level:
     Attributes:
         recorded: whether recording was on outside, so that derivatives can be differentiated there.
         leaves: the tensors differentiated by.
+        forward: whether by forward mode.
+        writes: what was written meanwhile, for forward mode; one for all levels.
         epoch: what tensors that are made within it have at least.
         seq: what nodes that are recorded within it come after.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, forward: bool = False) -> None:
         self.recorded = modes.is_grad_enabled()
         self.leaves: list[Tensor] = []
+        self.forward = forward
+        outer = modes.DERIVATIVES.get()
+        self.writes: Writes = outer[0].writes if outer else Writes()
         self._mode = modes.inference_mode(False)
         self._primals: list[tuple[Tensor, Tensor, GraphNode]] = []
         self._given: dict[Version, tuple[Tensor, GraphNode | None]] = {}
@@ -127,6 +133,11 @@ class Level:
 
         return pytree.mapped(leaf, values)
 
+    def recall(self, outputs: list[Tensor]) -> None:
+        """Let what the function recorded have the values from before they were written."""
+        if self.writes.log:
+            self.writes.undo(engine.reachable([n for out in outputs if (n := node(out)) is not None], self.seq))
+
     def settled(self, values: Any) -> Any:
         """Nested results as they are outside; after the end of this derivative."""
         leaves, structure = pytree.flatten(values)
@@ -154,9 +165,12 @@ def vjps(outputs: list[Tensor], leaves: list[Tensor], gradients: list[Tensor] | 
     return settled(list(found), recorded)
 
 
-def jvps(outputs: list[Tensor], leaves: list[Tensor], tangents: list[Tensor], strict: bool = False) -> list[Tensor]:
+def jvps(
+    level: Level, outputs: list[Tensor], leaves: list[Tensor], tangents: list[Tensor], strict: bool = False
+) -> list[Tensor]:
     """The derivatives of ``outputs`` as ``leaves`` move along ``tangents``; recorded where someone may want that."""
     recorded = modes.is_grad_enabled() and is_open(outputs, tangents)
+    level.recall(outputs)
     found = forward.push(tuple(outputs), tuple(leaves), tuple(tangents), recorded, strict)
     return settled(list(found), recorded)
 

@@ -21,7 +21,7 @@ from leafgrad.ops.node import Leaf, SymbolBase, T, TensorBase, Version
 from leafgrad.ops.shape import expand
 from leafgrad.tensor.operators import ask, defers
 from leafgrad.tensor.overrides import overriding
-from leafgrad.tensor.view import ambiguous, write_view, written_through
+from leafgrad.tensor.view import ambiguous, refuses, write_view, written_through
 
 _RAW: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.iadd,
@@ -123,7 +123,7 @@ def _plain(x: Any, name: str, y: Any, flags: int) -> bool:
             return False
     elif type(y) is not float and type(y) is not int:
         return False
-    if isinstance(a, SymbolBase) or (flags and x._node is not None):
+    if isinstance(a, SymbolBase) or (flags and x._node is not None) or modes.forward_alone():
         return False
     if a.dtype.kind != "f" and not (a.dtype.kind == "i" and type(y) is int and abs(y) < 128 and name != "div"):
         return False  # an integer that every integer dtype has
@@ -164,7 +164,7 @@ def check(x: Any, name: str, *, fill: bool = False) -> None:
     check_captured(x, name)
     own, views = is_fixed(x._node), views_of(x)
     for view in views:
-        if view.origin and modes.get() & GRAD and (view.base._node is not None or x._node is not None):
+        if refuses(view) and modes.get() & GRAD and (view.base._node is not None or x._node is not None):
             raise refused(ambiguous(view.origin))
     if modes.get() & GRAD and (own or any(is_fixed(v.base._node) and not v.detached for v in views)):
         which = "a leaf Variable" if own else "a view of a leaf Variable"
@@ -277,6 +277,8 @@ def write(x: T, new: Any, *, held: bool = False) -> T:
         _check_connected(x)
     base = _owner(x, new, flags)
     before, source = base._node, new._node  # before the write counts, by which a view of x would be made anew
+    if modes.forward_alone():
+        modes.DERIVATIVES.get()[0].writes.note(x, base, version(x))
     if flags & TRACE:
         tracer = TRACER.get()
         symbol, old = tracer.lift(new), tracer.lift(base)
@@ -323,7 +325,7 @@ def _does_not_fit(x: Any, new: Any) -> RuntimeError:
 def _check_connected(x: Any) -> None:
     """An error if the history of what is written into ``x`` would not reach the base of a view."""
     for view in views_of(x):
-        if view.origin is not None:
+        if refuses(view):
             raise ambiguous(view.origin)
         if view.detached:
             raise (TraceError if modes.get() & TRACE else RuntimeError)(

@@ -243,6 +243,11 @@ def of_function(x: Any, out: Any, i: int, name: str) -> None:
     out._view.origin = made_by(i, name, CUSTOM)
 
 
+def refuses(view: View) -> bool:
+    """Whether a view must not be written; under forward mode its siblings are no reason, as in PyTorch."""
+    return view.origin is not None and not (view.origin.endswith(SEVERAL) and modes.forward_alone())
+
+
 def ambiguous(origin: str) -> RuntimeError:
     """The error of one who writes, with recording on, into a view of this origin."""
     if origin not in AMBIGUOUS:
