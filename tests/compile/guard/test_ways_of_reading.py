@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import abc
+import builtins
 import collections
 import dataclasses
+import enum
 import functools
+import math
 import operator
+import os
 import random
+import tempfile
+import time
 import types
 
 import numpy as np
@@ -377,3 +384,132 @@ def test_a_field_of_a_named_tuple_that_its_class_replaces():
     assert [step(leafgrad.ones(1)).item() for _ in range(6)] == [1.0] * 6
     pair.v = property(lambda self: 8.0)
     assert step(leafgrad.ones(1)).item() == 8.0
+
+
+class Kept:
+    """What a case reads; its attributes are its own."""
+
+    def __init__(self, **kept):
+        vars(self).update(kept)
+
+
+Registered = abc.ABCMeta("Registered", (), {})
+
+
+def enum_value():
+    mode = enum.Enum("Mode", {"A": {"scale": 2.0}})
+    return lambda: mode.A.value["scale"], lambda: mode.A.value.update(scale=5.0)
+
+
+def class_attribute_between_underscores():
+    kind = type("Kind", (), {"__config__": {"k": 2.0}})
+    o = kind()
+    return lambda: o.__config__["k"], lambda: kind.__config__.update(k=5.0)
+
+
+def key_of_a_dict():
+    layers = {nn.Dropout(0.5): 1.0}
+    return lambda: next(iter(layers)).p, lambda: vars(next(iter(layers))).update(p=0.25)
+
+
+def function_in_c_called_from_c():
+    folder = tempfile.mkdtemp()
+    return lambda: len(next(map(os.listdir, [folder]))), lambda: os.mkdir(os.path.join(folder, "new"))
+
+
+def function_in_c_in_a_partial():
+    end = time.perf_counter() + 0.5
+    return lambda: functools.partial(time.perf_counter)() < end, lambda: time.sleep(0.6)
+
+
+def name_that_a_library_gets():
+    return lambda: 2.0 if hasattr(math, "late") else 1.0, lambda: setattr(math, "late", 1)
+
+
+def name_that_builtins_get():
+    def read():
+        try:
+            return late_builtin
+        except NameError:
+            return 1.0
+
+    return read, lambda: setattr(builtins, "late_builtin", 2.0)
+
+
+def attribute_of_a_named_tuple():
+    held = type("Own", (collections.namedtuple("Pair", "v"),), {})(1.0)
+    held.k = 2.0
+    return lambda: held.k, lambda: setattr(held, "k", 5.0)
+
+
+def attribute_that_is_deleted():
+    kind = type("Kind", (), {"c": None})
+    o = kind()
+    o.a, o.b, o.c = (leafgrad.ones(1) for _ in range(3))
+    return lambda: o.a + o.b + (0 if o.c is None else o.c), lambda: delattr(o, "c")
+
+
+def class_in_a_union():
+    kind = type("Kind", (), {})
+    o, either = kind(), Registered | Plain
+    return lambda: isinstance(o, either), lambda: Registered.register(kind)
+
+
+def base_of_an_array():
+    whole = np.ones(6)
+    o = Kept(part=whole[:2])
+    return lambda: float(o.part.base[5]), lambda: whole[4:].fill(5.0)
+
+
+def fields_of_an_array():
+    array = np.array([(1.0, 2.0)], [("a", "f8"), ("b", "f8")])
+    return lambda: float(array["a"][0]), lambda: setattr(array.dtype, "names", ("b", "a"))
+
+
+def factory_of_a_dict():
+    held = collections.defaultdict(lambda: 2.0)
+    return lambda: (held["k"], held.clear())[0], lambda: setattr(held, "default_factory", lambda: 5.0)
+
+
+def special_method_in_c():
+    kind = type("Kind", (), {"__getitem__": [2.0].__getitem__})
+    return lambda: kind()[0], lambda: kind.__getitem__.__self__.__setitem__(0, 7.0)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        enum_value,
+        class_attribute_between_underscores,
+        key_of_a_dict,
+        function_in_c_called_from_c,
+        function_in_c_in_a_partial,
+        name_that_a_library_gets,
+        name_that_builtins_get,
+        attribute_of_a_named_tuple,
+        attribute_that_is_deleted,
+        class_in_a_union,
+        base_of_an_array,
+        fields_of_an_array,
+        factory_of_a_dict,
+        special_method_in_c,
+    ],
+)
+def test_what_is_read_is_read_again_once_it_has_changed(case):
+    read, change = case()
+    step = leafgrad.compile(lambda x: x * read())
+    try:
+        before = [step(leafgrad.ones(1)).item() for _ in range(7)]
+        change()
+        assert step(leafgrad.ones(1)).item() == float(read()) != before[-1]
+    finally:
+        vars(math).pop("late", None)
+        vars(builtins).pop("late_builtin", None)
+
+
+def test_an_argument_that_is_a_key_of_a_dict():
+    w, v = leafgrad.ones(1), leafgrad.ones(1)
+    rates = {w: 5.0}
+    step = leafgrad.compile(lambda p: p * rates.get(p, 1.0))
+    assert [step(v).item() for _ in range(6)] == [1.0] * 6
+    assert step(w).item() == 5.0

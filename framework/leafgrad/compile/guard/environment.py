@@ -154,11 +154,11 @@ class ClassBody(tuple[Any, ...]):
 
 
 class Contents(tuple[Any, ...]):
-    """What is in an array: its shape, its dtype and its bytes."""
+    """What is in an array: its shape, how it lies, its dtype and its bytes."""
 
     @classmethod
     def of(cls, array: Any) -> Contents:
-        return cls((array.shape, array.dtype.str, array.tobytes()))
+        return cls((array.shape, array.strides, array.dtype.str, array.dtype.names, array.tobytes()))
 
 
 class Keys(tuple[Any, ...]):

@@ -189,7 +189,7 @@ class Guards(TensorConditions):
             values = f"{self.name(held)}.values()" if type(held) is dict else self.name(held)
             expected = tuple(held.values() if type(held) is dict else held)
             self.add(
-                f"all(map(is_, {values}, {self.name(expected)}))",
+                f"len({self.name(held)}) == {len(held)} and all(map(is_, {values}, {self.name(expected)}))",
                 group[0].path,
                 "as it was",
                 lambda _: "another",

@@ -57,7 +57,8 @@ def file_of(kind: type | types.ModuleType) -> str:
     if of_its_own and sys.modules.get(type(module).__module__) is not module:  # it may take that one's place
         return file_of(type(module))
     origin = getattr(getattr(module, "__spec__", None), "origin", None)
-    return getattr(module, "__file__", None) or ("<frozen >" if origin in ("built-in", "frozen") else "<stdin>")
+    file = getattr(module, "__file__", None)  # which a module may answer with anything
+    return file if isinstance(file, str) else "<frozen >" if origin in ("built-in", "frozen") else "<stdin>"
 
 
 def is_plain(kind: type) -> bool:

@@ -229,6 +229,8 @@ class ObjectWalker:
             for name, found in list(held.items()):
                 function = function_in(found)
                 named = (names is None or name in names) and not name.startswith("__")
+                named |= isinstance(found, types.BuiltinFunctionType)  # a special method, perhaps
+                named |= name in self.names.users and name not in OF_CLASSES
                 if isinstance(function, types.FunctionType):
                     if named or function in self.codes:
                         self.visit("item", held, name, f"{base.__name__}.{name}")
@@ -292,5 +294,7 @@ class ObjectWalker:
 
     def called_from_c(self, value: Any, path: str) -> None:
         """A function in C that something else may call, so that no call of it is seen."""
-        if isinstance(value, types.BuiltinFunctionType) and not pure.is_pure(value):
+        if not isinstance(value, types.BuiltinFunctionType) or pure.is_pure(value):
+            return
+        if source_of_draws(value) is None:  # what it draws is followed
             self.open(path, f"holds {pure.callee_name(value)}")

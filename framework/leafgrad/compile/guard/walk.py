@@ -36,7 +36,7 @@ from leafgrad.compile.guard.known import (
 )
 from leafgrad.compile.guard.objects import NOTHING_GIVEN, ObjectWalker
 from leafgrad.compile.record.drawn import source_of_draws
-from leafgrad.compile.record.names import global_names, imported_names
+from leafgrad.compile.record.names import global_names, imported_names, values
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, source_of
 from leafgrad.ops.node import Leaf
 from leafgrad.ops.op import Op
@@ -105,15 +105,17 @@ class Walker(ObjectWalker):
             self.tensor(value, path)
         elif kind in DICTS:
             if kind is defaultdict:
-                self.push(value.default_factory, f"{path}.default_factory")
+                self.visit("attribute", value, "default_factory", f"{path}.default_factory")
             self.items(value, value, path)
         elif kind in LISTS:
             self.items(value, range(len(value)), path)
         elif kind is tuple or (isinstance(value, tuple) and (hasattr(kind, "_fields") or is_ours(file_of(kind)))):
             for i, item in enumerate(value):
                 self.push(item, f"{path}[{i}]")
+                self.called_from_c(item, path)
             if kind is not tuple:
                 self.push(kind, f"type({path})")
+                self.attributes(value, path, self.names.of(kind))
         elif kind in (set, frozenset):
             if all(type(item) in SCALARS for item in value):
                 self.place("all", value, None, path, kind(value))
@@ -142,7 +144,7 @@ class Walker(ObjectWalker):
             self.push(function_in(value), path)
         elif isinstance(value, enum.Enum):
             self.instance(value, path)
-            self.own(value, vars(value), path, self.names.of(kind))
+            self.own(value, vars(value), path, None)  # its value has other names in it
         elif kind is by_device_type("cpu").array_type:
             self.array(value, path)
         elif not isinstance(value, (*OPAQUE, *SCALARS)) and not self.is_immutable(value):
@@ -160,8 +162,9 @@ class Walker(ObjectWalker):
             self.loose.add(id(owner))
         elif isinstance(owner, (types.ModuleType, type)):
             return
-        if owner is not None:
-            self.push(owner, path)
+        for part in (owner, *getattr(value, "__args__", ())):  # of a union of classes, say
+            if part is not None:
+                self.push(part, path)
 
     def attributes_of_partial(self, value: functools.partial[Any], path: str) -> None:
         """Those that it was given; asked for by name, it makes a dict, and is another from then on."""
@@ -179,6 +182,8 @@ class Walker(ObjectWalker):
             )
         else:
             self.place("array", value, None, path, Contents.of(value))
+            if "base" in self.names.users and value.base is not None:
+                self.push(value.base, f"{path}.base")
 
     @staticmethod
     def is_immutable(value: Any) -> bool:
@@ -210,6 +215,8 @@ class Walker(ObjectWalker):
             if isinstance(container, dict) and not known and not isinstance(key, type):
                 self.open(path, f"has a {type(key).__name__} as a key")
             name = repr(key) if type(key) in SCALARS else f"<{type(key).__name__}>"
+            if isinstance(container, dict):
+                self.push(key, f"a key of {path}")
             self.visit("item", container, key, f"{path.rpartition('.')[0]}.{key}" if dotted else f"{path}[{name}]")
             held = now(Place(path, "item", container, key, None))
             self.called_from_c(held, path)
@@ -237,6 +244,7 @@ class Walker(ObjectWalker):
             if cell == types.CellType():
                 self.place("empty", cell, None, name, True)
             self.visit("cell", cell, None, name)
+            self.called_from_c(now(Place(name, "cell", cell, None, None)), name)
         for name in ("__defaults__", "__kwdefaults__"):
             if not ours:
                 self.visit("attribute", value, name, f"{path}.{name}")
@@ -250,9 +258,16 @@ class Walker(ObjectWalker):
         own = vars(builtins)
         for name in sorted(wanted & own.keys() - scope.keys()):
             self.place("item", own, name, name, own[name])
+        for name, *attributes in values(code):
+            found = scope.get(name, own.get(name))
+            for attribute in attributes:
+                found = vars(found).get(attribute) if isinstance(found, types.ModuleType) else None
+            self.called_from_c(found, ".".join([name, *attributes]))
         missing = tuple(sorted(wanted - scope.keys()))
         if missing:
             self.place("absent", scope, missing, "globals", True)
+        if nowhere := tuple(sorted(wanted - scope.keys() - own.keys())):  # a NameError is met
+            self.place("absent", own, nowhere, "builtins", True)
         for name in sorted(imported_names(code, scope)):
             if name in sys.modules:
                 self.visit("item", sys.modules, name, name)
@@ -274,7 +289,7 @@ class Walker(ObjectWalker):
                 self.loaded(found, f"{path}.{name}")
                 if isinstance(found, type):
                     self.push(found, f"{path}.{name}")
-        if not ours:
+        if not ours or self.names.any_name or "AttributeError" in self.names.users:
             self.absent(held, f"{path}", self.names.users)
 
     def loaded(self, value: Any, path: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import functools
 import os
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -72,6 +73,25 @@ def passed_on(code: types.CodeType) -> frozenset[str]:
             names = step.argval if isinstance(step.argval, tuple) else (step.argval,)  # one step may load two
             found.update(name for name in names if isinstance(name, str))
     return frozenset(found)
+
+
+@functools.cache
+def values(code: types.CodeType) -> frozenset[tuple[str, ...]]:
+    """The globals, and attributes of these, that a code object reads for more than to call them at once."""
+    found: set[tuple[str, ...]] = set()
+    path: tuple[str, ...] = ()
+    for step in dis.get_instructions(code):
+        follows = step.opname in ("LOAD_ATTR", "LOAD_METHOD") and path
+        found |= {path} if path and not follows else set()
+        path = () if not follows and step.opname not in GLOBAL else (*(path if follows else ()), step.argval)
+        path = () if calls_at_once(step) else path
+    return frozenset(found)
+
+
+def calls_at_once(step: dis.Instruction) -> bool:
+    """Whether a step of bytecode reads what is called next."""
+    marked = step.opname == "LOAD_GLOBAL" or (step.opname == "LOAD_ATTR" and sys.version_info >= (3, 12))
+    return step.opname == "LOAD_METHOD" or (marked and bool((step.arg or 0) & 1))
 
 
 @functools.cache
