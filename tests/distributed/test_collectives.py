@@ -137,6 +137,7 @@ def test_order_in_compiled_functions(ranks):
         assert ranks(code, LEAFGRAD_EXECUTOR=executor).stdout.count("right") == 2
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("code", "told"),
     [

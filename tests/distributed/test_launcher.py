@@ -123,6 +123,7 @@ def test_a_launcher_of_mpi_takes_no_early_end_for_a_success(mpi, tmp_path):
     assert "rank 1 of 2: os._exit(0) without destroy_process_group()" in done.stderr
 
 
+@pytest.mark.every(2)
 @pytest.mark.times(1, 20)
 @pytest.mark.parametrize("joined", [False, True])
 def test_no_rank_outlives_a_launcher_that_is_killed(joined, count, mpi, tmp_path, tried, monkeypatch):

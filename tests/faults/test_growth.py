@@ -110,6 +110,7 @@ def check(name, count):
     assert (megabytes < MEGABYTES, objects < 50, lines < 5) == (True, True, True), done.stdout
 
 
+@pytest.mark.every(2)
 @pytest.mark.times(250, 10_000)
 @pytest.mark.parametrize("kind", ["eager", "compiled", "opened", "views", "failing"])
 def test_steps(kind, count, tried):
@@ -145,6 +146,7 @@ def chain(n):
     assert x.grad.tolist() == [3, 3, 3, 3]
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("n", [2000, pytest.param(16_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("build", [pieces(lg.cat), pieces(lg.stack), chain], ids=["cat", "stack", "chain"])
 def test_time_and_memory_in_proportion(build, n):

@@ -333,6 +333,7 @@ def burgers(*arguments, code=0):
     return done
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -136,6 +136,7 @@ def divided(table, i):
 REFUSING = [embedded, classified, gathered, put, divided]
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("caught", [False, True])
 @pytest.mark.parametrize("refusing", REFUSING)
 def test_an_error_of_elements_comes_where_it_does_uncompiled(refusing, caught):
