@@ -19,3 +19,13 @@ def compiled(request, as_they_are, monkeypatch):
     if {"compiled", "slow"} & {mark.name for mark in request.node.iter_markers()}:
         monkeypatch.delenv("LEAFGRAD_COMPILE")
         monkeypatch.setattr("leafgrad_pinn.trainee.PAYS", 0)
+
+
+@pytest.fixture(autouse=True)
+def in_turn(request, monkeypatch):
+    """Seeds train one after the other, to the same results: short runs in processes of their own take twice the time.
+
+    Tests of these processes are marked ``at_once``.
+    """
+    if not {"at_once", "slow"} & {mark.name for mark in request.node.iter_markers()}:
+        monkeypatch.setattr("leafgrad_pinn.solver.at_once", lambda seeds, device: 1)

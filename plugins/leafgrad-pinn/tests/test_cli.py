@@ -195,6 +195,7 @@ def test_no_module_hides_a_name_of_the_package():
     assert modules & set(leafgrad_pinn.__all__) == {"references"}  # which is that module
 
 
+@pytest.mark.at_once
 def test_a_table_keeps_rows_of_other_runs_and_says_what_was_not_run(folder, tmp_path, capsys):
     (tmp_path / "bent.py").write_text(SCRIPT + 'CASES = {"bent": {}, "straight": {}}\nTARGETS = {"quick": 1e-12}\n')
     out = tmp_path / "table" / "pinn.md"
@@ -242,6 +243,7 @@ def test_a_table_goes_on_with_runs_that_were_stopped_and_adds_their_times(folder
     assert json.loads((runs / "bent quick" / "spent.json").read_text())["processor"] == second["processor seconds"]
 
 
+@pytest.mark.at_once
 @pytest.mark.parametrize("stops", [[], ["--seeds", "2"]])
 def test_a_table_has_no_row_of_a_run_that_was_interrupted(folder, tmp_path, stops, capsys, monkeypatch):
     out = tmp_path / "pinn.md"

@@ -102,6 +102,7 @@ def test_a_loss_that_grew_is_called_diverged(capsys):
     assert "diverged" in capsys.readouterr().err
 
 
+@pytest.mark.at_once
 @pytest.mark.every(2)
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_an_interrupt_without_a_folder_gives_the_solution_so_far(seeds, capsys):

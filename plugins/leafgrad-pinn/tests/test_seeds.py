@@ -16,7 +16,10 @@ import leafgrad as lg
 import leafgrad_pinn as pinn
 from leafgrad_pinn import seeds, training
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
+pytestmark = [
+    pytest.mark.at_once,
+    pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone"),
+]
 
 LINE = pinn.Interval("x", 0, 1)
 EXACT = pinn.references.exact(LINE, u=lambda x: np.sin(np.pi * x))
