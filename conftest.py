@@ -106,6 +106,15 @@ def no_leaks():
     assert after == before, f"the test leaks: expected {before}, got {after}; undo it before the test ends"
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """Reports of what passed go without a test's keywords, which nobody reads of it: workers write each out, thrice."""
+    report = yield
+    if report.passed:
+        report.keywords = {}
+    return report
+
+
 def pytest_itemcollected(item):
     """Tests that repeat in breadth what others try are in the slow set."""
     if repeats_replay(item) or is_left_out(item):
