@@ -1,4 +1,4 @@
-"""Rules that integrate smooth functions: Gauss-Legendre along intervals, equal steps round rings, polar in disks."""
+"""Rules that integrate smooth functions: Gauss-Legendre along intervals, equal steps round circles, polar in disks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,20 @@ from leafgrad_pinn.shapes import Ball, Box
 Rule = tuple[Array, Array, Array | None]  # points (q, d), weights (q,), and normals (q, k) on edges
 
 
-def interval(count: int, periodic: bool = False, pieces: int = 1) -> tuple[Array, Array]:
-    """Points in [0, 1] and their weights, (q,) each: exact up to degree 2 q - 1 in each piece, or for q harmonics."""
-    if periodic and pieces == 1:
-        return np.arange(count) / count, np.full(count, 1 / count)
+def interval(count: int, pieces: int = 1) -> tuple[Array, Array]:
+    """Points in [0, 1] and their weights, (q,) each: exact up to degree 2 count - 1 in each piece."""
     x, w = np.polynomial.legendre.leggauss(count)
     points = ((x + 1) / 2 + np.arange(pieces)[:, None]) / pieces
     return points.ravel(), np.tile(w / 2 / pieces, pieces)
+
+
+def turn(count: int) -> tuple[Array, Array]:
+    """The same for a turn round something: exact for so many harmonics, and for nothing that has another end.
+
+    The steps are odd in number, for an even one sees the same again in what is symmetric.
+    """
+    count |= 1
+    return np.arange(count) / count, np.full(count, 1 / count)
 
 
 def product(rules: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
@@ -41,8 +48,8 @@ def inside(domain: Domain, over: Sequence[str], count: int, pieces: int = 1) -> 
     if pieces > 1 and isinstance(shape, Ball):
         raise ValueError(f"Integral: pieces: expected a box or an interval to cut, got {shape}")
     if isinstance(shape, Ball) and len(shape.names) == 2 and set(over) >= set(shape.names):
-        (r, wr), (turn, wt) = interval(count), interval(2 * count + 1, periodic=True)  # odd, for there is no symmetry
-        polar, weights = product([(r, wr * r), (2 * np.pi * turn, 2 * np.pi * wt)])
+        (r, wr), (angle, wa) = interval(count), turn(2 * count)
+        polar, weights = product([(r, wr * r), (2 * np.pi * angle, 2 * np.pi * wa)])
         flat = shape.radius * polar[:, :1] * np.stack([np.cos(polar[:, 1]), np.sin(polar[:, 1])], 1) + shape.center
         points, weights, names = flat, weights * shape.radius**2, list(shape.names)
     elif isinstance(shape, Box) or not set(over) & set(domain.space):
@@ -52,7 +59,7 @@ def inside(domain: Domain, over: Sequence[str], count: int, pieces: int = 1) -> 
             f"Integral: expected boxes and disks, intervals and times, or edges, got {shape}; there is no rule for it"
         )
     for name in [c for c in over if c not in names]:
-        x, w = interval(count, name in domain.periodic, pieces)
+        x, w = interval(count, pieces)  # round a ring, too: what is integrated there may depend on the coordinate
         low, high = domain.bounds[domain.names.index(name)]
         last = np.tile(low + (high - low) * x, len(points))[:, None]
         points = np.concatenate([np.repeat(points, len(x), 0), last], 1)
@@ -82,8 +89,8 @@ def on_edges(domain: Domain, edges: Sequence[str], over: Sequence[str], count: i
                 u, weights = product([interval(count)] * piece.dim)
                 points, normals = piece.place(u)
                 weights = weights * piece.measure
-            else:  # an odd number of steps round it, for an even one sees the same again in what is symmetric
-                u, weights = product([interval(count | 1, periodic=True)] + [interval(count)] * (piece.dim - 1))
+            else:
+                u, weights = product([turn(count)] + [interval(count)] * (piece.dim - 1))
                 points, normals, density = piece.chart(u)
                 weights = weights * density
             for name, (low, high) in zip(domain.names, domain.bounds, strict=True):

@@ -29,7 +29,8 @@ def test_rules_converge_to_rounding():
     assert total(part, lambda p: p[:, 1] ** 4) == pytest.approx(0.4)
     assert not part[0][:, [0, 2]].any()
     ring = pinn.Domain(pinn.Interval("x", 0, 2, periodic=True))
-    assert total(inside(ring, ["x"], 9), lambda p: np.cos(3 * np.pi * p[:, 0]) ** 2) == pytest.approx(1)
+    assert total(inside(ring, ["x"], 20), lambda p: np.cos(3 * np.pi * p[:, 0]) ** 2) == pytest.approx(1)
+    assert total(inside(ring, ["x"], 20), lambda p: p[:, 0] ** 3) == pytest.approx(4)  # what has a jump where they meet
     disk = pinn.Domain(pinn.Disk(2.0, x=1, y=0))
     assert total(inside(disk, disk.names, 8), lambda p: p[:, 0] ** 2) == pytest.approx(8 * math.pi)
     assert total(on_edges(disk, ["circle"], disk.names, 20), lambda p: p[:, 0] ** 2) == pytest.approx(12 * math.pi)
@@ -104,6 +105,21 @@ def test_volterra():
     sol = pinn.Problem(u, [equation, pinn.Initial(0)]).solve(pinn.LevenbergMarquardt(25))
     t = np.linspace(0, 2, 11)
     assert np.abs(sol(t) - np.sin(t)).max() < 1e-3
+
+
+def test_round_a_ring():
+    """A part of it: w = cos(2 pi x) from its integral up to x; and a moment, of what is constant."""
+    ring = pinn.Interval("x", 0, 1, periodic=True)
+    w = pinn.Field("w", ring, pinn.MLP(8, 1, embed=pinn.Periodic(x=2)))
+    equation = pinn.Integral(
+        lambda w: w, lambda w, x: w - lg.cos(2 * math.pi * x) + lg.sin(2 * math.pi * x) / 2 / math.pi, upto="x", n=40
+    )
+    sol = pinn.Problem(w, equation).solve(pinn.LevenbergMarquardt(40))
+    x = np.linspace(0, 1, 21)
+    assert np.abs(sol(x) - np.cos(2 * np.pi * x)).max() < 1e-3
+    assert sol.integral(lambda w, x: x + w) == pytest.approx(0.5, abs=1e-4)
+    moment = [pinn.Interior(lambda w: w.x, n=20), pinn.Integral(lambda w, x: x * w, 0.25)]
+    assert pinn.Problem(w, moment).solve(pinn.LevenbergMarquardt(20))(0.3) == pytest.approx(0.5, abs=3e-3)
 
 
 def test_an_integral_over_one_coordinate_and_one_over_an_edge():
