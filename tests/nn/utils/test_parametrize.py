@@ -282,6 +282,26 @@ def test_weight_norm_divides_direction_and_length():
     assert type(layer) is nn.Linear
 
 
+@pytest.mark.parametrize("make", [parametrizations.weight_norm, lambda *a, **k: old(nn.utils.weight_norm, *a, **k)])
+def test_dimensions_of_weight_norm(make):
+    """As in PyTorch they count from the end, too, but for -1, which is all of it."""
+    shapes = {None: (), -1: (), -3: (2, 1, 1), -2: (1, 3, 1), 0: (2, 1, 1), 1: (1, 3, 1), 2: (1, 1, 4)}
+    for dim, shape in shapes.items():
+        layer = nn.Conv1d(3, 2, 4)
+        before = layer.weight.tolist()
+        make(layer, dim=dim)
+        (length,) = [p for name, p in layer.named_parameters() if name.endswith(("_g", "original0"))]
+        assert length.shape == shape
+        assert lg.allclose(layer.weight, lg.tensor(before))
+    for dim in (-4, 3, 5):
+        with pytest.raises(IndexError, match=rf"expected to be in range of \[-3, 2\], but got {dim}"):
+            make(layer := nn.Conv1d(3, 2, 4), dim=dim)
+        assert list(layer.state_dict()) == ["weight", "bias"]
+    layer = make(nn.Linear(3, 2), "bias")
+    (length,) = [p for name, p in layer.named_parameters() if name.endswith(("_g", "original0"))]
+    assert length.tolist() == layer.bias.abs().tolist()
+
+
 def test_the_state_of_old_weight_norm_loads_into_the_new():
     before = old(nn.utils.weight_norm, nn.Linear(4, 3))
     after = parametrizations.weight_norm(nn.Linear(4, 3))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from leafgrad import modes
 from leafgrad.nn.functional.normalization import normalize
 from leafgrad.nn.module import Module
+from leafgrad.tensor.arguments import one_dim
 from leafgrad.tensor.random import randn
 from leafgrad.tensor.tensor import Tensor
 
@@ -13,10 +14,15 @@ def norm_except(weight: Tensor, dim: int | None) -> Tensor:
     """The norms of the slices of ``weight`` along ``dim``, which broadcast against it; the norm of all for None or -1.
 
     Salimans and Kingma (2016) call it g where ``weight`` is v.
+
+    Raises:
+        IndexError: there is no such dimension.
     """
     if dim is None or dim == -1:
         return weight.norm()
-    return weight.norm(2, tuple(d for d in range(weight.ndim) if d != dim), keepdim=True)
+    own = one_dim(weight, dim)
+    others = tuple(d for d in range(weight.ndim) if d != own)
+    return weight.norm(2, others, keepdim=True) if others else weight.abs()
 
 
 def usual_dim(module: Module) -> int:

@@ -58,10 +58,10 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     """Train length and direction of a weight apart; returns ``module``. Salimans and Kingma (2016).
 
     Args:
-        dim: the dimension whose slices have lengths of their own; None for one length.
+        dim: the dimension whose slices have lengths of their own; None or -1 for one length.
 
     Raises:
-        ValueError: there is no such parameter.
+        ValueError: there is no such parameter. IndexError: there is no such dimension.
     """
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
     module.register_load_state_dict_pre_hook(_FromOld(name))

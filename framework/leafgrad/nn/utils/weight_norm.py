@@ -77,20 +77,21 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     Salimans and Kingma (2016). Succeeded by ``parametrizations.weight_norm``.
 
     Args:
-        dim: the dimension whose slices have lengths of their own; None for one length.
+        dim: the dimension whose slices have lengths of their own; None or -1 for one length.
         module: the module.
         name: of the parameter.
 
     Raises:
-        RuntimeError: it has been done already. AttributeError: there is no such parameter.
+        RuntimeError: it has been done already. AttributeError: there is no such parameter. IndexError: nor dimension.
     """
     warn(
         "`leafgrad.nn.utils.weight_norm` is deprecated in favor of `leafgrad.nn.utils.parametrizations.weight_norm`.",
         FutureWarning,
     )
     weight = _weight(module, name, "weight_norm")
+    length = norms.norm_except(weight.detach(), dim)
     delattr(module, name)
-    module.register_parameter(f"{name}_g", Parameter(norms.norm_except(weight.detach(), dim)))
+    module.register_parameter(f"{name}_g", Parameter(length))
     module.register_parameter(f"{name}_v", Parameter(weight.detach()))
     derive(module, name, WeightNorm(name, dim))
     return module
