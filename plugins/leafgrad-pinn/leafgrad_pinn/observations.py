@@ -14,7 +14,7 @@ from leafgrad_pinn.callables import Function, check_number
 from leafgrad_pinn.complex import ComplexValue
 from leafgrad_pinn.conditions import Batch, Condition, Scene
 from leafgrad_pinn.domains import Domain
-from leafgrad_pinn.sampling import Array, columns_given
+from leafgrad_pinn.sampling import Array, columns_given, paired
 from leafgrad_pinn.values import Points
 
 
@@ -22,7 +22,7 @@ class Data(Condition):
     """Fields have given values at given points: ``Data({"x": x, "t": t}, {"u": u})``.
 
     Args:
-        coordinates: for each coordinate an array (n,).
+        coordinates: for each coordinate an array (n,), or of a grid's shape, as all others then.
         values: for each field an array (n,), of complex numbers for a complex field.
         weight, name, loss: see `Condition`.
         weights: for each point what its squared residual counts, (n,).
@@ -32,7 +32,7 @@ class Data(Condition):
             call a problem unsolved; the loss is as without it.
 
     Raises:
-        ValueError: arrays of different lengths, or with numbers that are not finite; noise that is not positive.
+        ValueError: arrays of different shapes, or with numbers that are not finite; noise that is not positive.
     """
 
     def __init__(
@@ -55,15 +55,12 @@ class Data(Condition):
                 )
         if not coordinates or not values:
             raise ValueError(f"{name}: expected coordinates and fields, got {list(coordinates)} and {list(values)}")
-        self.coordinates = {key: measured(f"{name}: {key}", v).reshape(-1) for key, v in coordinates.items()}
-        self.values = {key: measured(f"{name}: {key}", v).reshape(-1) for key, v in values.items()}
+        given = {key: measured(f"{name}: {key}", v) for key, v in {**coordinates, **values}.items()}
+        counts = {} if weights is None else {"weights=": measured(f"{name}: weights", weights)}
+        arrays = paired(name, given | counts)
+        self.coordinates, self.values = ({key: arrays[key] for key in part} for part in (coordinates, values))
         if wrong := [key for key, v in self.coordinates.items() if np.iscomplexobj(v)]:
             raise TypeError(f"{name}: expected real coordinates, got complex {', '.join(wrong)}")
-        arrays = {**self.coordinates, **self.values}
-        if len({len(array) for array in arrays.values()}) != 1:
-            raise ValueError(
-                f"{name}: expected arrays of one length, got { {key: len(a) for key, a in arrays.items()} }"
-            )
         if wrong := [key for key, array in arrays.items() if not np.isfinite(array).all()]:
             raise ValueError(f"{name}: expected finite numbers, got nan or inf in {', '.join(wrong)}")
         super().__init__(len(next(iter(arrays.values()))), "uniform", weight, name, loss=loss)
@@ -74,7 +71,7 @@ class Data(Condition):
             check_number(f"{name}: noise of {field}", deviation)
             if deviation <= 0:
                 raise ValueError(f"{name}: noise of {field}: expected a positive number, got {deviation}")
-        self.counts = None if weights is None else columns_given(name, self.coordinates, weights)["weights"]
+        self.counts = None if weights is None else columns_given(name, self.coordinates, arrays["weights="])["weights"]
 
     def __repr__(self) -> str:
         given = f"{', '.join(self.coordinates)} -> {', '.join(self.values)}"

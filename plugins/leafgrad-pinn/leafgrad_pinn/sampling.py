@@ -19,16 +19,29 @@ def check_sampler(sampler: str) -> None:
         raise ValueError(f"sampler: expected one of {', '.join(SAMPLERS)}, got {sampler!r}")
 
 
+def paired(what: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Arrays as (n,) each, element by element; ValueError where it is open which elements belong together.
+
+    That is so unless they have one shape, but for axes of one element: (n, 1) fits (n,), and does not fit (1, n).
+    """
+    shapes = {array.shape for array in arrays.values()}
+    without = {tuple(size for size in shape if size != 1) for shape in shapes}
+    if len(without) > 1 or len({len(shape) for shape in shapes}) < len(shapes):
+        got = {name: array.shape for name, array in arrays.items()}
+        raise ValueError(f"{what}: expected arrays of one shape, (n,) or as np.meshgrid makes them, got {got}")
+    return {name: array.reshape(-1) for name, array in arrays.items()}
+
+
 def columns_given(what: str, points: Any, weights: Any) -> dict[str, Array]:
     """Given points by coordinate, and their weights, as arrays (n,); ValueError if they do not fit together."""
     if not isinstance(points, Mapping) or not points:
         raise TypeError(f'{what}: points: expected arrays by name, as {{"x": x}}, got {type(points).__name__}')
-    arrays = {name: np.asarray(values, dtype=np.float64).reshape(-1) for name, values in points.items()}
-    first = next(iter(arrays.values()))
-    arrays["weights"] = np.ones(len(first)) if weights is None else np.asarray(weights, dtype=np.float64).reshape(-1)
-    if len({len(array) for array in arrays.values()}) != 1 or not len(first):
-        lengths = {name: len(array) for name, array in arrays.items()}
-        raise ValueError(f"{what}: points: expected arrays of one length, at least 1, got {lengths}")
+    given = {name: np.asarray(values, dtype=np.float64) for name, values in points.items()}
+    first = next(iter(given.values()))
+    given["weights"] = np.ones_like(first) if weights is None else np.asarray(weights, dtype=np.float64)
+    arrays = paired(f"{what}: points", given)
+    if not first.size:
+        raise ValueError(f"{what}: points: expected at least 1, got none")
     if wrong := [name for name, array in arrays.items() if not np.isfinite(array).all()]:
         raise ValueError(f"{what}: points: expected finite numbers, got nan or inf in {', '.join(wrong)}")
     if (arrays["weights"] < 0).any() or not arrays["weights"].any():

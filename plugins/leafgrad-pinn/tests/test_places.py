@@ -184,7 +184,7 @@ def test_tables_interpolate():
         (lambda: drawn(pinn.Dirichlet(0, where=lambda x: x * 2)), TypeError, "expected true or false for each point"),
         (lambda: drawn(pinn.Dirichlet(0, where=lambda z: z > 2)), ValueError, "no field or coordinate 'z'"),
         (lambda: pinn.Interior(lambda u: u.lap, weights=[1]), ValueError, "weights: expected points"),
-        (lambda: pinn.Interior(lambda u: u.lap, points={"x": [1, 2], "y": [0]}), ValueError, "arrays of one length"),
+        (lambda: pinn.Interior(lambda u: u.lap, points={"x": [1, 2], "y": [0]}), ValueError, "arrays of one shape"),
         (lambda: pinn.Interior(lambda u: u.lap, points={"x": [1]}, weights=[-1]), ValueError, "none below 0"),
         (lambda: drawn(pinn.Interior(lambda u: u.lap, points={"x": [0.5]})), ValueError, "expected arrays of x, y"),
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -75,7 +76,7 @@ def data(x, **values):
         (lambda: pinn.Interior(lambda u: u, n=0), "n: expected at least 1"),
         (lambda: pinn.Interior(lambda u: u, sampler="x"), "sampler: expected one of"),
         (lambda: pinn.Interior(lambda u: u, weight=-1), "weight: expected a positive number"),
-        (lambda: pinn.Data({"x": np.zeros(2)}, {"u": np.zeros(3)}), "arrays of one length"),
+        (lambda: pinn.Data({"x": np.zeros(2)}, {"u": np.zeros(3)}), r"arrays of one shape.*'x': \(2,\), 'u': \(3,\)"),
         (lambda: pinn.Data({"x": np.zeros(1)}, {"u": np.array([np.nan])}), "nan or inf in u"),
         (lambda: pinn.Unknown("a", -1.0, positive=True), "expected a positive number"),
         (lambda: pinn.Field("u", pinn.Interval("n", 0, 1), NET), "expected a name, and coordinates other"),
@@ -142,6 +143,34 @@ def test_data_and_equations_at_data():
     assert np.abs(found[:, 0] - np.sin(math.pi * x) * np.cos(x) - x).max() < 1e-12
     found, _ = residuals(XT, wave, pinn.At(measured, lambda u: u.t))
     assert np.abs(found[:, 0] + np.sin(math.pi * x) * np.sin(x)).max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("shapes", "fit"),
+    [
+        ([(6,), (6, 1), (1, 6, 1)], True),
+        ([(1,), (), (1, 1)], True),
+        ([(2, 3), (2, 3), (2, 3)], True),
+        ([(2, 3), (2, 3), (3, 2)], False),
+        ([(2, 3), (2, 3), (6,)], False),
+        ([(6, 1), (1, 6), (6,)], False),
+        ([(3,), (3,), (1,)], False),
+    ],
+)
+def test_shapes_of_data_and_of_points(shapes, fit):
+    """Elements that belong together are at one place of arrays of one shape."""
+    x, t, u = (np.linspace(0, 1, math.prod(shape)).reshape(shape) for shape in shapes)
+
+    for make in (
+        lambda: pinn.Data({"x": x, "t": t}, {"u": u}),
+        lambda: pinn.Data({"x": x, "t": t}, {"u": t}, weights=1 + u),
+        lambda: pinn.Interior(lambda u: u.t, points={"x": x, "t": t}, weights=1 + u),
+    ):
+        if fit:
+            assert make().n == x.size
+        else:
+            with pytest.raises(ValueError, match=rf": expected arrays of one shape, .*got .*{re.escape(str(u.shape))}"):
+                make()
 
 
 def test_data_from_a_file(tmp_path):
