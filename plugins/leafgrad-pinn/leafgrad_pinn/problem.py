@@ -20,10 +20,11 @@ from leafgrad_pinn.elsewhere import anywhere, check
 from leafgrad_pinn.field import Ansatz, Field, Surrogate, columns_of
 from leafgrad_pinn.known import Known
 from leafgrad_pinn.layers import Maker, Periodic
+from leafgrad_pinn.marks import marks
 from leafgrad_pinn.places import Part
 from leafgrad_pinn.planner import MODES, DerivativePlan, Fields, plan as cheapest
 from leafgrad_pinn.sampling import Array
-from leafgrad_pinn.scales import norm, scales_of, sizes_of
+from leafgrad_pinn.scales import scales_of, sizes_of
 from leafgrad_pinn.unknowns import Unknown, bound
 from leafgrad_pinn.values import Points, noted
 
@@ -95,7 +96,7 @@ class Problem:
         self.plans: list[DerivativePlan] = []
         self.sizes: list[list[float]] = []  # for each condition those of its equations' terms, which divide residuals
         self.few: list[Tensors] = []  # points by which units are found
-        self.marks: list[list[float]] = []  # for each condition numbers that are others for another equation or data
+        self.marks: list[list[float]] = []  # for each condition, those of `leafgrad_pinn.marks`
         self.before: tuple[Surrogate, ...] = ()  # for each group what it goes on from, in a later window of time
         if not self.fields or not self.conditions:
             raise ValueError(
@@ -276,7 +277,6 @@ class Problem:
             away = bool(points.visited)
             self.plans.append(cheapest(points.asked, self.domain.space, derivatives, points.beyond, away))
             found = residuals.detach().numpy()
-            self.marks.append([norm(found), norm(found + 1), *[norm(values) for values in batch.values()]])
             if not np.isfinite(found).all():
                 wrong = batch["points"][:LOOKS][~np.isfinite(found).all(1)][0]
                 place = dict(zip(self.domain.names, wrong.tolist(), strict=True))
@@ -284,6 +284,7 @@ class Problem:
             alone, _ = system.residuals(index, {key: t[:1] for key, t in few.items()})
             self._check_alone(name, found, alone.detach().numpy())
             self._check_loss(index, residuals.detach())
+            self.marks.append(marks(residuals.detach(), self.conditions[index].loss, batch))
         if unused := [unknown.name for unknown in self.unknowns if not unknown.used]:
             raise ValueError(f"unknowns: {', '.join(unused)}: expected in some condition, found in none")
 

@@ -21,6 +21,7 @@ from leafgrad.utils import Checkpoints, Interrupts
 from leafgrad_pinn.answers import evaluate
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.field import Surrogate
+from leafgrad_pinn.marks import alike
 from leafgrad_pinn.problem import Problem, System
 from leafgrad_pinn.ranks import Ranks
 from leafgrad_pinn.sampling import Array
@@ -30,7 +31,7 @@ from leafgrad_pinn.windows import Piecewise, window
 
 ENDINGS = BACK, INTERRUPTED, DIVERGED = "went back", "interrupted", "diverged"  # in reasons that are to be told
 GROWN = 10  # times its first loss: a stage that ends above has diverged
-FORMAT = 2  # of checkpoints: in those of before, the numbers of unknowns had other units
+FORMAT = 3  # of checkpoints: those of before do not tell all problems apart
 DENSE = 500  # calls whose terms all go into the history; later ones, only with the error
 
 Modules = list[Surrogate | Piecewise]
@@ -321,11 +322,6 @@ def copied(state: Any) -> Any:
 def units_of(problem: Problem) -> list[list[float]]:
     """The sizes of fields, and of each condition's equations."""
     return [[field.scale or 1.0 for field in problem.fields], *problem.sizes]
-
-
-def alike(old: Sequence[float], new: Sequence[float]) -> bool:
-    """Whether these are the same numbers up to rounding."""
-    return len(old) == len(new) and bool(np.allclose(old, new, rtol=1e-6, atol=1e-14 * max(map(abs, old), default=0)))
 
 
 def finite(system: System) -> bool:

@@ -160,10 +160,23 @@ def test_a_stopped_run_goes_on(name, tmp_path, monkeypatch):
 
 
 def test_other_equations_and_values_are_not_resumed(tmp_path):
-    def train(resume, equation=lambda u: u.t - u.xx, initial=lambda x: lg.sin(math.pi * x), value=0, a=1, measured=0.4):
+    def train(
+        resume,
+        equation=lambda u: u.t - u.xx,
+        initial=lambda x: lg.sin(math.pi * x),
+        value=0,
+        a=1,
+        measured=0.4,
+        swapped=(0, 1),
+        weighted=0,
+        delta=0.1,
+    ):
         domain = pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 1)
         u = pinn.Field("u", domain, pinn.MLP(3, 1), initial=pinn.Hard(initial))
-        data = pinn.Data({"x": np.full(40, 0.5), "t": np.full(40, 1.0)}, {"u": np.append(np.zeros(39), measured)})
+        values, weights = np.append(np.linspace(0, 1, 39), measured), np.ones(40)
+        values[[0, 1]], weights[weighted] = values[[*swapped]], 1e-6
+        place = {"x": np.full(40, 0.5), "t": np.full(40, 1.0)}
+        data = pinn.Data(place, {"u": values}, weights=weights, loss=delta and pinn.Huber(delta))
         conditions = [pinn.Interior(equation, n=4), pinn.Robin(value, a=a, b=1, n=4), data]
         return pinn.Problem(u, conditions).solve(pinn.Adam(1), out=tmp_path, resume=resume)
 
@@ -175,6 +188,10 @@ def test_other_equations_and_values_are_not_resumed(tmp_path):
         {"value": 1.0},
         {"a": 2.0},
         {"measured": 0.5},
+        {"swapped": (1, 0)},
+        {"weighted": 7},
+        {"delta": 0.2},
+        {"delta": None},
     ):
         with pytest.raises(ValueError, match=r"resume: .*: expected the same equations, values and data"):
             train(True, **other)
@@ -342,9 +359,9 @@ def test_checkpoints_of_other_versions_and_units_are_not_resumed(tmp_path):
 
     units = checkpoints.latest()["setup"]["units"]
     assert "expected fields and equations of the sizes" in wrong(units=[[2.0], *units[1:]])
-    assert "format 2" in wrong(format=1)
+    assert "format 3" in wrong(format=2)
     saved = checkpoints.latest()
     del saved["setup"]["format"], saved["setup"]["units"]  # as before there were formats
     checkpoints.save(saved)
-    with pytest.raises(ValueError, match=r"resume: expected format 2 .*, got 1, of another version of leafgrad-pinn"):
+    with pytest.raises(ValueError, match=r"resume: expected format 3 .*, got 1, of another version of leafgrad-pinn"):
         solve(pinn.Adam(5), out=tmp_path, resume=True)
