@@ -22,7 +22,7 @@ def reverse(value: Tensor, columns: Sequence[Tensor]) -> Sequence[Tensor]:
     """
     if not value.requires_grad:
         return [leafgrad.zeros_like(value) for _ in columns]
-    return grad(value.sum(), list(columns), create_graph=True, materialize_grads=True)
+    return grad(leafgrad.sum(value), list(columns), create_graph=True, materialize_grads=True)
 
 
 noting: list[Points] = []  # those that are to know of derivatives of expressions
@@ -217,7 +217,8 @@ class Value(Tensor):
     What arithmetic makes of it is an ordinary tensor, to be differentiated with `d`.
 
     Attributes:
-        x, xx, xt, ...: derivatives by coordinates, whatever they are called. They hide methods of the same name.
+        x, xx, xt, ...: derivatives by coordinates, whatever they are called. They hide methods of tensors of the same
+            name, but not what is said here: by l, a and p it is asked for in another order, as ``u.pal``.
         lap: the Laplacian over the coordinates of space.
         n: the derivative along the outward normal, at points of a boundary.
 
@@ -235,12 +236,12 @@ class Value(Tensor):
     def __getattribute__(self, name: str) -> Any:
         if name.startswith("_") or name in ("points", "names", "root", "path", "at", "along", "space", "laplacian"):
             return super().__getattribute__(name)
+        if name == "lap":
+            return self.laplacian()
         points = self.points
         path = split(name, points.coordinates)
         if path is not None:
             return self.along(path)
-        if name == "lap":
-            return self.laplacian()
         if name == "n":
             if points.normals is None:
                 raise AttributeError("u.n: there are normals only on edges, as in Neumann(0, on='x_min')")

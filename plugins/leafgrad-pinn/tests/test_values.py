@@ -91,6 +91,17 @@ def test_names_of_several_letters():
 
 
 @pytest.mark.compiled
+def test_coordinates_that_spell_something():
+    some = {name: leafgrad.linspace(0, 1, 5, dtype=leafgrad.float64) for name in ("la", "p", "s", "u", "m")}
+    la, p, s, m = (some[name] for name in ("la", "p", "s", "m"))
+    _, u = field(lambda la, p: la**2 * p + la * p**3, la=la, p=p)
+    assert near(u.lap, 2 * p + 6 * la * p)
+    assert near(u.pla, 2 * la + 3 * p**2)
+    _, u = field(lambda s, u, m: s**2 * m, **{name: some[name] for name in "sum"})
+    assert near(u.lap, 2 * m)
+    assert near(u.sm, 2 * s)
+
+
 def test_inside_vmap_and_compiled_programs(xt):
     def residual(w, x, t):
         points, u = field(lambda x, t: leafgrad.sin(w * x) * leafgrad.exp(-t), x=x, t=t)
