@@ -159,9 +159,10 @@ class Problem:
 
     def _check_fields(self) -> None:
         names = [field.name for field in self.fields] + [*self.pairs] + [unknown.name for unknown in self.unknowns]
-        names += self.known.names if self.known else ()
+        names += [*(self.known.names if self.known else ()), *self.domain.names]
+        names += [function.name for function in self.domain.functions]
         if len(set(names)) < len(names):
-            raise ValueError(f"Problem: expected different names, got {', '.join(names)}")
+            raise ValueError(f"Problem: expected different names, those of coordinates too, got {', '.join(names)}")
         for field in self.fields:
             if extra := set(field.domain.names) - set(self.domain.names):
                 raise ValueError(
@@ -184,8 +185,6 @@ class Problem:
                     f"Field {field.name!r}: expected the input functions of one domain for all fields, got another "
                     f"{other[0]}; take the same domain"
                 )
-            if field.name in self.domain.names:
-                raise ValueError(f"Field {field.name!r}: expected a name other than a coordinate's")
 
     def _check_periodic(self) -> None:
         wrapped = {

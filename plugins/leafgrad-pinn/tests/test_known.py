@@ -46,7 +46,7 @@ def test_what_cannot_be_known_is_refused(flow):
     with pytest.raises(ValueError, match="known: expected x between 0 and 2, as it has it, got 0 to 3"):
         pinn.Problem(c, pinn.Interior(lambda c, u: c.x - u, n=8), known=flow)
     u = pinn.Field("u", CHANNEL, pinn.MLP(4, 1))
-    with pytest.raises(ValueError, match="expected different names, got u, u"):
+    with pytest.raises(ValueError, match=r"expected different names, .*got u, u"):
         pinn.Problem(u, pinn.Interior(lambda u: u.x, n=8), known=flow)
     c = pinn.Field("c", CHANNEL, pinn.MLP(4, 1))
     with pytest.raises(TypeError, match="known: expected a solution, got Field"):

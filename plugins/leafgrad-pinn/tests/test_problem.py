@@ -70,7 +70,15 @@ def data(x, **values):
             "y is not periodic in the domain",
         ),
         (lambda: pinn.Problem(field(RING), [pinn.Wrap("t")]), "expected a periodic coordinate"),
-        (lambda: pinn.Problem([field(), field()], [HEAT]), "expected different names, got u, u"),
+        (lambda: pinn.Problem([field(), field()], [HEAT]), "expected different names, .*got u, u"),
+        (
+            lambda: pinn.Problem(field(), [HEAT], unknowns=pinn.Unknown("x", 2.0)),
+            "expected different names, those of coordinates too, got u, x, x, t",
+        ),
+        (
+            lambda: pinn.Problem([field(), pinn.Field("t", X, NET)], [HEAT]),
+            "expected different names, those of coordinates too, got u, t, x, t",
+        ),
         (lambda: pinn.Problem(field(), []), "expected fields and conditions"),
         (lambda: pinn.Problem(pinn.fields("u v", XT, NET)[:1], [HEAT]), "u shares its network with v: add them"),
         (lambda: pinn.Interior(lambda u: u, n=0), "n: expected at least 1"),
