@@ -44,6 +44,9 @@ def arange(xp: Any, *, start: float, step: float, count: int, dtype: str) -> Any
     return (xp.arange(count, dtype="float64") * step + start).astype(dtype)
 
 
+arange.shape(lambda *, count: (count,))
+
+
 def _points(xp: Any, start: float, end: float, count: int) -> Any:
     """``count`` points evenly from ``start`` to ``end``, in float64; from both ends, so that both are exact."""
     if count < 2:

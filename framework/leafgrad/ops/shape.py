@@ -250,7 +250,9 @@ def _part_shape(x: Any, *, at: Index) -> Any:
         if entry is None:
             found.append(1)
         elif isinstance(entry, tuple):
-            found.append(len(range(left.pop(0))[slice(*entry)]))
+            n, (start, stop, step) = left.pop(0), entry
+            inside = step == 1 and 0 <= start <= stop <= n
+            found.append(stop - start if inside else len(range(n)[start:stop:step]))
         elif not -(n := left.pop(0)) <= entry < n:
             return None
     return (*found, *left)

@@ -41,8 +41,10 @@ def no_tensor(value: Any) -> str:
 
 def integer(value: Any, name: str, function: str) -> int:
     """``value`` as an int, else a TypeError. Tensors of one integer are taken, floats and bools are not."""
-    if type(value) is int:
-        return value
+    kind: Any = value.__class__  # what a compiled step follows says that it is an int
+    if kind is int:
+        found: int = value
+        return found
     if not isinstance(value, bool) and hasattr(type(value), "__index__"):
         try:
             return operator.index(value)
@@ -91,7 +93,7 @@ def dims(input: Any, dim: Dim, function: str = "") -> tuple[int, ...]:
     ndim: int = input._data.ndim
     if dim is None:
         return ALL[ndim]
-    if type(dim) is int:
+    if isinstance(dim, int) and not isinstance(dim, bool):  # what a compiled step follows says that it is an int
         if 0 <= dim < ndim:
             return (dim,)
         found = [one_dim(input, dim, function)]

@@ -43,7 +43,8 @@ def sizes(args: tuple[Any, ...], function: str) -> tuple[int, ...]:
 
 def number(value: Any, argument: str, may_be_complex: bool = False) -> Any:
     """A Python number, from one, a scalar of NumPy's or a tensor of one element; real unless it ``may_be_complex``."""
-    if type(value) in (bool, int, float) or (may_be_complex and type(value) is complex):
+    kind: Any = value.__class__  # what a compiled step follows says which it is
+    if kind in (bool, int, float) or (may_be_complex and kind is complex):
         return value
     if isinstance(value, Tensor):
         found: Any = value.item()
@@ -302,7 +303,7 @@ def arange(
     count = -((start - end) // step) if whole else math.ceil((end - start) / step)
     if not target.is_floating_point:
         start, step = int(start), int(step)
-    return new(create.arange, target, device, requires_grad, start=start, step=step, count=int(count))
+    return new(create.arange, target, device, requires_grad, start=start, step=step, count=count)
 
 
 @public(only="leafgrad", out="flat")

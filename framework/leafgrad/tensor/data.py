@@ -76,8 +76,9 @@ def plain(data: Any, depth: int = 0) -> tuple[Any, dtypes.dtype | None]:
     """``data`` with its tensors replaced by numbers, and the dtype in which its parts meet (None if it has none)."""
     python = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.get_default_dtype()}
     python[complex] = python[float].to_complex()
-    if type(data) in python:
-        return data, python[type(data)]
+    number: Any = data.__class__  # what a compiled step follows says which it is
+    if number in python:
+        return number(data), python[number]
     if isinstance(data, Tensor):
         if data.numel() != 1:
             raise ValueError(

@@ -130,7 +130,7 @@ def follow(out: Tensor, order: Sequence[int] | None) -> Tensor:
 def preserved(out: Tensor, like: Tensor) -> Tensor:
     """``out``, which nobody else has yet, with its dimensions in memory in the order that those of ``like`` have."""
     data = layout(like)
-    if isinstance(data, SymbolBase) or data.flags.c_contiguous or data.shape != out._data.shape:
+    if isinstance(data, SymbolBase) or data.flags.c_contiguous or like._data.shape != out._data.shape:
         return out
     return follow(out, memory_order(data.shape, (data.strides,)))
 

@@ -200,6 +200,16 @@ def _range(s: slice, n: int) -> tuple[int, int, int]:
     return start, max(start, stop), step
 
 
+def _ends(s: slice, n: int) -> tuple[int, int, int]:
+    """What ``s.indices(n)`` gives of a slice without step, by arithmetic: of a size that a compiled step follows."""
+    start, stop = 0 if s.start is None else s.start, n if s.stop is None else s.stop
+    return _end(start, n), _end(stop, n), 1
+
+
+def _end(at: int, n: int) -> int:
+    return max(at + n, 0) if at < 0 else min(at, n)
+
+
 def simple_index(key: Any, shape: tuple[int, ...]) -> Index | None:
     """What `ParsedKey.at` is for ints, slices without step, None and the ellipsis; None for other keys or beyond it."""
     ndim = len(shape)
@@ -223,10 +233,11 @@ def simple_index(key: Any, shape: tuple[int, ...]) -> Index | None:
             at.append(k % shape[d])
             d += 1
         elif type(k) is slice and k.step is None:
-            start, stop, _ = k.indices(shape[d])
+            n = shape[d]
+            start, stop, _ = k.indices(n) if type(n) is int else _ends(k, n)
             at.append((start, max(start, stop), 1))
             d += 1
-            if stop - start == shape[d - 1]:
+            if stop - start == n:
                 continue
         else:
             return None

@@ -34,7 +34,7 @@ def size(input: Tensor, dim: int | None = None) -> Any:
         return Size(shape)
     if not shape:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    return int(shape[arguments.one_dim(input, dim, "size")])
+    return shape[arguments.one_dim(input, dim, "size")]
 
 
 @public(also="ndimension", only="Tensor")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 from leafgrad.dtypes import BY_ARRAY_DTYPE, dtype, float32, float64, int64, of
 from leafgrad.nn.functional.linear import linear
 from leafgrad.nn.functional.reduction import Flag, chosen_reduction, reduced
@@ -105,8 +103,10 @@ def cross_entropy(
         if len(shape) == 1 and target._data.shape == (1,):
             target = target.reshape(())
         kind = BY_ARRAY_DTYPE.get(target._data.dtype) or of(target._data)
-        per_class = None if weight is None else weight._data.shape
-        dim = _class_dim(shape, target._data.shape, per_class, kind, "cross_entropy")
+        dim = 0 if len(shape) == 1 else 1
+        if weight is not None or kind is not int64 or target._data.shape != shape[:dim] + shape[dim + 1 :] or not shape:
+            per_class = None if weight is None else weight._data.shape
+            dim = _class_dim(shape, target._data.shape, per_class, kind, "cross_entropy")
     plain = weight is None and not (probabilities or label_smoothing)
     if plain and reduction == "mean" and len(shape) > 1 and shape[dim]:
         try:
@@ -202,7 +202,6 @@ def _weighted(x: Tensor, weight: Tensor | None, dim: int) -> Tensor:
     return x * weight.reshape((-1,) + (1,) * (x.ndim - dim - 1))
 
 
-@functools.lru_cache(maxsize=256)
 def _class_dim(scores: Sizes, named: Sizes, weight: Sizes | None, kind: dtype, function: str) -> int:
     """The dimension of the classes, by the sizes of ``input``, ``target`` and ``weight``, and the dtype of targets."""
     if not scores:

@@ -61,22 +61,25 @@ def _check_both(function: str, running_mean: Tensor | None, running_var: Tensor 
 
 
 @functools.lru_cache(maxsize=256)
-def _last(shape: Sizes, normalized_shape: Sizes, weight: Sizes | None, bias: Sizes | None = None) -> Sizes:
-    """The last dimensions of an input of ``shape``; a RuntimeError unless they, and parameters, are as expected."""
-    first = len(shape) - len(normalized_shape)
-    if not normalized_shape or first < 0 or shape[first:] != normalized_shape:
-        sizes = "".join(f", {n}" for n in normalized_shape)
-        raise RuntimeError(
-            f"Given normalized_shape={list(normalized_shape)}, expected input with shape [*{sizes}], but got input of "
-            f"size {list(shape)}"
-        )
+def _last(ndim: int, normalized_shape: Sizes, weight: Sizes | None, bias: Sizes | None = None) -> Sizes:
+    """The last of ``ndim`` dimensions that are normalized; a RuntimeError unless parameters are as expected."""
     for name, given in (("weight", weight), ("bias", bias)):
         if given is not None and given != normalized_shape:
             raise RuntimeError(
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(given)} and "
                 f"normalized_shape = {list(normalized_shape)}"
             )
-    return ALL[len(shape)][first:]
+    return ALL[ndim][ndim - len(normalized_shape) :]
+
+
+def _expect_last(shape: Sizes, normalized_shape: Sizes) -> None:
+    """A RuntimeError unless an input of ``shape`` has these last dimensions."""
+    if not normalized_shape or shape[-len(normalized_shape) :] != normalized_shape:
+        sizes = "".join(f", {n}" for n in normalized_shape)
+        raise RuntimeError(
+            f"Given normalized_shape={list(normalized_shape)}, expected input with shape [*{sizes}], but got input of "
+            f"size {list(shape)}"
+        )
 
 
 # ---- over the batch, and over each element of it -------------------------------------------------------------------
@@ -238,7 +241,10 @@ def layer_norm(
     if not (isinstance(input, Tensor) and input._data.dtype in FLOATING):
         expect_floating(input, "layer_norm", NotImplementedError)
     given = None if weight is None else weight._data.shape, None if bias is None else bias._data.shape
-    dims = _last(input._data.shape, tuple(normalized_shape), *given)
+    shape, last = input._data.shape, tuple(normalized_shape)
+    if not last or shape[-len(last) :] != last:
+        _expect_last(shape, last)
+    dims = _last(len(shape), last, *given)
     out, kind = _standardize(input, dim=dims, eps=eps), input._data.dtype
     if weight is not None and bias is not None and kind == weight._data.dtype and kind == bias._data.dtype:
         return _times_plus(out, weight, bias)  # which is shown as layer norm
@@ -259,7 +265,8 @@ def rms_norm(
         RuntimeError: the last dimensions of ``input`` are not ``normalized_shape``.
     """
     expect_differentiable(input, "rms_norm", NotImplementedError)
-    dims = _last(input._data.shape, tuple(normalized_shape), None if weight is None else weight._data.shape)
+    _expect_last(input._data.shape, tuple(normalized_shape))
+    dims = _last(input._data.ndim, tuple(normalized_shape), None if weight is None else weight._data.shape)
     kind = dtypes.float32 if input.dtype in dtypes.REDUCED else input.dtype.to_real()
     small = dtypes.finfo(kind).eps if eps is None else eps
     if input.dtype.is_complex:  # its squares, not those of its magnitude

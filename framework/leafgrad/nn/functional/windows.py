@@ -96,13 +96,15 @@ def pooled(
         expect_tensor(input, "input", function)
     given = kernel_size, kernel_size if stride is None else stride, padding, dilation
     make = _pooled_by_ints if set(map(type, given)) == {int} else _pooled  # other numbers are equal to ints
-    return make(input._data.shape, n, function, kernel_size, stride, padding, dilation, bool(ceil_mode))
+    shape = input._data.shape
+    if len(shape) not in (n + 1, n + 2) or 0 in shape[-n - 1 :]:
+        _expect_filled(shape, n, function)
+    return make(shape[-n - 1 :], n, function, kernel_size, stride, padding, dilation, bool(ceil_mode))
 
 
 def _pooled(
     shape: Sizes, n: int, function: str, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> Windows:
-    _expect_filled(shape, n, function)
     kernel = at_least(1, per_dim(kernel_size, n, "kernel_size", function), "kernel_size", function)
     given = kernel if stride is None or (isinstance(stride, (tuple, list)) and not stride) else stride
     step = at_least(1, per_dim(given, n, "stride", function), "stride", function)
