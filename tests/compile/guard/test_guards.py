@@ -439,16 +439,18 @@ def test_log_explain_and_the_warning(monkeypatch, capsys):
     def step(x, factor):
         return x * factor
 
-    for n in (1, 1, 2, 3):
-        step(leafgrad.ones(n), 2.0)
-    with pytest.warns(UserWarning, match=r"traced again 2 times, mostly because of x .* is float32 \(3,\)") as caught:
-        step(leafgrad.ones(4), 2.0)
+    for shape in ((1,), (1,), (2, 2), (3, 3, 3)):
+        step(leafgrad.ones(shape), 2.0)
+    with pytest.warns(
+        UserWarning, match=r"traced again 2 times, mostly because of x .* is float32 \(3, 3, 3\)"
+    ) as caught:
+        step(leafgrad.ones(4, 4, 4, 4), 2.0)
     assert caught[0].filename == __file__
-    step(leafgrad.ones(5), 2.0)  # said once
+    step(leafgrad.ones(()), 2.0)  # said once
     log = capsys.readouterr().err
     assert "step: traced in" in log
-    assert "step: recorded again, since x was float32 (2,) on cpu and is float32 (3,) on cpu" in log
-    assert "x was float32 (2,) on cpu and became float32 (3,) on cpu" in step.explain()
+    assert "step: recorded again, since x was float32 (2, 2) on cpu and is float32 (3, 3, 3) on cpu" in log
+    assert "x was float32 (2, 2) on cpu and became float32 (3, 3, 3) on cpu" in step.explain()
 
 
 def test_a_number_that_keeps_changing_is_computed_anew_by_one_program():

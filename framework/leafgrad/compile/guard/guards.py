@@ -33,18 +33,20 @@ class Symbolic:
         relations: expressions that must be true, each with what it looks at, and the expression that it binds, if any.
         outcomes: the same of values that the program computes, with which these are.
         arguments: which leaves, named ``a0``, ``a1``, … in expressions.
+        lengths: of tensors among the leaves, dimensions of any size.
         places: numbers outside, or tuples of some, by their names ``p0``, ``p1``, ….
     """
 
     relations: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     outcomes: dict[str, tuple[str, frozenset[int]]] = field(default_factory=dict)
     arguments: set[int] = field(default_factory=set)
+    lengths: dict[int, tuple[int, ...]] = field(default_factory=dict)
     places: dict[str, Place] = field(default_factory=dict)
 
     @property
     def used(self) -> bool:
         """Whether any number may differ."""
-        return bool(self.arguments or self.places)
+        return bool(self.arguments or self.places or self.relations)
 
 
 class Guards(TensorConditions):
@@ -123,13 +125,16 @@ class Guards(TensorConditions):
     def argument(self, i: int, leaf: Any) -> None:
         at = f"a{i}"
         if isinstance(leaf, Tensor):
-            test = f"type({at}) is {self.name(type(leaf))} and {self.tensor(at, leaf)}"
+            test = (
+                f"type({at}) is {self.name(type(leaf))} and {self.tensor(at, leaf, self.symbolic.lengths.get(i, ()))}"
+            )
             test += f" and (not {at}.__dict__ or {at}.__dict__.keys().isdisjoint(names))"
         elif i in self.symbolic.arguments:
             test = f"type({at}) is {self.name(type(leaf))}"
         else:
             test = self.same(at, leaf)
         expected = f"{brief(leaf)}, or another one" if i in self.symbolic.arguments else brief(leaf)
+        expected += ", or of another length" if i in self.symbolic.lengths else ""
         kind = "shape" if isinstance(leaf, Tensor) else "value"
         self.add(test, self.paths[i], expected, lambda leaves: brief(leaves[i]), kind)
 

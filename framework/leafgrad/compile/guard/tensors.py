@@ -79,24 +79,30 @@ class TensorConditions:
             f"(d := {at}._data) is d and {array} and {self.node(at, t)}", path, facts(t), lambda _: facts(t), "shape"
         )
 
-    def tensor(self, at: str, t: Tensor) -> str:
-        """That a tensor is as ``t`` is now: array class, shape, dtype, device, place in the graph, no hooks, mode."""
-        return f"(d := {at}._data) is d and {self.array(t._data)} and {self.node(at, t)} and {self.inference(at, t)}"
+    def tensor(self, at: str, t: Tensor, free: Sequence[int] = ()) -> str:
+        """That a tensor is as ``t`` is now: array class, shape, dtype, device, place in the graph, no hooks, mode.
+
+        It may have another size in ``free`` dimensions.
+        """
+        array = self.array(t._data, free)
+        return f"(d := {at}._data) is d and {array} and {self.node(at, t)} and {self.inference(at, t)}"
 
     def inference(self, at: str, t: Tensor) -> str:
         """That a tensor was made in inference mode as ``t`` was, or outside of it."""
         made_there = t._writes is dispatch.INFERENCE_VERSION
         return f"{at}._writes {'is' if made_there else 'is not'} {self.name(dispatch.INFERENCE_VERSION)}"
 
-    def array(self, data: Any) -> str:
-        """That the array ``d`` has the class, shape, dtype, layout and device of ``data``."""
+    def array(self, data: Any, free: Sequence[int] = ()) -> str:
+        """That the array ``d`` has the class, shape, dtype, layout and device of ``data``, but for ``free`` sizes."""
+        shape = tuple(data.shape)
+        rest = [f"d.shape[{i}] == {n}" for i, n in enumerate(shape) if i not in free]
         parts = [
             f"type(d) is {self.name(type(data))}",
-            f"d.shape == {tuple(data.shape)!r}",
+            " and ".join([f"d.ndim == {len(shape)}", *rest]) if free else f"d.shape == {shape!r}",
             f"d.dtype == {self.name(data.dtype)}",
         ]
         if data.ndim:
-            parts.append(f"d.strides == {tuple(data.strides)!r}")
+            parts.append("d.flags.c_contiguous" if free else f"d.strides == {tuple(data.strides)!r}")
         backend = backends.backend_of(data)
         if backend.device_count() > 1:
             self.scope[f"{backend.name}_index"] = backend.device_index

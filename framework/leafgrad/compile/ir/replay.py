@@ -73,19 +73,20 @@ def steps(graph: Graph) -> list[tuple[Equation, list[Value]]]:
     return list(zip(graph.equations, dead, strict=True))
 
 
-def run_equation(equation: Equation, at: dict[Value, Any]) -> Any:
-    """The arrays that an equation makes."""
+def run_equation(equation: Equation, at: dict[Value, Any], given: dict[str, Any] | None = None) -> Any:
+    """The arrays that an equation makes, with parameters that are ``given`` in place of its own."""
+    params = equation.params if given is None else given
     device, index = equation.place
     backend = backends.by_device_type(device)
     op = equation.op
     with nullcontext() if device == "cpu" else backend.device_scope(index):
         if equation.inputs:
             args = tuple([at[v] if isinstance(v, Value) else v for v in equation.inputs])
-            made = op.compute(args, equation.params)
+            made = op.compute(args, params)
             if is_checked(op):
                 expect_agreement(equation, made)
             return made
-        return op.create(backend, equation.params)
+        return op.create(backend, params)
 
 
 class ReplayExecutor:

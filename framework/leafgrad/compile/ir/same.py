@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leafgrad.compile.ir.graph import Graph, Value
+from leafgrad.compile.ir.lengths import Length
 from leafgrad.compile.ir.sources import Argument, Captured, Expression, Grad, KeptArray, Source
 
 Values = Mapping[Value, Value]  # of one graph, for each the one in its place in another
@@ -28,7 +29,7 @@ def same(a: Any, b: Any, at: Values | None = None) -> bool:
         return True
     if isinstance(a, float):
         return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (a != a and b != b)
-    return isinstance(a, (bool, int, str, complex, slice, bytes)) and bool(a == b)
+    return isinstance(a, (bool, int, str, complex, slice, bytes, Length)) and bool(a == b)
 
 
 def same_source(a: Any, b: Any) -> bool:

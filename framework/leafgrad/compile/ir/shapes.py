@@ -111,7 +111,7 @@ def abstract(operand: Operand) -> Abstract | None:
 def value(op: Op, found: Any, first: Value, place: Place) -> Value:
     """The Value that a rule's answer stands for; of the dtype of ``first`` if it names none."""
     shape, dtype = found if isinstance(found, Abstract) else (found, None)
-    if not isinstance(shape, (tuple, list)) or not all(type(n) is int and n >= 0 for n in shape):
+    if not isinstance(shape, (tuple, list)) or not all(isinstance(n, int) and n >= 0 for n in shape):
         raise failed(op, f"expected a shape, x.like(shape, dtype), a list of these, or None, got {found!r}")
     if dtype is not None and dtype not in dtypes.BY_NAME:
         raise failed(op, f"expected the name of a dtype, got {dtype!r}")

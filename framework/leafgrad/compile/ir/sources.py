@@ -76,5 +76,7 @@ def origin(source: Source) -> str:
 
 
 def number_source(value: float) -> str:
-    """A number as Python source."""
-    return f"float({repr(value)!r})" if isinstance(value, float) and not math.isfinite(value) else repr(value)
+    """A number as Python source, which stands for it in any expression."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"float({repr(value)!r})"
+    return f"({value!r})" if repr(value).startswith("-") else repr(value)

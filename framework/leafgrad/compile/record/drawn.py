@@ -13,7 +13,8 @@ from leafgrad.backends import by_device_type
 from leafgrad.backends.contract import GeneratorClass
 from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.ir.same import same
-from leafgrad.compile.record.symbolic import NUMBERS, Numbers
+from leafgrad.compile.record.numbers import Numbers
+from leafgrad.compile.record.symbolic import NUMBERS
 from leafgrad.compile.record.watch import unwatched
 
 MOST = 64  # numbers that a call may draw

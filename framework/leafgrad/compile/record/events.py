@@ -11,10 +11,12 @@ from leafgrad.backends import Generator
 from leafgrad.backends.place import place
 from leafgrad.compile.ir.draws import rewound
 from leafgrad.compile.ir.graph import Equation, Operand, Value
+from leafgrad.compile.ir.lengths import changed
 from leafgrad.compile.ir.replay import run_equation
 from leafgrad.compile.ir.sources import Expression, KeptArray, Source
+from leafgrad.compile.record.numbers import Numbers
 from leafgrad.compile.record.symbol import Symbol
-from leafgrad.compile.record.symbolic import Numbers, SymbolicNumber, fixed
+from leafgrad.compile.record.symbolic import SymbolicNumber, fixed, settled
 from leafgrad.ops.geometry import inverse
 
 
@@ -44,11 +46,11 @@ def as_inputs(numbers: Sequence[float], kind: Kind) -> list[Any]:
 
 def hollow(value: Value, order: Sequence[int] | None) -> Any:
     """An array without elements, with the strides of a new one whose dimensions are in this order in memory."""
-    backend = backends.by_device_type(value.place[0])
+    backend, shape = backends.by_device_type(value.place[0]), settled(value.shape)
     with backend.device_scope(value.place[1]):
         if order is None:
-            return backend.hollow(value.shape, value.dtype)
-        return backend.hollow([value.shape[d] for d in order], value.dtype).transpose(inverse(order))
+            return backend.hollow(shape, value.dtype)
+        return backend.hollow([shape[d] for d in order], value.dtype).transpose(inverse(order))
 
 
 class Events:
@@ -129,7 +131,8 @@ class Events:
             with rewound(generators := generators_in(equation.params)):
                 for generator in generators:
                     generator.set_state(self.drawn.get(generator, generator.get_state()))
-                result = run_equation(equation, self.known)
+                params = None if self.numbers is None else changed(equation.params, settled)
+                result = run_equation(equation, self.known, params)
                 self.drawn |= {generator: generator.get_state() for generator in generators}
             self.known.update(zip(equation.outputs, result if equation.several else (result,), strict=True))
         return self.known[value]

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad.compile.ir.graph import Value
+from leafgrad.compile.ir.lengths import changed
 from leafgrad.compile.record.events import Events, hollow
 from leafgrad.compile.record.outside import Outside
 from leafgrad.compile.record.shared import owner
 from leafgrad.compile.record.symbol import Symbol
+from leafgrad.compile.record.symbolic import settled
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import SymbolBase, TensorBase
 from leafgrad.tensor import view
@@ -48,7 +50,7 @@ class Layouts(Events):
             return
         base = owner(tensor)
         before = self.earlier(old.value)
-        order = None if before is None else dispatch.order_of_operands(old.shape, [before])
+        order = None if before is None else dispatch.order_of_operands(settled(old.shape), [before])
         self.lay_out(base._data, self.orders.get(old.value, order))
         if tensor._writes is not base._writes:
             self.unchecked[old.value] = base._data
@@ -57,7 +59,7 @@ class Layouts(Events):
         """Whether what a view op makes of ``parent`` is in its memory, as far as strides tell."""
         data = self.layout(parent)
         try:
-            return view.shares(op.compute((data,), params), data)
+            return view.shares(op.compute((data,), changed(params, settled)), data)
         except MemoryError:  # for a copy
             return False
 
@@ -65,7 +67,7 @@ class Layouts(Events):
         """An array with the strides that a tensor has; inside vmap a batch of them."""
         inner = self.inside(tensor)
         if inner._view is not None:
-            return follow(self.layout(inner._view.base), inner._view.steps)
+            return follow(self.layout(inner._view.base), changed(inner._view.steps, settled))
         found = self.inner.get(id(inner))
         if found is not None and found.before is None:  # it has not got other memory here
             return found.tensor._data
@@ -95,7 +97,7 @@ class Layouts(Events):
             return
         arrays = [self.layout(a) if isinstance(a, TensorBase) else a for a in operands]
         if not any(isinstance(a, SymbolBase) for a in arrays):
-            self.lay_out(symbol, dispatch.order_of_operands(symbol.shape, arrays))
+            self.lay_out(symbol, dispatch.order_of_operands(settled(symbol.shape), arrays))
 
     def is_in_order(self, operand: Any) -> bool:
         """Whether it is a number, or was computed and lies in C order."""

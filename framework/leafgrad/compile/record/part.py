@@ -11,6 +11,7 @@ from leafgrad import modes
 from leafgrad.compile.ir.draws import generators, restore, states
 from leafgrad.compile.ir.effects import complete
 from leafgrad.compile.ir.graph import Graph, Value
+from leafgrad.compile.ir.lengths import changed
 from leafgrad.compile.ir.memory import laid_out
 from leafgrad.compile.ir.replay import ReplayProgram, run_equation
 from leafgrad.compile.ir.sources import Given, Source
@@ -20,6 +21,7 @@ from leafgrad.compile.record.recorder import is_exposed
 from leafgrad.compile.record.settle import Settler
 from leafgrad.compile.record.shared import Shared, set_memory
 from leafgrad.compile.record.symbol import Symbol
+from leafgrad.compile.record.symbolic import settled
 from leafgrad.compile.record.watch import unwatched
 from leafgrad.errors import CompileError
 from leafgrad.ops import dispatch
@@ -79,6 +81,8 @@ class PartRecorder(Settler):
             given = [o for o in self.outside.values() if o.before is not None]
             alive = [s for ref in self.symbols if (s := ref()) is not None]
             made = {v for e in self.equations for v in e.outputs}
+            for e in self.equations if self.numbers is not None else ():
+                e.params = changed(e.params, settled)  # what runs in parts is of this length
             wanted = list(dict.fromkeys([s.value for s in alive if s.value in made]))
             try:
                 written = {o.base: o.inner._data.value for o in writes if o.base is not None}

@@ -15,6 +15,7 @@ from leafgrad.backends.place import place
 from leafgrad.compile.ir import shapes
 from leafgrad.compile.ir.draws import rewound
 from leafgrad.compile.ir.graph import Equation, Operand, Value
+from leafgrad.compile.ir.lengths import changed
 from leafgrad.compile.ir.lines import user_line
 from leafgrad.compile.ir.sources import Argument, Captured, Grad, Raw, Source
 from leafgrad.compile.record import outside
@@ -23,8 +24,8 @@ from leafgrad.compile.record.events import generators_in
 from leafgrad.compile.record.layouts import Layouts
 from leafgrad.compile.record.outside import Outside
 from leafgrad.compile.record.symbol import Symbol
-from leafgrad.compile.record.symbolic import fixed, settled
-from leafgrad.compile.record.watch import unwatched
+from leafgrad.compile.record.symbolic import fixed, holds, settled
+from leafgrad.compile.record.watch import is_ours, unwatched
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import SEQ, GraphNode, Leaf, SymbolBase, TensorBase, Version
 from leafgrad.signals import held, interruptible
@@ -219,7 +220,7 @@ class Recorder(Layouts):
         if op not in self.fit:
             why = self.unfit(op)
             if why is not None:
-                return self.at_once(op, fixed(args), params, why)
+                return self.at_once(op, fixed(args), {name: fixed(value) for name, value in params.items()}, why)
             self.fit.add(op)
         with unwatched():
             return held(self.record, op, args, params)
@@ -249,6 +250,7 @@ class Recorder(Layouts):
         try:
             made = shapes.predict(op, operands, params)
         except shapes.Unknown:
+            operands, params = self.of_this_length(operands, params)
             result = self.result(op, operands, params)
             results = self.values_of(result if type(result) is tuple else (result,), params)
             made = tuple(results) if type(result) is tuple else results[0]
@@ -256,11 +258,17 @@ class Recorder(Layouts):
         outputs = made if isinstance(made, tuple) else (made,)
         return Equation(op, tuple(operands), params, outputs, user_line(), several)
 
+    def of_this_length(self, operands: list[Operand], params: dict[str, Any]) -> tuple[list[Operand], dict[str, Any]]:
+        """What an op is given that must run to tell what it makes: lengths are those of this call from here on."""
+        for v in operands if self.numbers is not None else ():
+            fixed(v.shape if isinstance(v, Value) else v)
+        return operands, {name: fixed(value) for name, value in params.items()}
+
     def result(self, op: Any, operands: Sequence[Operand], params: dict[str, Any]) -> Any:
         """What an op makes now, of which nothing is drawn."""
         arrays = tuple([self.array(v) if isinstance(v, Value) else v for v in operands])
         with rewound(generators_in(params)):
-            return interruptible(op.compute, arrays, params)
+            return interruptible(op.compute, arrays, params if self.numbers is None else changed(params, settled))
 
     def values_of(self, arrays: Sequence[Any], params: dict[str, Any]) -> list[Value]:
         """What stands for results. Random numbers are other ones, if earlier draws have only been followed."""
@@ -271,12 +279,16 @@ class Recorder(Layouts):
 
     def create(self, op: Any, where: tuple[str, int], params: dict[str, Any]) -> Any:
         """An op without array arguments, on a device."""
+        rule = op.shaping or (given_shape if is_ours(op.forward.__code__.co_filename) else unknown)
         if self.numbers is not None:
-            params = self.numbers.plain(params)
+            params = {k: v if k in shapes.wanted(rule) else fixed(v) for k, v in params.items()}
         backend = backends.by_device_type(where[0])
         with backend.device_scope(where[1]), rewound(generators_in(params)):
-            result = op.create(backend, params)
-        return self.answer(Equation(op, (), params, tuple(self.values_of((result,), params)), user_line()))
+            result = op.create(backend, changed(params, settled))
+        (made,) = self.values_of((result,), params)
+        if holds(params):
+            made.shape = tuple(rule(**{name: params[name] for name in shapes.wanted(rule)}))
+        return self.answer(Equation(op, (), params, (made,), user_line()))
 
     # ---- gradients --------------------------------------------------------------------------------------------
 
@@ -303,6 +315,16 @@ class Recorder(Layouts):
                 source = None
             found = self.grads[leaf] = source, before, before
         return found
+
+
+def given_shape(*, shape: Sequence[int]) -> Sequence[int]:
+    """The shape of what an op of this package makes of no arrays but a shape."""
+    return shape
+
+
+def unknown() -> Sequence[int]:
+    """Nobody knows the shape of what an op makes: it depends on no size that may change."""
+    return ()
 
 
 def is_exposed(array: Any) -> bool:

@@ -12,125 +12,38 @@ import math
 import operator
 import weakref
 from collections.abc import Callable
-from threading import get_ident
 from typing import Any
 
-from leafgrad import backends, dtypes, modes
+from leafgrad import backends
 from leafgrad.compile.ir.sources import number_source
-from leafgrad.compile.record.symbol import Symbol
-from leafgrad.compile.record.watch import unwatched
-from leafgrad.ops import dispatch
 from leafgrad.ops.node import SymbolBase, TensorBase
 
 NUMBERS = (int, float)
 PLAIN = (bool, int, float)
 LONG = 1000  # characters of an expression above which a number is taken as it is
-LATER = ("item()", "bool()")  # what reads a value that may be known later
-KINDS: dict[str, type] = {"float32": float, "float64": float, "int64": int, "bool": bool}  # of elements as numbers
 UNREAD = object()  # the value of a number whose program has not run
-
-
-class Numbers:
-    """The symbolic numbers of one recording.
-
-    Attributes:
-        relations: expressions that are true as long as the Python goes the same way, each with a reader's words for
-            what it looks at, and the expression that it binds to its value, if it does.
-        outcomes: the same of values that the program computes, which are known after it has run.
-        items: tensors of one element that were read as numbers ``r0``, ``r1``, …, whose program has not run.
-        follows: whether items are.
-        over: whether the recording is over. The numbers are ordinary ones then.
-        declare: is told of a dict whose numbers may be others at the next call.
-    """
-
-    def __init__(self, recorder: Any, follows: bool) -> None:
-        self.recorder, self.follows = recorder, follows
-        self.relations: dict[str, tuple[str, str | None]] = {}
-        self.outcomes: dict[str, tuple[str, frozenset[int]]] = {}
-        self.items: list[Any] = []
-        self.made: list[weakref.ref[SymbolicNumber]] = []
-        self.declare: Callable[[dict[str, Any]], None] = lambda numbers: None
-        self.over = False
-        self.thread = get_ident()
-
-    @property
-    def apart(self) -> bool:
-        """Whether the numbers are ordinary ones now: the recording is over, or another thread has found one."""
-        return self.over or get_ident() != self.thread
-
-    def given(self, value: Any, text: str, path: str) -> Any:
-        """A number from outside, or a tuple of some, which ``text`` reads, and a reader calls ``path``."""
-        if type(value) is tuple:
-            return tuple([self.given(part, f"{text}[{i}]", f"{path}[{i}]") for i, part in enumerate(value)])
-        return SymbolicNumber(self, value, type(value), text, path) if type(value) in NUMBERS else value
-
-    def of(self, tensor: Any, what: str) -> Any:
-        """What stands for the element of a tensor that the program computes; None if ``what`` must read it at once."""
-        data: Any = self.recorder.inside(tensor)._data if self.follows and what in LATER else None
-        if type(data) is not Symbol or data.size != 1 or data.value.dtype not in KINDS:
-            return None
-        if data.value in self.recorder.sources or data.value in self.recorder.waiting:
-            return None
-        self.items.append(dispatch.alias(data))
-        text, read = f"r{len(self.items) - 1}", frozenset([len(self.items) - 1])
-        return SymbolicNumber(self, UNREAD, KINDS[data.value.dtype], text, "a value that it computes", read)
-
-    def read(self, k: int) -> Any:
-        """The value of an item, after everything that was recorded."""
-        array = self.recorder.reveal(self.items[k], "item()")
-        return backends.backend_of(array).item(array)
-
-    def foresees(self, items: frozenset[int]) -> bool:
-        """Whether items can be computed beside the recording, by nothing that other processes wait for."""
-        waiting, equations = self.recorder.waiting, self.recorder.equations
-        known = all(self.items[k]._data.value not in waiting for k in items)
-        return known and not any("collective" in e.op.traits for e in equations)
-
-    def foresee(self, k: int) -> Any:
-        """The value of an item in this call. The recording goes on, and its program computes it once more."""
-        token = modes.FLAGS.set(modes.get() & ~(modes.TRACE | modes.GRAD | modes.BATCH))
-        try:
-            with unwatched():
-                array = self.recorder.array(self.items[k]._data.value)
-        finally:
-            modes.FLAGS.reset(token)
-        return backends.backend_of(array).item(array)
-
-    def ready(self, op: Any, args: tuple[Any, ...], raw: bool) -> tuple[Any, ...]:
-        """Operands of an op: values that the program computes are taken as tensors, or ``raw``, or else read."""
-        return tuple([self.operand(op, a, raw) if type(a) is SymbolicNumber and a._items else a for a in args])
-
-    def operand(self, op: Any, number: SymbolicNumber, raw: bool) -> Any:
-        """The tensor that a number is the element of, where an op makes the same of both; else the number, read."""
-        if number._value is UNREAD and not number._parts and "elementwise" in op.traits:
-            tensor = self.items[min(number._items)]
-            if not tensor._data.shape and tensor.dtype is dtypes.get_default_dtype():
-                return tensor._data if raw else tensor
-        return fixed(number)
-
-    def plain(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Parameters of an op, which are the same at each call."""
-        return {name: fixed(value) for name, value in params.items()} if any(map(holds, params.values())) else params
 
 
 class SymbolicNumber:
     """A number of which a recording knows how it comes from others."""
 
-    __slots__ = ("__weakref__", "_items", "_kind", "_numbers", "_parts", "_path", "_text", "_value")
+    __slots__ = ("__weakref__", "_items", "_kind", "_numbers", "_parts", "_path", "_size", "_text", "_value")
 
     def __init__(
         self,
-        numbers: Numbers,
+        numbers: Any,
         value: Any,
         kind: type,
         text: str,
         path: str,
         items: frozenset[int] = frozenset(),
         parts: tuple[Any, ...] = (),
+        size: bool = False,
     ) -> None:
-        self._numbers, self._value, self._kind = numbers, value, kind
+        self._numbers, self._value, self._kind, self._size = numbers, value, kind, size
         self._text, self._path, self._items, self._parts = text, path, items, parts
-        numbers.made.append(weakref.ref(self))
+        if not size:
+            numbers.made.append(weakref.ref(self))
 
     @property
     def __class__(self) -> Any:
@@ -148,6 +61,17 @@ class SymbolicNumber:
         if not hasattr(self._kind, name):
             raise AttributeError(f"{self._kind.__name__!r} object has no attribute {name!r}")
         return getattr(fixed(self), name)
+
+    def __hash__(self) -> int:
+        self._numbers.hashed |= self._size
+        return hash(fixed(self))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return backends.by_device_type("cpu").xp.asarray(fixed(self), dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """NumPy's arithmetic, and that of its scalars, is with the number itself."""
+        return getattr(ufunc, method)(*map(fixed, inputs), **kwargs)
 
     def __copy__(self) -> Any:
         return fixed(self)
@@ -179,14 +103,16 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {f.__name__: f for f in (log, m
 
 def holds(value: Any) -> bool:
     """Whether a parameter is a symbolic number, or has one among its parts."""
-    if type(value) in (tuple, list):
+    if isinstance(value, (tuple, list)):
         return any(map(holds, value))
+    if type(value) is dict:
+        return any(map(holds, value.values()))
     return type(value) is SymbolicNumber
 
 
-def fixed(value: Any) -> Any:
-    """A number as it is now, to which the program is bound from here on; other values as they are."""
-    if type(value) is SymbolicNumber:
+def fixed(value: Any, sizes: bool = True) -> Any:
+    """A number as it is now, to which the program is bound from here on; other values, and ``sizes``, as they are."""
+    if type(value) is SymbolicNumber and (sizes or not value._size):
         found, numbers, text = value._read(), value._numbers, value._text
         if not numbers.apart and not value._items:
             if found != found:
@@ -198,7 +124,9 @@ def fixed(value: Any) -> Any:
             numbers.relations.setdefault(test, (value._path, text))
         return found
     if type(value) in (tuple, list):
-        return type(value)(map(fixed, value))
+        return type(value)([fixed(part, sizes) for part in value])
+    if type(value) is dict:
+        return {key: fixed(part, sizes) for key, part in value.items()}
     return value
 
 
@@ -236,9 +164,17 @@ def derived(function: Callable[..., Any], form: str, *parts: Any) -> Any:
     value = function(*(p._value if type(p) is SymbolicNumber else p for p in parts))
     if type(value) not in PLAIN:  # a root of a negative number is complex
         return function(*map(fixed, parts))
+    if function is operator.pow:
+        base, exponent = parts
+        decides = exponent if all(isinstance(p, int) for p in parts) else base  # of which type the power is
+        if type(decides) is SymbolicNumber:
+            compared(operator.ge, "({} >= {})", decides, 0)
+        elif decides is base and base < 0:
+            return function(*map(fixed, parts))
     if type(divisor := divided_by(function, *parts)) is SymbolicNumber:
         compared(operator.ne, "({} != {})", divisor, 0)  # an error would be lost where nobody reads the result
-    return SymbolicNumber(numbers, value, type(value), text, path, items)
+    size = type(value) is int and all(p._size for p in known)
+    return SymbolicNumber(numbers, value, type(value), text, path, items, size=size)
 
 
 def divided_by(function: Callable[..., Any], number: Any = None, other: Any = None) -> Any:
@@ -259,6 +195,8 @@ def compared(function: Callable[..., Any], form: str, *parts: Any) -> bool:
     """Whether two numbers, of which one is symbolic, compare so; they must at each call of the program."""
     known = [p for p in parts if type(p) is SymbolicNumber]
     numbers = known[0]._numbers
+    if len(known) == 2 and known[0]._size and known[0]._text == known[1]._text and known[1]._numbers is numbers:
+        return bool(function(0, 0))  # one length
     items = frozenset[int]().union(*(p._items for p in known))
     if numbers.apart or (items and not numbers.foresees(items)):
         return bool(function(*map(fixed, parts)))
@@ -334,7 +272,7 @@ SIGNS: dict[str, tuple[Callable[..., Any], str]] = {
 }
 BITS = (divmod, operator.lshift, operator.rshift, operator.and_, operator.or_, operator.xor)
 ASKED = (
-    int, float, complex, hash, repr, str, format, round, math.trunc, math.floor, math.ceil, operator.index,
+    int, float, complex, repr, str, format, round, math.trunc, math.floor, math.ceil, operator.index,
     operator.invert, *BITS,
 )  # fmt: skip
 

@@ -251,6 +251,8 @@ def outputs_of(recorder: Recorder, leaves: Sequence[Any]) -> tuple[list[Any], li
         if id(leaf) not in slots:
             if id(leaf) in late:
                 slots[id(leaf)] = Slot(-1, late[id(leaf)], late=True)
+            elif id(leaf) in recorder.inner:  # what stands for an argument of any length
+                slots[id(leaf)] = Slot(-1, recorder.inner[id(leaf)].source)
             elif isinstance(leaf._data, Symbol):
                 slots[id(leaf)] = Slot(place(tensors, leaf))
             else:

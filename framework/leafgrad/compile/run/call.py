@@ -26,6 +26,7 @@ from leafgrad.compile.run.alike import adopts, same_alias, same_output
 from leafgrad.compile.run.backward import Backward, Refused, Saved
 from leafgrad.compile.run.followed import Followed
 from leafgrad.compile.run.following import Following
+from leafgrad.compile.run.lengths import Lengths
 from leafgrad.compile.run.numbers import NumberInputs, Strayed, SymbolicValues, same_numbers
 from leafgrad.compile.run.runner import Runner
 from leafgrad.errors import CompileError
@@ -50,6 +51,7 @@ class Call:
         guards: when it may be run.
         graph: the program.
         runner: what runs it; calls that do the same with other tensors have one.
+        lengths: the runners of a program for arguments of any length; None where it is for one.
         pullbacks, backward: how its results are differentiated.
         hits, strays: how often it was run, and how often a value decided for a way that no program goes.
         trusted: whether a second run of the Python has confirmed it.
@@ -67,6 +69,7 @@ class Call:
         name: str | None,
         known: Sequence[Call],
         followed: Followed | None = None,
+        leaves: Leaves = (),
     ) -> None:
         self.guards = guards
         self.outputs = traced.outputs
@@ -82,8 +85,16 @@ class Call:
         twin = next((call for call in known if adopts(traced, call.graph, call.pullbacks, call.count)), None)
         self.graph: Graph = traced.graph
         self.pullbacks: list[Pullback] = traced.gradients.pullbacks
-        self.runner: Runner = Runner(self.graph, name) if twin is None else twin.runner
-        inputs = list(self.runner.graph.inputs)
+        self.lengths: Lengths | None
+        self.runner: Runner
+        if twin is not None:
+            self.lengths, self.runner = twin.lengths, twin.runner
+        elif guards.symbolic.lengths:
+            self.lengths = Lengths(self.graph, name, guards.expressions, leaves)
+            self.runner = self.lengths.last
+        else:
+            self.lengths, self.runner = None, Runner(self.graph, name)
+        inputs = list(self.graph.inputs)
         self.effects = plan_effects(traced.graph)
         self.strides, self.inference = traced.strides, traced.inference
         self.new_leaves = [e for e, _ in self.effects if isinstance(e, SetRequiresGrad)]
@@ -164,15 +175,24 @@ class Call:
         if grads:
             lines = [f"made = iter({self.guards.name(dispatch.aliases)}([{', '.join(grads)}]))", *lines]
         if pairs:
-            lines += [f"{self.guards.name(self.runner.deliver)}([{', '.join(pairs)}])"]
+            lines += [f"{self.guards.name(self.deliver)}([{', '.join(pairs)}])"]
         if targets:
             lines += [f"{self.guards.name(written)}({', '.join(targets)})"]
         return self.guards.function("leaves, arrays", lines)
 
+    def deliver(self, pairs: Sequence[tuple[Any, Any]]) -> None:
+        """Write what the program returned into arrays on other devices."""
+        self.ran.deliver(pairs)
+
+    @property
+    def ran(self) -> Runner:
+        """What ran the program last."""
+        return self.runner if self.lengths is None else self.lengths.last
+
     def same_as(self, other: Call) -> bool:
         """Whether a second recording gave the same program, results and effects."""
         return (
-            self.runner is other.runner
+            (self.runner is other.runner if self.lengths is None else self.lengths is other.lengths)
             and all(map(same_source, self.sources(), other.sources()))
             and self.structure == other.structure
             and len(self.outputs) == len(other.outputs)
@@ -200,7 +220,8 @@ class Call:
     def can_be_compared(self, followed: Followed | None) -> bool:
         """Whether a second recording followed all that this one did."""
         reads = self.symbolic is not None and bool(self.symbolic.items)
-        return not reads or (followed is not None and followed.numbers.follows)
+        follows, lengths = (False, {}) if followed is None else (followed.numbers.follows, followed.symbolic.lengths)
+        return (follows or not reads) and lengths == self.guards.symbolic.lengths
 
     def strayed(self) -> Miss:
         """Why it was run in vain."""
@@ -224,7 +245,8 @@ class Call:
             given = () if symbolic is None else symbolic.compute_early(leaves)
             kept, freed = ([], []) if (behind := self.guards.behind) is None else collected(behind, leaves)
             inputs = self.gather(leaves, given, kept)
-            arrays = self.runner(inputs, checks, drawn)
+            runner = self.runner if self.lengths is None else self.lengths.runner(leaves)
+            arrays = runner(inputs, checks, drawn)
             for k, strides in self.strides:
                 if strides is not None or not arrays[k].flags.c_contiguous:  # as seldom
                     arrays[k] = laid_out(arrays[k], strides)

@@ -85,7 +85,7 @@ class Calls:
                 return self.open(args, kwargs, wish == "always")
         following = self.following
         drawn = states(following.sources) if following.draws else []
-        calls, strayed, failed, doubted = self.programs, None, False, None
+        calls, strayed, failed, waits, doubted = self.programs, None, False, False, None
         try:
             leaves, structure = following.leaves(args, kwargs)
             for call in calls:
@@ -93,6 +93,9 @@ class Calls:
                     continue
                 if checks or not call.trusted:
                     doubted = call
+                    break
+                if call.lengths is not None and not call.lengths.has(leaves) and self.waits(structure, leaves, True):
+                    waits = True
                     break
                 if call is not calls[0] and strayed is None:
                     self.programs = [call, *(c for c in calls if c is not call)]
@@ -111,7 +114,7 @@ class Calls:
         finally:
             if drawn:
                 restore(drawn)
-        if failed:  # by what an op was given: the Python does what comes before, and raises
+        if failed or waits:  # by what an op was given: the Python does what comes before, and raises
             return self.function(*args, **kwargs)
         if self.turn.is_new():
             return self.share(args, kwargs, wish)
@@ -136,9 +139,13 @@ class Calls:
         self.programs = [call for call in self.programs if call.symbolic is None and call.thread is None]
         return self.call(modes.get(), args, kwargs, wish)
 
+    def waits(self, structure: Any, leaves: list[Any], length: bool = False) -> bool:
+        """Whether a call of a kind that no program serves, or none of this ``length``, is to run uncompiled yet."""
+        return not self.must_close and self.misses.waits(self.name, kind_of(structure, leaves), length)
+
     def missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """No closed program serves this call: it is recorded."""
-        if not self.must_close and self.misses.waits(self.name, kind_of(structure, leaves)):
+        if self.waits(structure, leaves):
             return self.function(*args, **kwargs)
         otherwise = partial(self.breaks, *args, **kwargs)
         return self.turn.record(partial(self.attempt, flags, structure, leaves, args, kwargs), otherwise)
@@ -273,7 +280,7 @@ class Calls:
         """An open call, in place of one that failed with symbolic numbers; if it does not, they are the cause."""
         self.following.rewind()
         result = interruptible(self.breaks, *args, **kwargs)
-        self.following.stopped = True
+        self.following.give_up()
         return result
 
     def recorder(self, leaves: list[Any], wary: bool) -> LazyRecorder:
@@ -339,7 +346,7 @@ class Calls:
 
     def runner(self) -> Any:
         if self.last is not None:
-            return self.last.runner
+            return self.last.ran
         for part in reversed(self.breaks.parts):
             if part._calls.last is not None:
                 return part._calls.runner()

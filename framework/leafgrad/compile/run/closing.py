@@ -79,6 +79,7 @@ class Attempt:
         codes: what the call before it executed.
         places: outside, of what is an argument, too, or a list that is appended to.
         before: what the call may read, as it was.
+        calls_unknown: whether the call before it called what nobody knows.
     """
 
     def __init__(self, function: Any, given: Any, following: Following, watch: Watch | None) -> None:
@@ -95,6 +96,7 @@ class Attempt:
         self.places = following.given(self.codes, self.given.keys())
         self.before = look(self.roots, self.codes, self.places)
         self.held = self.before.snapshot()
+        self.calls_unknown = watch is not None and bool(watch.open)
         self.flags = modes.get()
         self.wary = bool(self.before.open) or shows_memory(self.before)
         self.changed: list[Place] = []  # what it changed, as far as that is not followed
@@ -123,7 +125,7 @@ class Attempt:
         except Exception as error:  # of a user's __eq__, say; whatever it is, an open step is right
             raise Unclosed(f"closing it failed with {type(error).__name__}: {error}") from error
         try:
-            return Call(traced, guards, tensors, name, known, followed)
+            return Call(traced, guards, tensors, name, known, followed, self.leaves)
         except BaseException as error:
             refused = isinstance(error, Exception)  # by the executor
             end = partial(recorder.lose, error, True) if refused else partial(recorder.fail, error)
@@ -160,6 +162,8 @@ class Attempt:
         with recording(recorder):
             traced = finish(recorder, result, [] if followed is None else [w.number for w in followed.written])
         check_kept(recorder, result)
+        if followed is not None:
+            traced.graph = followed.sizes.program(traced)
         environment = read_by(traced, self.watch, self.roots, environment, self.places)
         environment.check()
         name_inputs(traced, self.leaves, self.paths, environment)
@@ -214,19 +218,22 @@ class Attempt:
         try:
             with followed or nullcontext(), recording(recorder), watching(self.watch, self.codes, beware):
                 results[0] = interruptible(self.function, *args, **kwargs)
+                if followed is not None:
+                    followed.sizes.check()
         except BaseException as error:
             failure = error
         if followed is not None:
-            followed.take_back(results, self.watch.codes)
+            followed.take_back(results, self.watch.codes, self.before)
             asked = "type" in self.before.renamed or asks_types(self.watch.codes)
-            asks = bool(followed.numbers.made or followed.growing) and asked
+            asks = bool(followed.numbers.made or followed.growing or followed.sizes.known) and asked
             apart = isinstance(failure, MemoryError) or (recorder.strict and recorder.tears)  # no number is the cause
             plain = failure is None or isinstance(failure, Exception)  # else a signal ended it
             if plain and (asks or not (failure is None or apart)):
                 if self.is_undone(recorder, followed):
                     recorder.ancestors.restore()
                     raise Unfollowed
-                self.following.stopped |= asks or followed.sought
+                if asks or followed.sought:
+                    self.following.give_up()
                 followed.lost = "it asks for the type of a number that changes" if asks else followed.lost
         if failure is not None:
             self.end(partial(recorder.fail, failure), recorder, followed)

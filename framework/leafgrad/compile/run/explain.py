@@ -99,17 +99,25 @@ EFFECTS = {
 
 def facts_of_program(call: Call) -> list[str]:
     """Size, effects and the executor's own words."""
-    runner = call.runner
+    runner = call.ran
     graph = runner.graph
     kinds = Counter(type(e).__name__ for e in graph.effects)
     lines = [f"{runner.before} equations traced, {len(graph)} after the passes; {len(graph.inputs)} inputs"]
     lines += [f"effects: {', '.join(f'{n} {EFFECTS[k]}' for k, n in kinds.items())}"] if kinds else []
+    if call.lengths is not None:
+        lines.append(f"for any {of_any_length(call.guards)}: made for {len(call.lengths.runners)} so far")
     lines += runner.program.explain()
     if call.backward:
         state = "compiled" if any(b.runs for b in call.backward) else "traced"
         count = sum(len(p.results) for p in call.pullbacks)
         lines.append(f"{count} results have gradients; their backward pass is {state}")
     return [*lines, *(f"result {i} {withheld(refused.error)}" for i, (refused, _) in call.refused.items())]
+
+
+def of_any_length(found: Guards) -> str:
+    """The sizes that may be others."""
+    free = found.symbolic.lengths.items()
+    return ", ".join([f"{found.paths[i]}.shape[{d}]" for i, dims in free for d in dims])
 
 
 def withheld(error: Exception) -> str:

@@ -19,11 +19,14 @@ from leafgrad.compile.guard.guards import Symbolic
 from leafgrad.compile.record.drawn import Drawer, Draws
 from leafgrad.compile.record.growing import READING, GrowingList
 from leafgrad.compile.record.kept import held_elsewhere, parts_of
-from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, Numbers, SymbolicNumber
+from leafgrad.compile.record.numbers import Numbers
+from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, SymbolicNumber
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes
 from leafgrad.compile.run.left import ALL, END, Written, ordinary, settled_parts, subtrees, swapped
+from leafgrad.compile.run.sizes import Sizes, changes_tensors
 from leafgrad.ops.node import Node
+from leafgrad.tensor.tensor import Tensor
 
 CONVERSIONS = frozenset("__float__ __int__ __index__ __complex__ __len__ __length_hint__ __hash__".split())
 KEEPS_DRAWER = "it keeps a function that draws random numbers"
@@ -80,6 +83,7 @@ class Followed:
         replaced: the same of tensors, and of what it appends.
         read: places of lists that it does more with than to append.
         sought: whether numbers are followed that were found to differ.
+        sizes: of arguments that come in several lengths.
     """
 
     def __init__(
@@ -92,17 +96,22 @@ class Followed:
         outside: GivenPlaces,
     ) -> None:
         self.following, self.outside, self.leaves, paths = following, outside, attempt.leaves, attempt.paths
-        self.sought = bool(following.paths or following.places or following.items)
+        self.sought = bool(following.paths or following.places or following.items or following.lengths)
         self.numbers = Numbers(recorder, follows=bool(following.items))
         recorder.numbers = None if following.stopped else self.numbers
         self.numbers.declare = self.declare
         self.symbolic = Symbolic(self.numbers.relations, self.numbers.outcomes)
+        self.sizes = Sizes(self.numbers, self.symbolic, self.leaves, attempt.before)
+        apart = attempt.first or attempt.calls_unknown or changes_tensors(attempt.codes)
+        lengths = {} if apart else following.lengths
         counts = [len(flatten(a)[0]) for a in (*args, *kwargs.values())]
         given: list[Any] = []
         for i, value in zip(accumulate(counts, initial=0), (*args, *kwargs.values()), strict=False):
             follows = type(value) in NUMBERS and paths[i] in following.paths
             given.append(self.numbers.given(value, f"a{i}", paths[i]) if follows else value)
             self.symbolic.arguments |= {i} if follows else set()
+            if type(value) is Tensor and (free := lengths.get(paths[i])):
+                given[-1] = self.sizes.of(value, i, paths[i], free)
         self.args, self.kwargs = tuple(given[: len(args)]), dict(zip(kwargs, given[len(args) :], strict=True))
         self.spots: list[Written] = []
         self.kept: list[tuple[Place, Written, Contents]] = []
@@ -197,8 +206,9 @@ class Followed:
         self.read.append(place)
         self.lost = why or f"it appends to the list {place.path}, and reads it"
 
-    def take_back(self, results: list[Any], codes: Codes) -> None:
+    def take_back(self, results: list[Any], codes: Codes, environment: Environment) -> None:
         """See what a call of these codes has left elsewhere. Its ``results`` keep their own."""
+        self.written += self.sizes.take_back(environment)
         self.check_containers()
         alive = [number for number in [ref() for ref in self.numbers.made] if number is not None]
         left = [written.number for written in (*self.spots, *self.written, *self.replaced)]
@@ -287,5 +297,5 @@ class Followed:
         for written in sorted(self.written, key=lambda w: w.key is not ALL):  # single items come after the whole
             written.put(ordinary(written.number))
         for kept in self.replaced:
-            kept.step(settled_parts(kept.number))()
-        return settled_parts(result)
+            kept.step(self.sizes.real(settled_parts(kept.number)))()
+        return self.sizes.real(settled_parts(result))

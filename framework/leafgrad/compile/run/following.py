@@ -59,6 +59,8 @@ class Following:
 
     Attributes:
         paths: of arguments.
+        lengths: of tensors among the arguments, dimensions that came in several sizes.
+        of_one_length: whether that was in vain, since programs were for one length only.
         places: of numbers outside.
         tensors: places of tensors, or of tuples, lists or dicts of some; some may be None as yet.
         lists: places of lists that are appended to.
@@ -73,6 +75,9 @@ class Following:
     def __init__(self) -> None:
         self.paths: set[str] = set()
         self.seen: dict[str, Any] = {}  # numbers among the arguments of the last call that was recorded
+        self.shapes: dict[str, tuple[int, ...]] = {}  # of tensors among them
+        self.lengths: dict[str, tuple[int, ...]] = {}
+        self.of_one_length = False
         self.places: list[Place] = []
         self.tensors: list[Place] = []
         self.lists: list[Place] = []
@@ -100,6 +105,13 @@ class Following:
         seen = {path: value for path, value in pairs if type(value) in NUMBERS}
         self.paths |= {path for path, value in seen.items() if differs(self.seen.get(path), value)}
         self.seen = seen
+        tensors = zip(paths[:given], leaves[:given], strict=True)
+        shapes = {path: t._data.shape for path, t in tensors if type(t) is Tensor}
+        for path, shape in shapes.items() if not self.of_one_length else ():
+            before, known = self.shapes.get(path, ()), self.lengths.get(path, ())
+            if len(before) == len(shape):
+                self.lengths[path] = tuple([d for d, n in enumerate(shape) if n != before[d] or d in known])
+        self.shapes = shapes
         for call in calls:
             self.changed([p for p in (*call.guards.figures, *call.guards.tensors) if differs(p.value, now(p))])
         return self.count > count and not self.stopped
@@ -200,7 +212,15 @@ class Following:
             self.tensors = [p for p in self.tensors if p.mark not in self.unlisted]
         elif followed is not None and followed.lost is not None and self.count == count:
             self.stopped = True
-        return self.count > count and not self.stopped
+        if self.count > count and not self.stopped:
+            return True
+        return followed is not None and bool(followed.sizes.known) and self.give_up()
+
+    def give_up(self) -> bool:
+        """Numbers were followed in vain: first lengths are not any more, then nothing. Whether something is still."""
+        self.stopped |= self.of_one_length or not self.lengths
+        self.of_one_length, self.lengths = True, {}
+        return not self.stopped
 
     def begin(self, recorder: Any, args: tuple[Any, ...], kwargs: dict[str, Any], attempt: Any) -> Followed | None:
         """Follow them through the call that is about to be recorded, to be closed if the attempt succeeds.
@@ -216,8 +236,9 @@ class Following:
         if environment.open or asks:
             given = given._replace(lists=())
         cached = any(type(held) is CACHE for held in environment.seen.values())  # which tells ints from the like
-        if self.stopped or cached or asks:
-            self.draws = []
+        unknown = attempt.calls_unknown and not environment.drawing  # which may take no symbolic number
+        if self.stopped or cached or asks or unknown:
+            self.draws = self.draws if unknown else []
             if not (given.tensors or given.lists):
                 return None
             none = Following()

@@ -15,7 +15,8 @@ from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.record.drawn import Drawer
 from leafgrad.compile.record.growing import Append, GrowingList
 from leafgrad.compile.record.kept import parts_of
-from leafgrad.compile.record.symbolic import SymbolicNumber, settled
+from leafgrad.compile.record.symbolic import SymbolicNumber, holds, settled
+from leafgrad.tensor.size import Size
 
 ALL = object()  # a key: everything in a set, or all items of a dict, of which some keys are numbers
 END = object()  # a key: what is appended to a list
@@ -89,6 +90,8 @@ def subtrees(trees: list[Any]) -> list[Any]:
 
 def ordinary(result: Any) -> Any:
     """A result whose tuples have ordinary numbers and lists; its lists and dicts stay the same objects."""
+    if isinstance(result, Size):
+        return Size(map(settled, result)) if holds(result) else result
     if not is_tuple(result):
         return result.real if type(result) in (GrowingList, Drawer) else settled(result)
     parts = [ordinary(part) for part in result]

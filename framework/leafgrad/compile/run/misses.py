@@ -25,6 +25,7 @@ CHANGES = 4  # new values of one thing, each soon after the last recording, afte
 SOON = 8  # calls
 # What recording costs, and what a call saves uncompiled, in us: measured on steps of 50 to 500 equations, and rounded.
 COST, COST_OF_EQUATION, SAVED_BY_EQUATION, SAVED_BY_ELEMENT = 30_000, 500, 1, 0.00075
+COST_OF_LENGTH, COST_OF_LENGTH_BY_EQUATION = 3_000, 130  # of a program for another length, which is not recorded again
 KEPT = 32
 KINDS = 10_000  # of calls that are counted
 
@@ -51,6 +52,7 @@ class Misses(list[Miss]):
         graphs: how often so early another autograd graph stood behind the call's tensors.
         told: whether a call inside vmap was warned of.
         repaid: after how many calls the last program has saved what it costs.
+        repaid_by_length: after how many calls of another length that has saved what it costs.
     """
 
     total = 0
@@ -58,7 +60,7 @@ class Misses(list[Miss]):
     told = False
     waited = 0
     graphs = 0
-    repaid = math.inf
+    repaid = repaid_by_length = math.inf
 
     def __init__(self) -> None:
         self.shapes: dict[Hashable, set[Hashable]] = {}
@@ -73,18 +75,25 @@ class Misses(list[Miss]):
 
     def made(self, equations: int, elements: int) -> None:
         """A program was made, of so many equations, whose results have so many elements in all."""
-        cost = COST + COST_OF_EQUATION * equations
-        self.repaid = math.ceil(cost / (SAVED_BY_EQUATION * equations + SAVED_BY_ELEMENT * elements + 1))
+        saved = SAVED_BY_EQUATION * equations + SAVED_BY_ELEMENT * elements + 1
+        self.repaid = math.ceil((COST + COST_OF_EQUATION * equations) / saved)
+        self.repaid_by_length = math.ceil((COST_OF_LENGTH + COST_OF_LENGTH_BY_EQUATION * equations) / saved)
 
-    def needed(self, kind: Kind) -> float:
-        """How often a kind of call must come before it is recorded: a program is to be worth what it costs."""
+    def needed(self, kind: Kind, length: bool = False) -> float:
+        """How often a kind of call must come before it is recorded: a program is to be worth what it costs.
+
+        Args:
+            length: whether there is a program, and it lacks but the one for this length.
+        """
         seen = self.shapes.get(kind[0], ())
         beyond = 0 if kind[1] in seen else len(seen) - EARLY + 1
+        if length:
+            return min(WAIT * max(0, beyond) ** 2, self.repaid_by_length)
         return min(WAIT * max(0, beyond, self.total - PATIENCE + 1) ** 2, self.repaid)
 
-    def waits(self, name: str, kind: Kind) -> bool:
+    def waits(self, name: str, kind: Kind, length: bool = False) -> bool:
         """Whether a call of the function ``name``, of a kind that no program serves, is not to be recorded yet."""
-        if self.waiting[kind] >= self.needed(kind):
+        if self.waiting[kind] >= self.needed(kind, length):
             del self.waiting[kind]
             self.shapes.setdefault(kind[0], set()).add(kind[1])
             return False
@@ -105,8 +114,8 @@ class Misses(list[Miss]):
         messages.warn(
             f"{name} has been traced again {times}, mostly because of {often} (last: {last.path} was {last.before}, is "
             f"{last.now}). Tracing costs far more than a call: keep shapes fixed, and keep what changes from call to "
-            "call out of the function; explain() lists all. From now on a kind of call is traced when it comes often, "
-            "and runs uncompiled until then"
+            "call out of the function; explain() lists all. From now on a kind of call gets a program when it comes "
+            "often, and runs uncompiled until then"
         )
 
     def note(self, miss: Miss, name: str, served: int) -> None:

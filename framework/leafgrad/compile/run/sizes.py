@@ -1,0 +1,207 @@
+"""The sizes of arguments that come in several lengths, followed through one recorded call.
+
+What stands for such an argument has SymbolicNumbers in its shape, and so has what is made of it. Where the Python asks
+what a size is, the answer becomes a guard, as with any number that is followed; where nothing asks, the program is one
+for every length.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from leafgrad.batching.pytree import containers, flatten, is_tuple
+from leafgrad.compile.guard.environment import Environment
+from leafgrad.compile.guard.guards import Symbolic
+from leafgrad.compile.ir.attributes import attribute_of
+from leafgrad.compile.ir.graph import Graph
+from leafgrad.compile.ir.lengths import Length, resized
+from leafgrad.compile.ir.sources import Argument
+from leafgrad.compile.record.numbers import Numbers
+from leafgrad.compile.record.symbolic import SymbolicNumber, holds, settled
+from leafgrad.compile.record.trace import Traced
+from leafgrad.compile.record.unclosed import Unclosed
+from leafgrad.compile.record.watch import Codes
+from leafgrad.compile.run.left import Written, swapped
+from leafgrad.errors import TraceError
+from leafgrad.ops import messages
+from leafgrad.tensor.tensor import Tensor
+
+CACHE = type(functools.lru_cache(len))
+PLAIN = (bool, int, float, complex, str, bytes, type(None), slice, SymbolicNumber)  # parts of parameters
+
+
+class Sizes:
+    """Those of one recorded call.
+
+    Args:
+        numbers: what is followed in it.
+        symbolic: what guards are to know of that.
+        leaves: the arguments.
+        environment: what the call may read.
+
+    Attributes:
+        known: a symbolic number for each size that arguments have now.
+        standing: what stands for arguments, by id, and what for.
+        kept: whether the call has left such a tensor, or a shape, where it looked.
+    """
+
+    def __init__(self, numbers: Numbers, symbolic: Symbolic, leaves: Sequence[Any], environment: Environment) -> None:
+        self.numbers, self.symbolic = numbers, symbolic
+        self.leaves, self.outside = leaves, environment.tensors.keys()
+        self.known: dict[int, Any] = {}
+        self.standing: dict[int, tuple[Tensor, Tensor]] = {}
+        self.kept = False
+
+    def of(self, tensor: Tensor, i: int, path: str, free: Sequence[int]) -> Tensor:
+        """What stands for an argument, the ``i``-th leaf, that may have another size in some dimensions.
+
+        It is the argument itself if that is more than a batch of data, which nothing else holds.
+        """
+        data, recorder = tensor._data, self.numbers.recorder
+        plain = tensor._leaf is tensor._node is None and not vars(tensor)
+        alone = id(tensor) not in self.outside and sum(leaf is tensor for leaf in self.leaves) == 1
+        if not plain or not alone or recorder.wary or not data.flags.c_contiguous:
+            return tensor
+        if any(d >= data.ndim or data.shape[d] < 2 for d in free):  # a size of 1 broadcasts
+            return tensor
+        symbol, inner = recorder.lift(tensor), recorder.inside(tensor)
+        if symbol.value not in recorder.sources:  # a view of what another argument shows
+            return tensor
+        recorder.made(inner)
+        shape = list(data.shape)
+        for d in free:
+            n = shape[d]
+            own = self.numbers.size(n, f"a{i}._data.shape[{d}]", f"{path}.shape[{d}]")
+            shape[d] = size = self.known.setdefault(n, own)
+            bool(own == size if size is not own else own >= 2)  # on which the program rests
+        symbol.shape = symbol.value.shape = tuple(shape)
+        self.symbolic.lengths[i] = tuple(free)
+        self.standing[id(inner)] = inner, tensor
+        return inner
+
+    def check(self) -> None:
+        """A TraceError if the call has given an argument another shape in place, which what stands for it has got."""
+        for inner, tensor in self.standing.values():
+            if inner._view is not tensor._view is None:
+                raise TraceError(
+                    "a compiled step gave another shape in place to an argument that comes in several lengths, "
+                    f"{messages.describe(tensor)}, and did not at its earlier calls. Do so outside of the step"
+                )
+
+    def take_back(self, environment: Environment) -> Iterator[Written]:
+        """Make ordinary what the call has left where it looked. Gives the numbers, and where they are."""
+        if self.numbers.hashed:
+            forget_cached()
+        for inner, tensor in self.standing.values():
+            self.kept |= bool(vars(inner))
+            vars(tensor).update({name: settled(value) for name, value in vars(inner).items()})
+        outside = {id(p.container): p.container for p in environment.places} if self.known else {}
+        waiting, seen = [*outside.values()], {*outside, *environment.seen}
+        while waiting:
+            container = waiting.pop()
+            for written in self.ordinary(container):
+                if id(container) in outside and type(written.number) is SymbolicNumber:
+                    yield written
+                else:
+                    self.kept = True
+            new = [value for value in values_of(container) if isinstance(value, HOLDERS) and id(value) not in seen]
+            seen |= {*map(id, new)}
+            waiting += new
+
+    def ordinary(self, container: Any) -> list[Written]:
+        """Put arguments and numbers in the place of what stands for them in a container; what was there."""
+        held = values_of(container)
+        plain: dict[int, Any] = {key: tensor for key, (_, tensor) in self.standing.items()}
+        for value in held:
+            if holds(value) and not isinstance(value, (list, dict)):
+                plain[id(value)] = type(value)(map(settled, value)) if isinstance(value, tuple) else settled(value)
+        return [Written(*slot) for slot in swapped(container, plain)]
+
+    def program(self, traced: Traced) -> Graph:
+        """What was traced, as a program for any length.
+
+        Raises:
+            Unclosed: it can be for this length only.
+        """
+        if not self.known:
+            return traced.graph
+        graph, gradients = traced.graph, traced.gradients
+        arguments = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
+        written = [e.source for e in graph.effects if isinstance(e.source, Argument)]
+        bound = {text for _, text in self.numbers.relations.values()}
+        steps = [step for alias in traced.aliases.values() for step in alias.steps]
+        if (
+            self.kept
+            or all(size._text in bound for size in self.known.values())
+            or gradients.pullbacks
+            or gradients.saved
+            or traced.ancestors.roots
+            or any(arguments[source.index] in self.symbolic.lengths for source in written)
+            or any(strides is not None and holds(graph.ends[k].shape) for k, strides in traced.strides)
+            or any(holds(params) for _, params in steps)
+            or any(hides(value) for e in graph.equations for value in e.params.values())
+        ):
+            raise Unclosed("a program of it can be for one length of its arguments only")
+        used = graph.kept.union(*(e.values for e in graph.equations))
+        inputs = {v: source for v, source in graph.inputs.items() if v in used or not holds(v.shape)}
+        of_any = replace(graph, inputs=inputs)
+        return resized(of_any, lambda part: Length(part._text) if type(part) is SymbolicNumber else part)
+
+    def real(self, tree: Any) -> Any:
+        """A pytree with arguments in the place of what stood for them; its lists and dicts stay the same objects."""
+        plain = {key: tensor for key, (_, tensor) in self.standing.items()}
+        for part in containers(tree) if plain else ():
+            for _ in swapped(part, plain):
+                pass
+        if is_tuple(tree) and any(id(leaf) in plain for leaf in flatten(tree)[0]):
+            parts = map(self.real, tree)
+            return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
+        return plain.get(id(tree), tree)
+
+
+def hides(part: Any, depth: int = 4) -> bool:
+    """Whether a parameter is an object with a symbolic number in it, which nobody would find at another length."""
+    if isinstance(part, PLAIN) or type(part) in (Length,) or not depth:
+        return False
+    if isinstance(part, (tuple, list, dict)):
+        return any(hides(p, depth) for p in (part.values() if isinstance(part, dict) else part))
+    return any(holds(p) or hides(p, depth - 1) for p in values_of(part))
+
+
+EMPTY = types.CellType()
+HOLDERS = (list, dict, tuple, set, deque, types.FunctionType, types.CellType, types.SimpleNamespace)
+CHANGING = frozenset(
+    "data set_ resize_ resize_as_ unsqueeze_ squeeze_ t_ transpose_ swapaxes_ swapdims_ as_strided_ __class__ "
+    "__dict__ setattr".split()
+)
+
+
+def changes_tensors(codes: Codes) -> bool:
+    """Whether code of the user may make another tensor of one that it was given, by other memory, shape or class."""
+    return any(not CHANGING.isdisjoint(code.co_names) for code in codes.of_users())
+
+
+def values_of(container: Any) -> list[Any]:
+    """What a container, or an object, holds."""
+    if type(container) is types.CellType:
+        return [] if container == EMPTY else [container.cell_contents]
+    if isinstance(container, (list, tuple, deque, set)):
+        return [*container]
+    if isinstance(container, types.FunctionType):
+        return [container.__defaults__, *(container.__defaults__ or ()), *(container.__closure__ or ())]
+    held = container if isinstance(container, dict) else attribute_of(container, "__dict__") or {}
+    return [*held, *held.values()]
+
+
+def forget_cached() -> None:
+    """Empty this package's caches, in which a symbolic number may be kept as if it were one."""
+    for name, module in list(sys.modules.items()):
+        for held in list(vars(module).values()) if name.partition(".")[0] == "leafgrad" else ():
+            if type(held) is CACHE:
+                held.cache_clear()

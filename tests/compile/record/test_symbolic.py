@@ -1,0 +1,58 @@
+"""Numbers that change from call to call, in Python's arithmetic and in NumPy's."""
+
+import json
+import statistics
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+import leafgrad
+
+X = leafgrad.tensor([1.0, 2.0])
+WHOLE = leafgrad.tensor([16777217, 3])
+
+STEPS = {
+    "powers of a negative number": (lambda k: X * (-1) ** k, [0, 1, 2, 3, 4, 5]),
+    "powers of a negative fraction": (lambda k: X * (-0.5) ** k, [0, 1, 2, 3, 4, 5]),
+    "a negative factor": (lambda k: X * -2 * k - -3 * k, [2, 3, 4, 5, 6]),
+    "powers of two, one of which is none": (lambda k: WHOLE * 2**k, [1, -1, 0, 2, -2, 3]),
+    "roots": (lambda k: X * abs(k**0.5), [4.0, 1.0, 2.0, 9.0, -4.0, 5.0]),
+    "powers that may be complex": (lambda k: X * abs((-2.0) ** k), [2.0, 1.0, 3.0, 0.5, 4.0]),
+    "a small integer of NumPy's": (lambda k: X * int(np.uint8(249) + k), [1, 2, 3, 7, 8, 250]),
+    "a float of NumPy's over it": (lambda k: X * float(np.float64(1) / k), [1.0, 2.0, 4.0, 0.0, 8.0]),
+    "beyond float32": (lambda k: X * float(np.float32(3e38) * k), [1.0, 2.0, 0.5, 0.0, 8.0]),
+    "functions of NumPy's": (lambda k: X * np.sin(k) + np.sqrt(k) + np.floor(k), [1.5, 2.5, 3.0, 0.0, 8.0]),
+    "an array with it": (lambda k: X * leafgrad.tensor(np.array([k, 1.0])), [1.5, 2.5, 3.0, 0.0, 8.0]),
+    "a filled array": (lambda k: X * leafgrad.tensor(np.full(2, k)), [1, 2, 3, 0, 8]),
+    "an array times it": (lambda k: X * leafgrad.tensor(np.ones(2) * k), [1, 2, 3, 0, 8]),
+    "places up to it": (lambda k: X * leafgrad.tensor(np.arange(k + 2)[:2]), [1, 2, 3, 0, 8]),
+    "tensors of it": (
+        lambda k: X * leafgrad.tensor([k, 1]) + leafgrad.tensor(k) + leafgrad.arange(2, dtype=X.dtype),
+        [1, 2, 3, 4],
+    ),
+    "a text": (lambda k: (X * 2, json.dumps({"k": k}), f"{k:03d}", str(Decimal(k))), [1, 2, 3, 0, 8]),
+    "a mean": (lambda k: X * statistics.mean([k, 2]), [1, 2, 3, 0, 8]),
+}
+
+
+def shown(value):
+    if isinstance(value, tuple):
+        return [shown(v) for v in value]
+    return (value.dtype, value.tolist()) if isinstance(value, leafgrad.Tensor) else (type(value), value)
+
+
+def done(step, k):
+    try:
+        with np.errstate(all="ignore"):
+            return shown(step(k))
+    except Exception as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_is_as_uncompiled(name):
+    step, numbers = STEPS[name]
+    compiled = leafgrad.compile(lambda k: step(k))
+    for k in numbers:
+        assert done(compiled, k) == done(step, k)
