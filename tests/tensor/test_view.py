@@ -129,6 +129,27 @@ def test_a_leaf_that_is_a_view():
     assert leaf.is_leaf
 
 
+class Same(leafgrad.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        return x
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda u: u.view(-1), lambda u: u.unbind()[0], lambda u: Same.apply(u, leafgrad.ones(1, requires_grad=True))],
+    ids=["view", "unbind", "function"],
+)
+def test_a_view_of_a_view_is_of_the_memory_of_that(make):
+    t = leafgrad.ones(4)
+    u = t.view(2, 2)
+    t.data = leafgrad.zeros(4)
+    x = make(u)
+    step = leafgrad.compile(lambda t, x: (t * 3, x * 2))
+    for _ in range(4):
+        assert [part.sum().item() for part in step(t, x)] == [0, 2 * x.numel()]
+
+
 def test_expanded_tensors_take_one_value():
     x = leafgrad.zeros(1)
     y = x.expand(3)

@@ -150,16 +150,16 @@ def make(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
     if parent._writes is None:
         parent._writes = Version()
     origin, base, path = None if flags & GRAD else "inference" if flags & INFERENCE else "no_grad", parent, None
-    detached = not flags & GRAD
+    detached, root = not flags & GRAD, parent._data
     view = parent._view
     if view is not None and not (view.seen == math.inf and is_own_leaf(parent)):
         base = view._base if view._base._view is None else view.base
         path, detached = view.path, detached or view.seen == math.inf
-        origin = view.origin or origin
+        origin, root = view.origin or origin, view.root  # the base may have got other memory since
     out._view = found = new(View)
     found.hides = found.whole = False
     found.origin, found.path = origin, (path, (step, params))
-    found._base, found.root = base, base._data
+    found._base, found.root = base, root
     found.seen = math.inf if detached else base._writes.seq
     out._writes, out._epoch = parent._writes, parent._epoch  # which of t.data, and of a derivative's leaf, are its own
     return out
@@ -236,10 +236,11 @@ def made_by(i: int, function: str, why: str) -> str:
 def of_function(x: Any, out: Any, i: int, name: str) -> None:
     """Let ``out``, output ``i`` of a user's Function, be a view that keeps its history: of ``x`` unless of another."""
     if out._view is None:
-        base, path = (x, None) if x._view is None or is_own_leaf(x) else (x._view.base, x._view.path)
+        own = x._view is None or is_own_leaf(x)
+        base, path, root = (x, None, x._data) if own else (x._view.base, x._view.path, x._view.root)
         if base._writes is None:
             base._writes = Version()
-        become(out, base, path, detached=True)
+        become(out, base, path, detached=True)._view.root = root
     out._view.origin = made_by(i, name, CUSTOM)
 
 
