@@ -277,6 +277,21 @@ def test_other_kinds_of_values():
     assert reasons(compiled) == ["the keys of order", "rate", "seen[0]", "names", "mode"]
 
 
+def test_no_string_stands_for_what_is_not_there():
+    names = types.SimpleNamespace(mode="nothing")
+
+    def f(x):
+        return x * 2 if names.mode == "nothing" else x * 3
+
+    x = leafgrad.ones(1)
+    compiled = warm(f, x)
+    names.mode = "something"
+    assert compiled(x).item() == 3
+    del names.mode
+    with pytest.raises(AttributeError):
+        compiled(x)
+
+
 def test_state_that_is_made_later():
     """New parameters: the optimizer makes state for them at a call that runs as it is; then it is traced again."""
     v, w = (nn.Parameter(leafgrad.ones(1, dtype=leafgrad.float64)) for _ in range(2))

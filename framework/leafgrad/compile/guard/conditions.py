@@ -54,7 +54,7 @@ def brief(value: Any) -> str:
     if isinstance(value, Tensor):
         return facts(value)
     if value is GONE:
-        return GONE
+        return "nothing"
     if isinstance(value, SCALARS):
         return messages.describe(value)
     if isinstance(value, Class):

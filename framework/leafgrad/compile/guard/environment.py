@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import types
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,6 +18,13 @@ from leafgrad.tensor.tensor import Tensor
 
 GUARDS = "leafgrad guards"  # the name of the module that their conditions are in
 SCALARS = (bool, int, float, complex, str, bytes, types.NoneType)
+GONE: Any = object()  # what a place holds that is not there
+CONTAINERS = (OrderedDict, dict, list, deque, set)
+
+
+def class_of(container: Any) -> Any:
+    """The class of Python's that a container is of: its methods do what they say, whatever those of a subclass do."""
+    return next(kind for kind in CONTAINERS if isinstance(container, kind))
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +87,7 @@ class Place:
             case "item" if value is GONE:
                 del self.container[self.key]
             case "item":
-                self.container[self.key] = value
+                class_of(self.container).__setitem__(self.container, self.key, value)
             case "attribute":
                 setattr(self.container, self.key, value)
             case "cell":
@@ -95,9 +103,6 @@ class Place:
             case "all" if isinstance(self.container, set):
                 self.container.clear()
                 self.container.update(value)
-
-
-GONE = "nothing"
 
 
 def is_tensors(value: Any) -> bool:
