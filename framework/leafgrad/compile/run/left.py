@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from leafgrad.batching.pytree import DICTS, containers, flatten, is_tuple
-from leafgrad.compile.guard.environment import Place
+from leafgrad.compile.guard.environment import GONE, Place, class_of
 from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.record.drawn import Drawer
 from leafgrad.compile.record.growing import Append, GrowingList
@@ -40,24 +40,29 @@ class Written(NamedTuple):
             self.container.cell_contents = value
         elif type(self.key) in (types.MemberDescriptorType, types.GetSetDescriptorType):
             self.key.__set__(self.container, value)
-        elif self.key is ALL:
-            self.container.clear()
-            self.container.update(value)
+        elif self.key is not ALL:
+            class_of(self.container).__setitem__(self.container, self.key, value)
+        elif isinstance(self.container, set):
+            set.clear(self.container)
+            set.update(self.container, value)
         else:
-            self.container[self.key] = value
+            kind = class_of(self.container)
+            kind.clear(self.container)
+            for key, item in value:
+                kind.__setitem__(self.container, key, item)
 
     def step(self, value: Any) -> Callable[[], None]:
         """What does so, and may be called twice."""
         return Append(self.container, value) if self.key is END else functools.partial(self.put, value)
 
     def held(self) -> Any:
-        """What is there now; None if nothing."""
+        """What is there now, or GONE."""
         try:
             if isinstance(self.container, dict):  # a default would be added
-                return self.container.get(self.key)
+                return self.container.get(self.key, GONE)
             return self.container.cell_contents if type(self.container) is types.CellType else self.container[self.key]
         except (LookupError, ValueError):
-            return None
+            return GONE
 
     def is_at(self, place: Place) -> bool:
         """Whether this is that place."""
@@ -102,23 +107,24 @@ def ordinary(result: Any) -> Any:
 
 def swapped(holder: Any, plain: dict[int, Any]) -> Iterator[tuple[Any, Any, Any]]:
     """Replace what a container holds by ``plain`` values, by id: where in which container, and what was there."""
+    for slot, value in slots_of(holder):
+        if id(value) in plain:
+            slot.__set__(holder, plain[id(value)])
+            yield holder, slot, value
+    if isinstance(own := attribute_of(holder, "__dict__"), dict) and own is not holder:
+        yield from swapped(own, plain)
+    found: Any = ()
     if type(holder) is types.CellType:
-        found: Any = [(None, holder.cell_contents)]
+        found = [(None, holder.cell_contents)]
     elif isinstance(holder, (list, deque)):
-        found = list(enumerate(holder))
+        found = list(enumerate(class_of(holder).__iter__(holder)))
     elif isinstance(holder, set):
-        before = tuple(holder)
+        before = tuple(set.__iter__(holder))
         if any(id(part) in plain for part in before):
             Written(holder, ALL, None).put([plain.get(id(part), part) for part in before])
             yield holder, ALL, before
-        return
-    else:
-        for slot, value in slots_of(holder):
-            if id(value) in plain:
-                slot.__set__(holder, plain[id(value)])
-                yield holder, slot, value
-        holder = holder if isinstance(holder, dict) else attribute_of(holder, "__dict__") or {}
-        found = list(holder.items()) if isinstance(holder, dict) else ()
+    elif isinstance(holder, dict):
+        found = list(class_of(holder).items(holder))
         if any(id(key) in plain for key, _ in found):
             before, found = tuple(found), [(plain.get(id(key), key), value) for key, value in found]
             Written(holder, ALL, None).put(found)
@@ -135,4 +141,13 @@ def slots_of(holder: Any) -> list[tuple[Any, Any]]:
         return [(types.FunctionType.__defaults__, holder.__defaults__)]
     members = [slot for base in type(holder).__mro__ if "__slots__" in vars(base) for slot in vars(base).values()]
     slots = [slot for slot in members if type(slot) is types.MemberDescriptorType]
-    return [(slot, slot.__get__(holder)) for slot in slots if hasattr(holder, slot.__name__)]
+    found = [(slot, held_in(slot, holder)) for slot in slots]
+    return [(slot, value) for slot, value in found if value is not GONE]
+
+
+def held_in(slot: Any, holder: Any) -> Any:
+    """What a slot of an object holds, or GONE."""
+    try:
+        return slot.__get__(holder)
+    except AttributeError:
+        return GONE

@@ -1,0 +1,181 @@
+"""What a step leaves in containers stands there as without compiling: the same keys, in order, and the same values."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+from types import SimpleNamespace
+
+import pytest
+
+import leafgrad
+from leafgrad import nn, optim
+
+
+def pop(s, x, i):
+    s.table["h"] = (x * i).detach()
+    if i % 4 == 0:
+        s.table.pop("h")
+
+
+def clear(s, x, i):
+    s.table["h"] = s.table["h"] + x if "h" in s.table else x * 1
+    if i % 5 == 0:
+        s.table.clear()
+
+
+def cache(s, x, i):
+    s.table[i // 3] = (s.w * x).sum().detach()
+    if len(s.table) > 3:
+        s.table.pop(next(iter(s.table)))
+
+
+def reset(s, x, i):
+    s.adagrad.zero_grad()
+    (s.w * x).sum().backward()
+    if i % 3 == 0:
+        s.adagrad.state.clear()
+        raise ValueError
+    s.adagrad.step()
+
+
+def seen(value):
+    """A value, with the types of what is in it."""
+    if isinstance(value, leafgrad.Tensor):
+        return value.tolist()
+    return [(key, seen(part)) for key, part in value.items()] if isinstance(value, dict) else value
+
+
+def deleted(step, made=lambda step: step):
+    """What stands in the dicts of a step after each of some calls."""
+    w = nn.Parameter(leafgrad.ones(3))
+    s, found = SimpleNamespace(table={}, w=w, adagrad=optim.Adagrad([w], 0.1)), []
+    run = made(lambda x, i: step(s, x, i))
+    for i in range(1, 16):
+        try:
+            run(leafgrad.ones(3), i)
+        except ValueError:
+            found.append("an error")
+        found.append((seen(s.table), [seen(state) for state in s.adagrad.state.values()]))
+    return found
+
+
+@pytest.mark.parametrize("step", [pop, clear, cache, reset], ids=lambda step: step.__name__)
+@pytest.mark.filterwarnings("ignore:.*traced again")
+def test_what_a_step_deletes_does_not_come_back(step):
+    assert deleted(step, leafgrad.compile) == deleted(step)
+
+
+class Counting(dict):
+    count = 0
+
+    def __setitem__(self, key, value):
+        self.count += 1
+        super().__setitem__(key, -value)
+
+    def update(self, *args):
+        raise RuntimeError
+
+    clear = update
+
+
+class Hiding(dict):
+    def items(self):
+        return []
+
+    def get(self, key, default=None):
+        return default
+
+
+class Newest(OrderedDict):
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value)
+        self.move_to_end(key, last=False)
+
+
+class Empty(list):
+    __slots__ = ("last",)
+
+    def __iter__(self):
+        return iter([])
+
+    def __setitem__(self, key, value):
+        raise RuntimeError
+
+
+class Fixed(deque):
+    def __setitem__(self, key, value):
+        raise RuntimeError
+
+
+class Members(set):
+    def __iter__(self):
+        return iter([])
+
+    def update(self, *args):
+        raise RuntimeError
+
+    clear = update
+
+
+class Slots:
+    __slots__ = ("a", "b")
+
+    def __getattr__(self, name):
+        return 7
+
+
+def count(s, k):
+    s[k] = s.get(k, 0) + 1
+
+
+def put(s, k):
+    s[k] = k
+    s["a"] = 2 * k
+
+
+def append(s, k):
+    s.append(k)
+
+
+def keep(s, k):
+    s.append(2)
+    s.last = k
+
+
+def set_slot(s, k):
+    s.a = k
+
+
+KEPT = {
+    "counter": (Counter, count, dict.items),
+    "dict": (Counting, put, lambda s: [*dict.items(s), s.count]),
+    "items": (Hiding, put, dict.items),
+    "ordered": (Newest, put, OrderedDict.items),
+    "list": (Empty, append, list.copy),
+    "deque": (Fixed, append, deque.copy),
+    "set": (Members, set.add, lambda s: sorted(set.__iter__(s))),
+    "list with slots": (Empty, keep, lambda s: [s.last]),
+    "slots": (Slots, set_slot, lambda s: [s.a, s.b]),
+}
+
+
+def kept(make, act, shown, made=lambda step: step):
+    """What is in a container after each of some calls that leave numbers there, with their types."""
+    held, found = make(), []
+
+    def step(x, k):
+        act(held, k)
+        return x * k
+
+    run = made(step)
+    for k in (5, 4, 5, 5, 3, 4):
+        run(leafgrad.ones(1), k)
+        parts = [part for parts in shown(held) for part in (parts if type(parts) is tuple else [parts])]
+        found.append([(type(part), repr(part)) for part in parts])
+    return found
+
+
+@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.filterwarnings("ignore:.*traced again")
+def test_containers_of_classes_with_methods_of_their_own(name):
+    assert kept(*KEPT[name], leafgrad.compile) == kept(*KEPT[name])
