@@ -179,3 +179,21 @@ def kept(make, act, shown, made=lambda step: step):
 @pytest.mark.filterwarnings("ignore:.*traced again")
 def test_containers_of_classes_with_methods_of_their_own(name):
     assert kept(*KEPT[name], leafgrad.compile) == kept(*KEPT[name])
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_keys_of_a_dict_that_a_step_makes_are_ordinary_numbers(kept):
+    made = []
+
+    @leafgrad.compile
+    def step(x, k):
+        result = {k: x * k, (k, 1): x}
+        if kept:
+            made.append({k: k})
+        return result
+
+    for k in (1, 2, 3, 3, 3, 2):
+        result = step(leafgrad.ones(1), k)
+        found = [k, *(key for table in (result, *made[-1:]) for key in table)]
+        assert found == [k, k, (k, 1), *[k] * kept]
+        assert {type(part) for key in found for part in (key if type(key) is tuple else [key])} == {int}

@@ -23,7 +23,7 @@ from leafgrad.compile.record.numbers import Numbers
 from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, SymbolicNumber
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes
-from leafgrad.compile.run.left import ALL, END, Written, ordinary, settled_parts, subtrees, swapped
+from leafgrad.compile.run.left import ALL, END, Written, ordinary, settle_keys, settled_parts, subtrees, swapped
 from leafgrad.compile.run.sizes import Sizes, changes_tensors
 from leafgrad.ops.node import Node
 from leafgrad.tensor.tensor import Tensor
@@ -213,6 +213,7 @@ class Followed:
         alive = [number for number in [ref() for ref in self.numbers.made] if number is not None]
         left = [written.number for written in (*self.spots, *self.written, *self.replaced)]
         trees = subtrees([*results, *left])
+        settle_keys(trees)
         parts = [number._parts for number in alive]
         tuples = [tree for tree in trees if type(tree) is tuple]
         holders = [alive, trees, parts, tuples, results, self.args, self.kwargs]

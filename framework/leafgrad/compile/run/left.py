@@ -93,6 +93,13 @@ def subtrees(trees: list[Any]) -> list[Any]:
     return list(found.values())
 
 
+def settle_keys(trees: list[Any]) -> None:
+    """Let dicts have ordinary numbers as keys, which the program is bound to since they were hashed."""
+    for tree in trees:
+        if isinstance(tree, dict) and any(ordinary(key) is not key for key in tree):
+            Written(tree, ALL, None).put([(ordinary(key), part) for key, part in tree.items()])
+
+
 def ordinary(result: Any) -> Any:
     """A result whose tuples have ordinary numbers and lists; its lists and dicts stay the same objects."""
     if isinstance(result, Size):
