@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from leafgrad.batching.pytree import DICTS, containers, flatten, is_tuple
-from leafgrad.compile.guard.environment import GONE, Place, class_of
+from leafgrad.compile.guard.environment import CONTAINERS, GONE, Place, class_of
 from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.record.drawn import Drawer
 from leafgrad.compile.record.growing import Append, GrowingList
@@ -41,7 +41,9 @@ class Written(NamedTuple):
         elif type(self.key) in (types.MemberDescriptorType, types.GetSetDescriptorType):
             self.key.__set__(self.container, value)
         elif self.key is not ALL:
-            class_of(self.container).__setitem__(self.container, self.key, value)
+            kind = type(self.container)
+            kind = kind if kind in CONTAINERS else class_of(self.container)
+            kind.__setitem__(self.container, self.key, value)
         elif isinstance(self.container, set):
             set.clear(self.container)
             set.update(self.container, value)
