@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import sys
+from contextlib import nullcontext
 
 import pytest
 
@@ -170,6 +171,23 @@ def test_what_code_that_was_not_run_before_does_is_done_once(inside):
         else:
             assert step(leafgrad.ones(1), n).item() == n
     assert (count["n"], kept, seen.item()) == (4, [1, 2, 3, 4], 4.0)
+
+
+def test_what_is_done_to_something_unknown_is_done_once():
+    """Nobody can tell whether the call that fails has changed it, so no number is followed, which may be why."""
+    seen = type("Seen", (dict,), {})()
+
+    @leafgrad.compile
+    def step(x, n):
+        seen[len(seen)] = n
+        if n % 3 == 1:
+            raise LookupError
+        return x * n
+
+    for n in range(8):
+        with pytest.raises(LookupError) if n % 3 == 1 else nullcontext():
+            step(leafgrad.ones(1), n)
+    assert [*seen.values()] == [*range(8)]
 
 
 def test_code_that_was_not_run_before_may_need_the_number_itself():

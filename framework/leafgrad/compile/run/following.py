@@ -236,8 +236,8 @@ class Following:
         if environment.open or asks:
             given = given._replace(lists=())
         cached = any(type(held) is CACHE for held in environment.seen.values())  # which tells ints from the like
-        unknown = attempt.calls_unknown and not environment.drawing  # which may take no symbolic number
-        if self.stopped or cached or asks or unknown:
+        unknown = bool(environment.open) or (attempt.calls_unknown and not environment.drawing)
+        if self.stopped or cached or asks or unknown:  # what nobody knows may take no symbolic number, or run twice
             self.draws = self.draws if unknown else []
             if not (given.tensors or given.lists):
                 return None
