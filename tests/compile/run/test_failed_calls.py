@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import sys
+from collections import Counter, OrderedDict, defaultdict, deque
 from contextlib import nullcontext
 
 import pytest
@@ -72,6 +73,61 @@ def test_a_call_without_memory_leaves_python_as_before(scarce, calls):
     step(leafgrad.ones(3))
     assert count == len(history) == calls + 1
     assert total.item() == pytest.approx(sum(history))
+
+
+EDITS = {
+    "list": (lambda: [3, 1, 2], [list.pop, list.reverse, list.clear, lambda h: h.insert(0, 5), lambda h: h.pop(0)]),
+    "deque": (lambda: deque([3, 1, 2]), [deque.popleft, deque.clear, lambda h: h.append(5), lambda h: h.rotate(1)]),
+    "dict": (lambda: {"a": 1, "b": 2}, [dict.clear, lambda h: h.pop("a"), lambda h: h.update(a=h.pop("a"), c=2)]),
+    "ordered": (lambda: OrderedDict(a=1, b=2), [OrderedDict.clear, lambda h: h.move_to_end("a"), lambda h: h.pop("a")]),
+    "counter": (lambda: Counter(a=1, b=2), [Counter.clear, lambda h: h.update("c"), lambda h: h.pop("a")]),
+    "default": (lambda: defaultdict(list, a=1), [lambda h: h["b"], lambda h: h.pop("a")]),
+}
+
+
+@pytest.mark.parametrize("read", [False, True])
+@pytest.mark.parametrize("name", EDITS)
+def test_a_call_without_memory_leaves_containers_as_before(name, read, scarce):
+    make, edits = EDITS[name]
+    for edit in edits:
+        held = make()
+
+        @leafgrad.compile(executor="numpy")
+        def step(x, changes, held=held, edit=edit):
+            if changes:
+                edit(held)
+            if read:
+                len(held)
+            return scarce.op(x * 2).sum()
+
+        for _ in range(3):
+            step(leafgrad.ones(3), False)
+        scarce.error = MemoryError("no more of it")
+        with pytest.raises(MemoryError, match="no more of it"):
+            step(leafgrad.ones(3), True)
+        scarce.error = None
+        before = make()
+        assert list(held) == list(before)
+        assert held == before
+
+
+def test_a_call_without_memory_leaves_a_list_that_grew_as_before(scarce):
+    held = [3, 1, 2]
+
+    @leafgrad.compile(executor="numpy")
+    def step(x, pops):
+        held.append(5)
+        if pops:
+            held.pop(0)
+        return scarce.op(x * 2).sum()
+
+    for _ in range(4):
+        step(leafgrad.ones(3), False)
+    before = held[:]
+    scarce.error = MemoryError("no more of it")
+    with pytest.raises(MemoryError, match="no more of it"):
+        step(leafgrad.ones(3), True)
+    assert held == before
 
 
 @pytest.mark.parametrize("error", [MemoryError("no more"), ValueError("no"), KeyboardInterrupt()], ids=repr)

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from leafgrad.compile.guard.known import DICTS, LISTS
 from leafgrad.compile.ir.same import same
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.signals import raised_by_handler
@@ -209,11 +210,35 @@ class Environment:
         pairs = ((place, old, now(place)) for place, old in zip(self.places, before, strict=True))
         return [(place, old, new) for place, old, new in pairs if not alike(old, new)]
 
-    def put_back(self, before: Sequence[Any]) -> None:
-        """Let the places hold what they held in a snapshot."""
+    def contents(self) -> list[tuple[Any, Any]]:
+        """The lists, deques and dicts of which all was read, with copies."""
+        found = {id(p.container): p.container for p in self.places if p.kind in ("length", "keys")}
+        return [(held, held.copy()) for held in found.values() if type(held) in (*DICTS, *LISTS)]
+
+    def put_back(self, before: Sequence[Any], contents: Sequence[tuple[Any, Any]]) -> None:
+        """Let the places hold what they held in a snapshot, and containers all that they held, in order."""
+        for container, held in contents:
+            with suppress(Exception):  # of keys that a user compares, say
+                refill(container, held)
         for place, old, _ in self.changed(before):
             with suppress(Exception):  # of a user's own setter, say
                 place.put(old)
+
+
+def refill(container: Any, held: Any) -> None:
+    """Let a list, deque or dict hold again what its copy holds, in order."""
+    if not isinstance(container, dict):
+        if len(container) != len(held) or not all(map(operator.is_, container, held)):
+            container.clear()
+            container.extend(held)
+        return
+    for key in [key for key in container if key not in held]:
+        del container[key]
+    moved = len(container) < len(held) or not all(map(operator.is_, container, held))
+    for key in list(container) if moved else ():
+        del container[key]
+    for key, value in held.items():
+        class_of(container).__setitem__(container, key, value)
 
 
 def now(place: Place) -> Any:

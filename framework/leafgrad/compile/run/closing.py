@@ -95,11 +95,12 @@ class Attempt:
         self.codes = Codes() if watch is None else watch.codes
         self.places = following.given(self.codes, self.given.keys())
         self.before = look(self.roots, self.codes, self.places)
-        self.held = self.before.snapshot()
+        self.held, self.filled = self.before.snapshot(), self.before.contents()
         self.calls_unknown = watch is not None and bool(watch.open)
         self.flags = modes.get()
         self.wary = bool(self.before.open) or shows_memory(self.before)
         self.changed: list[Place] = []  # what it changed, as far as that is not followed
+        self.growing: list[GrowingList] = []  # what stood for lists
         self.later: list[tuple[Environment, list[Any]]] = []  # before code that the call before it did not execute
 
     def close(
@@ -224,6 +225,7 @@ class Attempt:
             failure = error
         if followed is not None:
             followed.take_back(results, self.watch.codes, self.before)
+            self.growing = [growing for _, _, growing in followed.growing]
             asked = "type" in self.before.renamed or asks_types(self.watch.codes)
             asks = bool(followed.numbers.made or followed.growing or followed.sizes.known) and asked
             apart = isinstance(failure, MemoryError) or (recorder.strict and recorder.tears)  # no number is the cause
@@ -252,7 +254,9 @@ class Attempt:
         """Where there was no memory for the call, or a signal ended it, it is not done at all. Whether that is so."""
         if not recorder.given_up or not recorder.can_be_undone:
             return False
-        self.before.put_back(self.held)
+        self.before.put_back(self.held, self.filled)
+        for growing in [growing for growing in self.growing if growing.read]:
+            growing.real[:] = growing.before
         self.following.rewind()
         return True
 
