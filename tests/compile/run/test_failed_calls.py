@@ -319,3 +319,29 @@ def test_a_signal_leaves_nothing_that_stands_for_something(kind, calls):
             assert [made(leafgrad.ones(2)).item() for _ in range(3)] == [2 * n + 2, 2 * n + 4, 2 * n + 6]
     finally:
         signal.signal(signal.SIGALRM, before)
+
+
+def test_an_error_that_the_step_raises_is_no_reason_to_run_it_again():
+    class Stop(Exception):
+        """Raised by the step."""
+
+    def run(wrap):
+        batches, found = iter(range(100)), []
+
+        def step(x, k, stops):
+            for batch in batches:  # of whose place nothing tells
+                break
+            y = x * k
+            if stops:
+                raise Stop
+            return y * batch
+
+        called = wrap(step)
+        for k in range(9):
+            try:
+                found.append(called(leafgrad.ones(1), k + 1, k in (2, 6)).item())
+            except Stop:
+                found.append("stopped")
+        return found
+
+    assert run(leafgrad.compile) == run(lambda step: step)

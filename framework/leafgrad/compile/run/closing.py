@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dis
-import operator
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -11,7 +10,6 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.batching.pytree import containers, flatten
-from leafgrad.compile.guard.ancestry import Walk, collected
 from leafgrad.compile.guard.conditions import brief, facts
 from leafgrad.compile.guard.environment import Environment, GivenPlaces, Place
 from leafgrad.compile.guard.guards import Guards, Symbolic
@@ -20,7 +18,6 @@ from leafgrad.compile.guard.walk import look
 from leafgrad.compile.ir.draws import rewound
 from leafgrad.compile.ir.graph import Graph, Value, Write
 from leafgrad.compile.ir.lines import Line
-from leafgrad.compile.ir.memory import Apart
 from leafgrad.compile.ir.sources import Argument, Captured, Grad, KeptArray
 from leafgrad.compile.record.drawn import Drawer
 from leafgrad.compile.record.growing import GrowingList
@@ -30,7 +27,8 @@ from leafgrad.compile.record.recorder import is_exposed
 from leafgrad.compile.record.symbolic import SymbolicNumber
 from leafgrad.compile.record.trace import Traced, finish, recording, trace_call
 from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.compile.record.watch import Codes, Watch, watching
+from leafgrad.compile.record.watch import Codes, Watch, is_ours, watching
+from leafgrad.compile.run.apart import apart_of, picked
 from leafgrad.compile.run.call import Call
 from leafgrad.compile.run.followed import Changes, Followed, Unfollowed, asks_types, contents
 from leafgrad.compile.run.following import Following, differs
@@ -228,9 +226,9 @@ class Attempt:
             self.growing = [growing for _, _, growing in followed.growing]
             asked = "type" in self.before.renamed or asks_types(self.watch.codes)
             asks = bool(followed.numbers.made or followed.growing or followed.sizes.known) and asked
-            apart = isinstance(failure, MemoryError) or (recorder.strict and recorder.tears)  # no number is the cause
+            apart = failure is None or (recorder.strict and recorder.tears) or not may_be_of_numbers(failure)
             plain = failure is None or isinstance(failure, Exception)  # else a signal ended it
-            if plain and (asks or not (failure is None or apart)):
+            if plain and (asks or not apart):
                 if self.is_undone(recorder, followed):
                     recorder.ancestors.restore()
                     raise Unfollowed
@@ -286,6 +284,16 @@ class Attempt:
             raise Unclosed("it leaves another gradient mode behind than it found")
 
 
+def may_be_of_numbers(error: BaseException) -> bool:
+    """Whether an error may be that of a symbolic number: C's, which it is not what it seems for, or a check of ours."""
+    if isinstance(error, MemoryError):
+        return False
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return isinstance(error, TypeError) or at is None or is_ours(at.tb_frame.f_code.co_filename)
+
+
 def read_by(
     traced: Traced,
     watch: Watch,
@@ -322,42 +330,6 @@ def graph_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Gr
     environment = read_by(found, watch, starts, look(starts, watch.codes))
     name_inputs(found, leaves, paths, environment)
     return found.graph
-
-
-# ---- what guards look at ------------------------------------------------------------------------------------------
-
-
-def apart_of(graph: Graph, tensors: Sequence[int]) -> Apart | None:
-    """A check for a program that writes: which of its tensors are captured, given or gradients, and which written."""
-    written = {id(e.source) for e in graph.effects if isinstance(e, Write)}
-    if not written:
-        return None
-    captured: list[tuple[Tensor, bool]] = []
-    given: list[tuple[Callable[[Sequence[Any]], Any], bool]] = []
-    for source in graph.inputs.values():
-        mark = id(source) in written
-        if isinstance(source, Captured):
-            captured.append((source.tensor, mark))
-        elif isinstance(source, Argument):
-            given.append((operator.itemgetter(tensors[source.index]), mark))
-        elif isinstance(source, Grad):
-            given.append((gradient(source.of, tensors), mark))
-    return Apart(captured, given)
-
-
-def picked(walk: Walk, read: Sequence[int], leaves: Sequence[Any]) -> list[Any]:
-    """Some of the arrays that nodes keep."""
-    kept, _ = collected(walk, leaves)
-    return [kept[i] for i in read]
-
-
-def gradient(of: Argument | Captured, tensors: Sequence[int]) -> Callable[[Sequence[Any]], Any]:
-    """The function that gives the ``.grad`` of a source's tensor."""
-    if isinstance(of, Captured):
-        tensor = of.tensor
-        return lambda _: tensor._leaf.grad
-    i = tensors[of.index]
-    return lambda leaves: leaves[i]._leaf.grad
 
 
 def name_inputs(traced: Traced, leaves: Sequence[Any], paths: Sequence[str], environment: Environment) -> None:
