@@ -148,9 +148,9 @@ class Sizes:
             or any(hides(value) for e in graph.equations for value in e.params.values())
         ):
             raise Unclosed("a program of it can be for one length of its arguments only")
-        used = graph.kept.union(*(e.values for e in graph.equations))
-        inputs = {v: source for v, source in graph.inputs.items() if v in used or not holds(v.shape)}
-        of_any = replace(graph, inputs=inputs)
+        read = [v for e in graph.equations for v in e.values]  # in the order in which an ordinary recording meets them
+        order = dict.fromkeys([*read, *graph.ends, *[v for v in graph.inputs if not holds(v.shape)]])
+        of_any = replace(graph, inputs={v: graph.inputs[v] for v in order if v in graph.inputs})
         return resized(of_any, lambda part: Length(part._text) if type(part) is SymbolicNumber else part)
 
     def real(self, tree: Any) -> Any:
