@@ -329,6 +329,51 @@ def test_any_dimension_and_named_arguments():
     assert len(lengths.runners) == 4
 
 
+CONTAINERS = {
+    "a list": (lambda x, y: [x, y], lambda batch: (batch[0], batch[1])),
+    "a tuple": (lambda x, y: (x, y), lambda batch: (batch[0], batch[1])),
+    "a dict": (lambda x, y: {"x": x, "y": y}, lambda batch: (batch["x"], batch["y"])),
+    "nested": (lambda x, y: {"a": [x, {"y": y}], "b": (1, "s")}, lambda batch: (batch["a"][0], batch["a"][1]["y"])),
+}
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+def test_arguments_in_containers(kind):
+    make, parts = CONTAINERS[kind]
+    found = []
+    for wrap in (lambda step: step, leafgrad.compile):
+        w, losses = World(), []
+
+        def step(batch, w=w):
+            x, y = parts(batch)
+            return train(w, (w.net(x) - y).square().sum() / x.shape[0])
+
+        called = wrap(step)
+        for n in LENGTHS:
+            leafgrad.manual_seed(n)
+            x, y, _ = batch(n)
+            given = make(x, y)
+            losses.append(called(given).item())
+            assert all(a is b for a, b in zip(parts(given), (x, y), strict=True))
+        found.append(losses)
+    assert found[1] == pytest.approx(found[0], rel=1e-5)
+    (lengths,) = [call.lengths for call in called._calls.programs if call.lengths is not None]
+    assert len(lengths.runners) == 6
+
+
+@pytest.mark.parametrize("change", ["b['n'] = b['x'].shape[0]", "b['z'] = b['x'] * 2", "b.pop('y')", "b['x'] = b['y']"])
+def test_a_dict_that_the_step_changes(change):
+    def step(b):
+        exec(change, {"b": b})
+        return sum(t.sum() for t in b.values())
+
+    compiled = leafgrad.compile(step)
+    for n in LENGTHS:
+        ours, theirs = ({"x": x, "y": y} for x, y, _ in (batch(n), batch(n)))
+        assert compiled(ours).item() == pytest.approx(step(theirs).item())
+        assert same(plain(ours), plain(theirs))
+
+
 @pytest.mark.parametrize(
     "make",
     [

@@ -7,6 +7,7 @@ each generator; what the call leaves in their places becomes an effect of its pr
 from __future__ import annotations
 
 import gc
+import itertools
 import sys
 import types
 from collections.abc import Sequence
@@ -26,7 +27,6 @@ from leafgrad.compile.record.watch import Codes
 from leafgrad.compile.run.left import ALL, END, Written, ordinary, settle_keys, settled_parts, subtrees, swapped
 from leafgrad.compile.run.sizes import Sizes, changes_tensors
 from leafgrad.ops.node import Node
-from leafgrad.tensor.tensor import Tensor
 
 CONVERSIONS = frozenset("__float__ __int__ __index__ __complex__ __len__ __length_hint__ __hash__".split())
 KEEPS_DRAWER = "it keeps a function that draws random numbers"
@@ -101,17 +101,16 @@ class Followed:
         recorder.numbers = None if following.stopped else self.numbers
         self.numbers.declare = self.declare
         self.symbolic = Symbolic(self.numbers.relations, self.numbers.outcomes)
-        self.sizes = Sizes(self.numbers, self.symbolic, self.leaves, attempt.before)
         apart = attempt.first or attempt.calls_unknown or changes_tensors(attempt.codes)
-        lengths = {} if apart else following.lengths
+        lengths = {} if apart else {i: following.lengths.get(path, ()) for i, path in enumerate(paths)}
+        self.sizes = Sizes(self.numbers, self.symbolic, attempt, lengths)
         counts = [len(flatten(a)[0]) for a in (*args, *kwargs.values())]
         given: list[Any] = []
         for i, value in zip(accumulate(counts, initial=0), (*args, *kwargs.values()), strict=False):
             follows = type(value) in NUMBERS and paths[i] in following.paths
-            given.append(self.numbers.given(value, f"a{i}", paths[i]) if follows else value)
+            number = self.numbers.given(value, f"a{i}", paths[i]) if follows else None
+            given.append(number if follows else self.sizes.given(value, itertools.count(i)) if lengths else value)
             self.symbolic.arguments |= {i} if follows else set()
-            if type(value) is Tensor and (free := lengths.get(paths[i])):
-                given[-1] = self.sizes.of(value, i, paths[i], free)
         self.args, self.kwargs = tuple(given[: len(args)]), dict(zip(kwargs, given[len(args) :], strict=True))
         self.spots: list[Written] = []
         self.kept: list[tuple[Place, Written, Contents]] = []
@@ -140,6 +139,8 @@ class Followed:
 
     def __enter__(self) -> None:
         """Put the symbolic numbers where they are read."""
+        for swap in self.sizes.swaps:
+            swap.put(swap.number)
         for spot, drawer in self.drawers:
             spot.put(drawer)
         for place in (*self.following.places, *self.following.declared):
@@ -171,6 +172,9 @@ class Followed:
 
     def __exit__(self, *_: object) -> None:
         """Take them back, and see what the call has left in their places."""
+        for swap in self.sizes.swaps:
+            if swap.held() is swap.number:
+                swap.put(swap.before)
         for spot in self.spots:
             left = spot.held()
             parts = left if type(left) is tuple else (left,)

@@ -8,14 +8,15 @@ for every length.
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 import types
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from leafgrad.batching.pytree import containers, flatten, is_tuple
+from leafgrad.batching.pytree import DICTS, containers, flatten, is_tuple
 from leafgrad.compile.guard.environment import Environment
 from leafgrad.compile.guard.guards import Symbolic
 from leafgrad.compile.ir.attributes import attribute_of
@@ -42,21 +43,42 @@ class Sizes:
     Args:
         numbers: what is followed in it.
         symbolic: what guards are to know of that.
-        leaves: the arguments.
-        environment: what the call may read.
+        attempt: the call.
+        lengths: for each leaf of the arguments its dimensions that come in several sizes.
 
     Attributes:
         known: a symbolic number for each size that arguments have now.
         standing: what stands for arguments, by id, and what for.
+        swaps: where that is to be put into lists and dicts while the call runs.
         kept: whether the call has left such a tensor, or a shape, where it looked.
     """
 
-    def __init__(self, numbers: Numbers, symbolic: Symbolic, leaves: Sequence[Any], environment: Environment) -> None:
-        self.numbers, self.symbolic = numbers, symbolic
-        self.leaves, self.outside = leaves, environment.tensors.keys()
+    def __init__(
+        self, numbers: Numbers, symbolic: Symbolic, attempt: Any, lengths: Mapping[int, Sequence[int]]
+    ) -> None:
+        self.numbers, self.symbolic, self.lengths = numbers, symbolic, lengths
+        self.leaves, self.paths, self.outside = attempt.leaves, attempt.paths, attempt.before.tensors.keys()
+        self.containers = list(attempt.given.values())
         self.known: dict[int, Any] = {}
         self.standing: dict[int, tuple[Tensor, Tensor]] = {}
+        self.swaps: list[Written] = []
         self.kept = False
+
+    def given(self, tree: Any, leaves: Iterator[int]) -> Any:
+        """An argument with what stands for tensors in it, of which ``leaves`` are the next ones."""
+        if is_tuple(tree):
+            parts = [self.given(part, leaves) for part in tree]
+            if all(map(operator.is_, parts, tree)):
+                return tree
+            return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
+        if type(tree) in DICTS or type(tree) is list:
+            for key, part in list(tree.items() if isinstance(tree, dict) else enumerate(tree)):
+                made = self.given(part, leaves)
+                self.swaps += [Written(tree, key, made, part)] if made is not part else []
+            return tree
+        i = next(leaves)
+        free = self.lengths[i] if type(tree) is Tensor else ()
+        return self.of(tree, i, self.paths[i], free) if free else tree
 
     def of(self, tensor: Tensor, i: int, path: str, free: Sequence[int]) -> Tensor:
         """What stands for an argument, the ``i``-th leaf, that may have another size in some dimensions.
@@ -102,7 +124,7 @@ class Sizes:
             self.kept |= bool(vars(inner))
             vars(tensor).update({name: settled(value) for name, value in vars(inner).items()})
         outside = {id(p.container): p.container for p in environment.places} if self.known else {}
-        waiting, seen = [*outside.values()], {*outside, *environment.seen}
+        waiting, seen = [*outside.values(), *self.containers], {*outside, *environment.seen}
         while waiting:
             container = waiting.pop()
             for written in self.ordinary(container):
