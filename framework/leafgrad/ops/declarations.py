@@ -44,6 +44,7 @@ class Declarations:
             parameters.
         rewriting: what the compiler may put in its place, in turn.
         lowering: for each executor, how it is generated.
+        never_copies: of a view, whether the result shares memory whatever sizes and strides are.
         methods: the names under which it is a function and a method of Tensor.
         transpose: the op that is its transpose, as a map of its first argument.
         origins: for each declaration, ``file:line`` of where it was made.
@@ -72,6 +73,7 @@ class Declarations:
         self.rewriting: tuple[Callable[[Any, Any], Any], ...] = ()
         self.lowering: dict[str, Callable[..., Any]] = {}
         self.methods: tuple[str, ...] = ()
+        self.never_copies = False
         self.transpose: Declarations | None = None
         self.origins: dict[str, str] = {}
         self.places: dict[str, tuple[str, int] | None] = {}  # for each, where the code of its rule is

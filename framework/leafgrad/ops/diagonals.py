@@ -25,6 +25,7 @@ def diagonal(xp: Any, x: Any, *, offset: int, dims: tuple[int, int]) -> Any:
     return _diagonal(xp, x, offset, dims)
 
 
+diagonal.never_copies = True
 diagonal.batched(shifted(dims=behind))
 
 

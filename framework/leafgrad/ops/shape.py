@@ -58,6 +58,7 @@ def permute(xp: Any, x: Any, *, dims: tuple[int, ...]) -> Any:
     return x.transpose(dims)
 
 
+permute.never_copies = True
 permute.lower("native", lambda c, e: c.view(lambda x, axis: x.permute(e.params["dims"])))
 permute.shape(lambda x, *, dims: tuple([x.shape[d] for d in dims]))
 permute.chunk(lambda call: call.on(call.params["dims"].index(call.axes[0]), call.axes[0]))
@@ -94,6 +95,7 @@ def _expand(xp: Any, x: Any, *, shape: Shape) -> Any:
     return xp.ndarray(shape, x.dtype, x, 0, strides)
 
 
+expand.never_copies = True
 expand.lower("native", lambda c, e: c.view(lambda x, axis: x.expand(e.out.shape)))
 expand.shape(lambda x, *, shape: shape if broadcast_shape((x.shape, shape)) == tuple(shape) else None)
 expand.chunk(lambda call: call.on(call.axes[0] + call.out.ndim - call.inputs[0].ndim, call.axes[0], resized=True))
@@ -225,6 +227,7 @@ def part(xp: Any, x: Any, *, at: Index) -> Any:
 
 
 part.form = forms.slice_form
+part.never_copies = True
 part.batched(shifted(at=all_samples))
 
 

@@ -22,6 +22,7 @@ def windows(xp: Any, x: Any, *, dim: int, size: int, step: int) -> Any:
     return backends.backend_of(x).strided(x, (*shape, size), (*strides, x.strides[dim]))
 
 
+windows.never_copies = True
 windows.batched(shifted(dim=behind))
 
 

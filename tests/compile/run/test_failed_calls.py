@@ -329,7 +329,8 @@ def test_an_error_that_the_step_raises_is_no_reason_to_run_it_again():
         batches, found = iter(range(100)), []
 
         def step(x, k, stops):
-            for batch in batches:  # of whose place nothing tells
+            for first in batches:  # of whose place nothing tells
+                batch = first
                 break
             y = x * k
             if stops:

@@ -4,6 +4,7 @@ import json
 import math
 import types
 from dataclasses import replace
+from typing import NamedTuple
 
 import pytest
 
@@ -25,6 +26,13 @@ LENGTHS = (6, 6, 9, 9, 12, 12, 33, 7, 9, 6, 33, 11)
 def at_once(monkeypatch):
     """No length waits until it has come often."""
     monkeypatch.setattr(misses, "EARLY", 1000)
+
+
+class Pair(NamedTuple):
+    """What steps may keep."""
+
+    a: int
+    b: int
 
 
 class World:
@@ -88,6 +96,10 @@ def rearranged(w, x, y, k):
     return leafgrad.cat([h, x]).view(2 * x.shape[0], -1), leafgrad.stack([h, x], 1).sum(1), h.expand(3, *h.shape).sum(0)
 
 
+def merged(w, x, y, k):
+    return x.T.reshape(-1, 4) * 2, x[:, :2].reshape(-1) + 1, x.unsqueeze(2).transpose(1, 2).reshape(x.shape).exp()
+
+
 def made_of_sizes(w, x, y, k):
     n = x.shape[0]
     places = leafgrad.arange(n).unsqueeze(1) * 0.1
@@ -112,8 +124,8 @@ def numbers_of_sizes(w, x, y, k):
 
 
 GENERAL = [
-    mean_error, error_of_each, classes, second_derivatives, over_the_batch, rearranged, made_of_sizes, looked_up,
-    normalized, attended, numbers_of_sizes,
+    mean_error, error_of_each, classes, second_derivatives, over_the_batch, rearranged, merged, made_of_sizes,
+    looked_up, normalized, attended, numbers_of_sizes,
 ]  # fmt: skip
 
 
@@ -127,6 +139,15 @@ def counted(w, x, y, k):
 def shape_kept(w, x, y, k):
     w.shape = x.shape
     return x.sum()
+
+
+def named_tuple_kept(w, x, y, k):
+    w.shape = Pair(x.shape[0], 2)
+    return x.sum()
+
+
+def object_returned(w, x, y, k):
+    return types.SimpleNamespace(n=x.shape[0], x=x, sizes={x.shape[0]})
 
 
 def size_as_a_key(w, x, y, k):
@@ -205,9 +226,9 @@ def error_at_a_length(w, x, y, k):
 
 
 OTHERS = [
-    counted, shape_kept, size_as_a_key, argument_kept, argument_returned, shape_returned, argument_written, branches,
-    loop, read_by_python, read_in_c, asked_for_its_type, memory_given, shape_given, made_to_require_grad,
-    attribute_given, result_with_gradient, error_at_a_length,
+    counted, shape_kept, named_tuple_kept, object_returned, size_as_a_key, argument_kept, argument_returned,
+    shape_returned, argument_written, branches, loop, read_by_python, read_in_c, asked_for_its_type,
+    memory_given, shape_given, made_to_require_grad, attribute_given, result_with_gradient, error_at_a_length,
 ]  # fmt: skip
 
 
@@ -250,6 +271,8 @@ def lives(step, executor, lengths=LENGTHS):
         except ValueError as error:
             result = str(error)
         own = [result[0] is args[0], result[2]["x"] is args[0]] if step is argument_returned else []
+        if step is object_returned:
+            own, result = [result.x is args[0]], [plain(part) for part in (result.n, result.x, [*result.sizes])]
         held = world.last is args[0], plain(args[0]), plain(vars(args[0])), leafgrad.rand(1).item()
         found.append((plain(result), plain(world.state()), held, own))
     return found, compiled
@@ -314,6 +337,19 @@ def test_arguments_are_of_one_length_until_they_are_not():
     assert sum(call.lengths is not None for call in step._calls.programs) == 2
 
 
+def test_lengths_at_which_a_view_is_in_the_memory_of_another_are_recorded_for_themselves():
+    def step(x):
+        z = x * 1.0
+        z.T.reshape(-1, 4).mul_(10)  # which is a view where x is a square
+        return z.sum()
+
+    compiled = leafgrad.compile(step)
+    for n in (6, 6, 9, 9, 12, 7, 4, 4, 8, 4):
+        assert compiled(leafgrad.ones(n, 4)).item() == (40 if n == 4 else 4) * n
+    several = [call.lengths for call in compiled._calls.programs if call.lengths is not None]
+    assert sorted(len(lengths.runners) for lengths in several) == [1, 4]
+
+
 def test_any_dimension_and_named_arguments():
     net = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, dropout=0.0)
 
@@ -365,7 +401,7 @@ def test_arguments_in_containers(kind):
 def test_a_dict_that_the_step_changes(change):
     def step(b):
         exec(change, {"b": b})
-        return sum(t.sum() for t in b.values())
+        return sum(leafgrad.as_tensor(value).sum() for value in b.values())
 
     compiled = leafgrad.compile(step)
     for n in LENGTHS:

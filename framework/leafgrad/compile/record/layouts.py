@@ -2,21 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from leafgrad.compile.ir.graph import Value
-from leafgrad.compile.ir.lengths import changed
+from leafgrad.compile.ir.lengths import Length, changed
 from leafgrad.compile.record.events import Events, hollow
 from leafgrad.compile.record.outside import Outside
 from leafgrad.compile.record.shared import owner
 from leafgrad.compile.record.symbol import Symbol
-from leafgrad.compile.record.symbolic import settled
+from leafgrad.compile.record.symbolic import SymbolicNumber, compared, fixed, holds, settled
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import SymbolBase, TensorBase
 from leafgrad.tensor import view
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import follow
+
+
+class Decision(NamedTuple):
+    """Whether the result of an op is in the memory of a view, to which ``steps`` lead from a value of some order."""
+
+    value: Value
+    order: tuple[int, ...] | None
+    steps: tuple[Any, ...]
+    op: Any
+    params: dict[str, Any]
+    found: bool
+
+    def at(self, change: Callable[[Any], Any]) -> Decision:
+        """The same at other sizes."""
+        value = Value(tuple(map(change, self.value.shape)), self.value.dtype, self.value.place)
+        return self._replace(value=value, steps=changed(self.steps, change), params=changed(self.params, change))
+
+    def lengths(self) -> list[Length]:
+        """The lengths in it."""
+        found: list[Length] = []
+        self.at(lambda part: found.append(part) if type(part) is Length else part)
+        return found
+
+    def holds(self) -> bool:
+        """Whether it is so."""
+        data = follow(hollow(self.value, self.order), self.steps)
+        return shares(self.op, data, self.params) is self.found
+
+
+def shares(op: Any, data: Any, params: dict[str, Any]) -> bool:
+    """Whether what an op makes of an array is in its memory."""
+    try:
+        return view.shares(op.compute((data,), params), data)
+    except MemoryError:  # for a copy
+        return False
 
 
 class Layouts(Events):
@@ -27,6 +63,7 @@ class Layouts(Events):
         waiting: arrays of earlier parts, inputs when used again.
         orders: of dimensions in memory, outermost first, for values that do not lie in C order.
         unchecked: of what was written through ``t.data``, the elements before and since.
+        decisions: which views are in the memory of others, where that depends on sizes.
     """
 
     def __init__(self) -> None:
@@ -34,6 +71,7 @@ class Layouts(Events):
         self.waiting: dict[Value, Any] = {}
         self.orders: dict[Value, tuple[int, ...]] = {}
         self.unchecked: dict[Value, Any] = {}
+        self.decisions: list[Decision] = []
         super().__init__()
 
     def inside(self, tensor: Any) -> Any:
@@ -58,14 +96,28 @@ class Layouts(Events):
     def shares(self, op: Any, parent: Any, params: dict[str, Any]) -> bool:
         """Whether what a view op makes of ``parent`` is in its memory, as far as strides tell."""
         data = self.layout(parent)
-        try:
-            return view.shares(op.compute((data,), changed(params, settled)), data)
-        except MemoryError:  # for a copy
-            return False
+        found = shares(op, data, changed(params, settled))
+        if not (op.never_copies or isinstance(data, SymbolBase) or data.flags.c_contiguous):
+            self.decide(parent, op, params, found)
+        return found
+
+    def decide(self, parent: Any, op: Any, params: dict[str, Any], found: bool) -> None:
+        """Note a decision on the memory of a view; it is bound to these sizes if others decide on strides, too."""
+        base, steps = self.inside(parent), tuple[Any, ...]()
+        while base._view is not None:
+            base, steps = self.inside(base._view.base), (*base._view.steps, *steps)
+        value = base._data.value if type(base._data) is Symbol else None
+        if value is not None and (holds(value.shape) or value not in self.sources):
+            self.decisions.append(Decision(value, self.orders.get(value), steps, op, params, found))
+        else:
+            fixed([params, *[params for _, params in steps]])
 
     def layout(self, tensor: Any) -> Any:
         """An array with the strides that a tensor has; inside vmap a batch of them."""
         inner = self.inside(tensor)
+        for n in inner._data.shape if self.numbers is not None else ():
+            if type(n) is SymbolicNumber:  # strides say nothing of a dimension of one element
+                compared(operator.gt, "({} > {})", n, 1)
         if inner._view is not None:
             return follow(self.layout(inner._view.base), changed(inner._view.steps, settled))
         found = self.inner.get(id(inner))

@@ -27,6 +27,7 @@ class Numbers:
         items: tensors of one element that were read as numbers ``r0``, ``r1``, …, whose program has not run.
         follows: whether items are.
         over: whether the recording is over. The numbers are ordinary ones then.
+        asked: whether the Python needed a length itself.
         hashed: whether some dict or cache was asked for one that is a length.
         declare: is told of a dict whose numbers may be others at the next call.
     """
@@ -38,7 +39,7 @@ class Numbers:
         self.items: list[Any] = []
         self.made: list[weakref.ref[SymbolicNumber]] = []
         self.declare: Callable[[dict[str, Any]], None] = lambda numbers: None
-        self.over = self.hashed = False
+        self.over = self.asked = self.hashed = False
         self.thread = get_ident()
 
     @property

@@ -114,6 +114,7 @@ def fixed(value: Any, sizes: bool = True) -> Any:
     """A number as it is now, to which the program is bound from here on; other values, and ``sizes``, as they are."""
     if type(value) is SymbolicNumber and (sizes or not value._size):
         found, numbers, text = value._read(), value._numbers, value._text
+        numbers.asked |= value._size
         if not numbers.apart and not value._items:
             if found != found:
                 test = f"{text} != {text}"

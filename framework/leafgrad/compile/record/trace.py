@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from leafgrad import dtypes, modes
@@ -18,6 +18,7 @@ from leafgrad.compile.ir.sources import Argument, Captured, Expression, Grad, Ra
 from leafgrad.compile.record.ancestors import Ancestors
 from leafgrad.compile.record.gradients import Gradients, gradients_of, saving
 from leafgrad.compile.record.kept import check_kept, check_made
+from leafgrad.compile.record.layouts import Decision
 from leafgrad.compile.record.recorder import Owner, Recorder
 from leafgrad.compile.record.shared import owner
 from leafgrad.compile.record.strict import StrictRecorder
@@ -53,6 +54,7 @@ class Traced:
         strides: of results and new gradients, by number among what the program returns, in bytes; None: C order.
         inference: which results are inference tensors.
         ancestors: the graph behind tensors from outside through which the call has differentiated.
+        decisions: on memory that depend on sizes, of a program for arguments of any length.
     """
 
     graph: Graph
@@ -68,6 +70,7 @@ class Traced:
     strides: list[tuple[int, tuple[int, ...] | None]]
     inference: list[int]
     ancestors: Ancestors
+    decisions: list[Decision] = field(default_factory=list)
 
     @property
     def captured(self) -> list[Tensor]:

@@ -90,7 +90,7 @@ class Call:
         if twin is not None:
             self.lengths, self.runner = twin.lengths, twin.runner
         elif guards.symbolic.lengths:
-            self.lengths = Lengths(self.graph, name, guards.expressions, leaves)
+            self.lengths = Lengths(self.graph, traced.decisions, name, guards.expressions, leaves)
             self.runner = self.lengths.last
         else:
             self.lengths, self.runner = None, Runner(self.graph, name)

@@ -91,10 +91,14 @@ class Calls:
             for call in calls:
                 if not call.guards.match(flags, structure, leaves):
                     continue
+                lengths = call.lengths
+                new = lengths is not None and not lengths.has(leaves)
+                if new and lengths is not None and not lengths.fits(leaves):
+                    continue
                 if checks or not call.trusted:
                     doubted = call
                     break
-                if call.lengths is not None and not call.lengths.has(leaves) and self.waits(structure, leaves, True):
+                if new and self.waits(structure, leaves, True):
                     waits = True
                     break
                 if call is not calls[0] and strayed is None:

@@ -212,7 +212,7 @@ class Followed:
 
     def take_back(self, results: list[Any], codes: Codes, environment: Environment) -> None:
         """See what a call of these codes has left elsewhere. Its ``results`` keep their own."""
-        self.written += self.sizes.take_back(environment)
+        self.written += self.sizes.take_back(environment, results[0])
         self.check_containers()
         alive = [number for number in [ref() for ref in self.numbers.made] if number is not None]
         left = [written.number for written in (*self.spots, *self.written, *self.replaced)]

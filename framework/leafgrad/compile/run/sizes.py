@@ -19,6 +19,7 @@ from typing import Any
 from leafgrad.batching.pytree import DICTS, containers, flatten, is_tuple
 from leafgrad.compile.guard.environment import Environment
 from leafgrad.compile.guard.guards import Symbolic
+from leafgrad.compile.guard.known import file_of, is_plain
 from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.lengths import Length, resized
@@ -27,8 +28,8 @@ from leafgrad.compile.record.numbers import Numbers
 from leafgrad.compile.record.symbolic import SymbolicNumber, holds, settled
 from leafgrad.compile.record.trace import Traced
 from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.compile.record.watch import Codes
-from leafgrad.compile.run.left import Written, swapped
+from leafgrad.compile.record.watch import Codes, is_ours
+from leafgrad.compile.run.left import Written, ordinary, swapped
 from leafgrad.errors import TraceError
 from leafgrad.ops import messages
 from leafgrad.tensor.tensor import Tensor
@@ -116,33 +117,37 @@ class Sizes:
                     f"{messages.describe(tensor)}, and did not at its earlier calls. Do so outside of the step"
                 )
 
-    def take_back(self, environment: Environment) -> Iterator[Written]:
-        """Make ordinary what the call has left where it looked. Gives the numbers, and where they are."""
+    def take_back(self, environment: Environment, result: Any) -> Iterator[Written]:
+        """Make ordinary what the call has left where it looked, or in objects that it returns.
+
+        Gives the numbers that it has left, and where they are.
+        """
         if self.numbers.hashed:
             forget_cached()
         for inner, tensor in self.standing.values():
             self.kept |= bool(vars(inner))
             vars(tensor).update({name: settled(value) for name, value in vars(inner).items()})
         outside = {id(p.container): p.container for p in environment.places} if self.known else {}
-        waiting, seen = [*outside.values(), *self.containers], {*outside, *environment.seen}
+        returned = [leaf for leaf in flatten(result)[0] if is_holder(leaf)] if self.known else []
+        waiting, seen = [*outside.values(), *self.containers, *returned], {*outside, *environment.seen}
         while waiting:
             container = waiting.pop()
-            for written in self.ordinary(container):
+            for written in self.made_ordinary(container):
                 if id(container) in outside and type(written.number) is SymbolicNumber:
                     yield written
                 else:
                     self.kept = True
-            new = [value for value in values_of(container) if isinstance(value, HOLDERS) and id(value) not in seen]
+            new = [value for value in values_of(container) if is_holder(value) and id(value) not in seen]
             seen |= {*map(id, new)}
             waiting += new
 
-    def ordinary(self, container: Any) -> list[Written]:
+    def made_ordinary(self, container: Any) -> list[Written]:
         """Put arguments and numbers in the place of what stands for them in a container; what was there."""
         held = values_of(container)
         plain: dict[int, Any] = {key: tensor for key, (_, tensor) in self.standing.items()}
         for value in held:
             if holds(value) and not isinstance(value, (list, dict)):
-                plain[id(value)] = type(value)(map(settled, value)) if isinstance(value, tuple) else settled(value)
+                plain[id(value)] = ordinary(value)
         return [Written(*slot) for slot in swapped(container, plain)]
 
     def program(self, traced: Traced) -> Graph:
@@ -156,11 +161,10 @@ class Sizes:
         graph, gradients = traced.graph, traced.gradients
         arguments = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
         written = [e.source for e in graph.effects if isinstance(e.source, Argument)]
-        bound = {text for _, text in self.numbers.relations.values()}
         steps = [step for alias in traced.aliases.values() for step in alias.steps]
         if (
             self.kept
-            or all(size._text in bound for size in self.known.values())
+            or self.numbers.asked
             or gradients.pullbacks
             or gradients.saved
             or traced.ancestors.roots
@@ -173,7 +177,9 @@ class Sizes:
         read = [v for e in graph.equations for v in e.values]  # in the order in which an ordinary recording meets them
         order = dict.fromkeys([*read, *graph.ends, *[v for v in graph.inputs if not holds(v.shape)]])
         of_any = replace(graph, inputs={v: graph.inputs[v] for v in order if v in graph.inputs})
-        return resized(of_any, lambda part: Length(part._text) if type(part) is SymbolicNumber else part)
+        decisions = [d for d in self.numbers.recorder.decisions if holds([d.value.shape, d.params, d.steps])]
+        traced.decisions = [decision.at(as_length) for decision in decisions]
+        return resized(of_any, as_length)
 
     def real(self, tree: Any) -> Any:
         """A pytree with arguments in the place of what stood for them; its lists and dicts stay the same objects."""
@@ -185,6 +191,11 @@ class Sizes:
             parts = map(self.real, tree)
             return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
         return plain.get(id(tree), tree)
+
+
+def as_length(part: Any) -> Any:
+    """What stands for a size, or another part of a program, at any length."""
+    return Length(part._text) if type(part) is SymbolicNumber else part
 
 
 def hides(part: Any, depth: int = 4) -> bool:
@@ -202,6 +213,13 @@ CHANGING = frozenset(
     "data set_ resize_ resize_as_ unsqueeze_ squeeze_ t_ transpose_ swapaxes_ swapdims_ as_strided_ __class__ "
     "__dict__ setattr".split()
 )
+
+
+def is_holder(value: Any) -> bool:
+    """Whether a value may hold others: a container, or an object of a user's class."""
+    if isinstance(value, (type, types.ModuleType, Tensor, SymbolicNumber)):
+        return False
+    return isinstance(value, HOLDERS) or (is_plain(type(value)) and not is_ours(file_of(type(value))))
 
 
 def changes_tensors(codes: Codes) -> bool:
