@@ -41,10 +41,8 @@ def no_tensor(value: Any) -> str:
 
 def integer(value: Any, name: str, function: str) -> int:
     """``value`` as an int, else a TypeError. Tensors of one integer are taken, floats and bools are not."""
-    kind: Any = value.__class__  # what a compiled step follows says that it is an int
-    if kind is int:
-        found: int = value
-        return found
+    if type(value) is int:
+        return value
     if not isinstance(value, bool) and hasattr(type(value), "__index__"):
         try:
             return operator.index(value)
@@ -93,7 +91,7 @@ def dims(input: Any, dim: Dim, function: str = "") -> tuple[int, ...]:
     ndim: int = input._data.ndim
     if dim is None:
         return ALL[ndim]
-    if isinstance(dim, int) and not isinstance(dim, bool):  # what a compiled step follows says that it is an int
+    if type(dim) is int:
         if 0 <= dim < ndim:
             return (dim,)
         found = [one_dim(input, dim, function)]
@@ -124,7 +122,7 @@ def shape(args: tuple[Any, ...], function: str = "size", name: str = "size") -> 
     if INTS.issuperset(map(type, args)):
         return args
     try:
-        return tuple([a if type(a) is int else integer(a, name, function) for a in args])
+        return tuple([a if a.__class__ is int else integer(a, name, function) for a in args])  # or says that it is one
     except TypeError:
         wrong = next(a for a in args if isinstance(a, bool) or not hasattr(type(a), "__index__") or hasattr(a, "ndim"))
         raise TypeError(

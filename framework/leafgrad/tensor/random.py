@@ -113,9 +113,9 @@ def manual_seed(seed: int) -> Generator:
         seed: an int of 64 bits.
     """
     global _seed
+    _seed = arguments.integer(seed, "seed", "manual_seed")
     for generator in _defaults.values():
-        generator.manual_seed(seed)
-    _seed = seed
+        generator.manual_seed(_seed)
     return default_generator
 
 

@@ -44,10 +44,10 @@ class Decision(NamedTuple):
     def holds(self) -> bool:
         """Whether it is so."""
         data = follow(hollow(self.value, self.order), self.steps)
-        return shares(self.op, data, self.params) is self.found
+        return lies_in(self.op, data, self.params) is self.found
 
 
-def shares(op: Any, data: Any, params: dict[str, Any]) -> bool:
+def lies_in(op: Any, data: Any, params: dict[str, Any]) -> bool:
     """Whether what an op makes of an array is in its memory."""
     try:
         return view.shares(op.compute((data,), params), data)
@@ -96,7 +96,7 @@ class Layouts(Events):
     def shares(self, op: Any, parent: Any, params: dict[str, Any]) -> bool:
         """Whether what a view op makes of ``parent`` is in its memory, as far as strides tell."""
         data = self.layout(parent)
-        found = shares(op, data, changed(params, settled))
+        found = lies_in(op, data, changed(params, settled))
         if not (op.never_copies or isinstance(data, SymbolBase) or data.flags.c_contiguous):
             self.decide(parent, op, params, found)
         return found

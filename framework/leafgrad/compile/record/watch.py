@@ -116,11 +116,13 @@ class Watch:
     Attributes:
         codes: the Python code that was executed.
         open: callees that are not known to be pure, each with the line that called them.
+        failed: whether a function of C's raised an error in it.
     """
 
     def __init__(self) -> None:
         self.codes = Codes()
         self.open: list[tuple[str, Line]] = []
+        self.failed = False
         self.code: frozenset[types.CodeType] = frozenset()  # of the function
         self.positions: set[Position] = set()  # in it, of such calls
         self.users: dict[tuple[int, int], bool] = {}
@@ -156,6 +158,8 @@ class Watch:
                 self.called(frame, caller)
         elif event == "c_call" and self.is_user(frame) and not pure.is_pure(callee):
             self.opens(f"calls {pure.callee_name(callee)}", frame)
+        elif event == "c_exception" and self.is_user(frame):
+            self.failed = True
 
     def opens(self, what: str, frame: types.FrameType) -> None:
         """A frame of the user's does what may be something else next time."""

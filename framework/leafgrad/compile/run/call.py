@@ -90,10 +90,12 @@ class Call:
         if twin is not None:
             self.lengths, self.runner = twin.lengths, twin.runner
         elif guards.symbolic.lengths:
-            self.lengths = Lengths(self.graph, traced.decisions, name, guards.expressions, leaves)
-            self.runner = self.lengths.last
+            self.lengths = Lengths(self.graph, traced.decisions, name)
         else:
             self.lengths, self.runner = None, Runner(self.graph, name)
+        if self.lengths is not None:
+            self.sizes = guards.expressions(self.lengths.texts)
+            self.runner = self.lengths.runner(self.sizes(leaves))
         inputs = list(self.graph.inputs)
         self.effects = plan_effects(traced.graph)
         self.strides, self.inference = traced.strides, traced.inference
@@ -245,7 +247,7 @@ class Call:
             given = () if symbolic is None else symbolic.compute_early(leaves)
             kept, freed = ([], []) if (behind := self.guards.behind) is None else collected(behind, leaves)
             inputs = self.gather(leaves, given, kept)
-            runner = self.runner if self.lengths is None else self.lengths.runner(leaves)
+            runner = self.runner if self.lengths is None else self.lengths.runner(self.sizes(leaves))
             arrays = runner(inputs, checks, drawn)
             for k, strides in self.strides:
                 if strides is not None or not arrays[k].flags.c_contiguous:  # as seldom

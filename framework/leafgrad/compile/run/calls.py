@@ -91,9 +91,8 @@ class Calls:
             for call in calls:
                 if not call.guards.match(flags, structure, leaves):
                     continue
-                lengths = call.lengths
-                new = lengths is not None and not lengths.has(leaves)
-                if new and lengths is not None and not lengths.fits(leaves):
+                new = (lengths := call.lengths) is not None and (sizes := call.sizes(leaves)) not in lengths.runners
+                if new and lengths is not None and not lengths.fits(sizes):
                     continue
                 if checks or not call.trusted:
                     doubted = call

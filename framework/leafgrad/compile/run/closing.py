@@ -225,7 +225,8 @@ class Attempt:
             followed.take_back(results, self.watch.codes, self.before)
             self.growing = [growing for _, _, growing in followed.growing]
             asked = "type" in self.before.renamed or asks_types(self.watch.codes)
-            asks = bool(followed.numbers.made or followed.growing or followed.sizes.known) and asked
+            asks = bool(followed.numbers.made or followed.growing or followed.sizes.standing) and asked
+            asks |= bool(followed.sizes.standing) and self.watch.failed  # perhaps at what says that it is an int
             apart = failure is None or (recorder.strict and recorder.tears) or not may_be_of_numbers(failure)
             plain = failure is None or isinstance(failure, Exception)  # else a signal ended it
             if plain and (asks or not apart):

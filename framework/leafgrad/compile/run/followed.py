@@ -25,12 +25,14 @@ from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, SymbolicNumber
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes
 from leafgrad.compile.run.left import ALL, END, Written, ordinary, settle_keys, settled_parts, subtrees, swapped
-from leafgrad.compile.run.sizes import Sizes, changes_tensors
+from leafgrad.compile.run.sizes import Sizes, is_apart
 from leafgrad.ops.node import Node
 
 CONVERSIONS = frozenset("__float__ __int__ __index__ __complex__ __len__ __length_hint__ __hash__".split())
 KEEPS_DRAWER = "it keeps a function that draws random numbers"
-ASKING = frozenset({"type", "__class__"})
+COMMON = frozenset("__hash__ __repr__ __str__ __format__".split())  # what other objects are asked for, too
+NUMERIC = frozenset(n for n in vars(int) if not n.startswith("__") or n in vars(SymbolicNumber)) - COMMON
+ASKING = frozenset({"type", "__class__"}) | NUMERIC
 SLOTS = frozenset({"getattr", *(name for name in READING if name.startswith("__"))})
 
 
@@ -101,7 +103,7 @@ class Followed:
         recorder.numbers = None if following.stopped else self.numbers
         self.numbers.declare = self.declare
         self.symbolic = Symbolic(self.numbers.relations, self.numbers.outcomes)
-        apart = attempt.first or attempt.calls_unknown or changes_tensors(attempt.codes)
+        apart = attempt.first or attempt.calls_unknown or is_apart(attempt.codes)
         lengths = {} if apart else {i: following.lengths.get(path, ()) for i, path in enumerate(paths)}
         self.sizes = Sizes(self.numbers, self.symbolic, attempt, lengths)
         counts = [len(flatten(a)[0]) for a in (*args, *kwargs.values())]

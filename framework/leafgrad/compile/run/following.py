@@ -214,7 +214,7 @@ class Following:
             self.stopped = True
         if self.count > count and not self.stopped:
             return True
-        return followed is not None and bool(followed.sizes.known) and self.give_up()
+        return followed is not None and bool(followed.sizes.standing) and self.give_up()
 
     def give_up(self) -> bool:
         """Numbers were followed in vain: first lengths are not any more, then nothing. Whether something is still."""

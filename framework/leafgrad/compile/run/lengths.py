@@ -12,6 +12,7 @@ from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.record.layouts import Decision
 from leafgrad.compile.run.runner import Runner
 
+Sizes = tuple[int, ...]
 KEPT = 32  # lengths of one program
 
 
@@ -22,46 +23,32 @@ class Lengths:
         graph: the program, with Lengths in the place of sizes.
         decisions: on memory on which it rests.
         name: of the executor that was asked for.
-        evaluate: makes a function of a call's leaves that gives what some expressions are.
-        leaves: of the call that was recorded.
 
     Attributes:
+        texts: the expressions of its sizes.
         last: the runner that was used last.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        decisions: Sequence[Decision],
-        name: str | None,
-        evaluate: Callable[[Sequence[str]], Any],
-        leaves: Sequence[Any],
-    ) -> None:
+    def __init__(self, graph: Graph, decisions: Sequence[Decision], name: str | None) -> None:
         self.graph, self.decisions, self.name = graph, decisions, name
         found = [*lengths_in(graph), *[length for decision in decisions for length in decision.lengths()]]
         self.texts = list(dict.fromkeys([length.text for length in found]))
-        self.sizes: Callable[[Sequence[Any]], tuple[int, ...]] = evaluate(self.texts)
-        self.runners: OrderedDict[tuple[int, ...], Runner] = OrderedDict()
+        self.runners: OrderedDict[Sizes, Runner] = OrderedDict()
+        self.last: Runner
         self.lock = Lock()
-        self.last = self.runner(leaves)
 
-    def has(self, leaves: Sequence[Any]) -> bool:
-        """Whether the length of these was met before."""
-        return self.sizes(leaves) in self.runners
+    def fits(self, sizes: Sizes) -> bool:
+        """Whether the same views are in the memory of others at these sizes."""
+        at = self.at(sizes)
+        return all(decision.at(at).holds() for decision in self.decisions)
 
-    def fits(self, leaves: Sequence[Any]) -> bool:
-        """Whether the same views are in the memory of others at the length of these."""
-        sizes = self.at(self.sizes(leaves))
-        return all(decision.at(sizes).holds() for decision in self.decisions)
-
-    def at(self, sizes: Sequence[int]) -> Callable[[Any], Any]:
+    def at(self, sizes: Sizes) -> Callable[[Any], Any]:
         """What a part of the program is at these sizes."""
         known = dict(zip(self.texts, sizes, strict=True))
         return lambda part: known[part.text] if type(part) is Length else part
 
-    def runner(self, leaves: Sequence[Any]) -> Runner:
-        """That for the length of these."""
-        sizes = self.sizes(leaves)
+    def runner(self, sizes: Sizes) -> Runner:
+        """That for these sizes."""
         with self.lock.held:
             found = self.runners.get(sizes)
             if found is None:

@@ -31,7 +31,7 @@ from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes, is_ours
 from leafgrad.compile.run.left import Written, ordinary, swapped
 from leafgrad.errors import TraceError
-from leafgrad.ops import messages
+from leafgrad.ops import dispatch, messages
 from leafgrad.tensor.tensor import Tensor
 
 CACHE = type(functools.lru_cache(len))
@@ -48,7 +48,6 @@ class Sizes:
         lengths: for each leaf of the arguments its dimensions that come in several sizes.
 
     Attributes:
-        known: a symbolic number for each size that arguments have now.
         standing: what stands for arguments, by id, and what for.
         swaps: where that is to be put into lists and dicts while the call runs.
         kept: whether the call has left such a tensor, or a shape, where it looked.
@@ -59,8 +58,7 @@ class Sizes:
     ) -> None:
         self.numbers, self.symbolic, self.lengths = numbers, symbolic, lengths
         self.leaves, self.paths, self.outside = attempt.leaves, attempt.paths, attempt.before.tensors.keys()
-        self.containers = list(attempt.given.values())
-        self.known: dict[int, Any] = {}
+        self.containers, self.watch = list(attempt.given.values()), attempt.watch
         self.standing: dict[int, tuple[Tensor, Tensor]] = {}
         self.swaps: list[Written] = []
         self.kept = False
@@ -88,21 +86,19 @@ class Sizes:
         """
         data, recorder = tensor._data, self.numbers.recorder
         plain = tensor._leaf is tensor._node is None and not vars(tensor)
-        alone = id(tensor) not in self.outside and sum(leaf is tensor for leaf in self.leaves) == 1
+        memory = dispatch.memory_of(data)
+        beside = [t for k, t in enumerate(self.leaves) if isinstance(t, Tensor) and k != i]
+        alone = id(tensor) not in self.outside and all(dispatch.memory_of(t._data) is not memory for t in beside)
         if not plain or not alone or recorder.wary or not data.flags.c_contiguous:
             return tensor
         if any(d >= data.ndim or data.shape[d] < 2 for d in free):  # a size of 1 broadcasts
             return tensor
         symbol, inner = recorder.lift(tensor), recorder.inside(tensor)
-        if symbol.value not in recorder.sources:  # a view of what another argument shows
-            return tensor
         recorder.made(inner)
         shape = list(data.shape)
         for d in free:
-            n = shape[d]
-            own = self.numbers.size(n, f"a{i}._data.shape[{d}]", f"{path}.shape[{d}]")
-            shape[d] = size = self.known.setdefault(n, own)
-            bool(own == size if size is not own else own >= 2)  # on which the program rests
+            shape[d] = self.numbers.size(shape[d], f"a{i}._data.shape[{d}]", f"{path}.shape[{d}]")
+            bool(shape[d] >= 2)  # on which the program rests
         symbol.shape = symbol.value.shape = tuple(shape)
         self.symbolic.lengths[i] = tuple(free)
         self.standing[id(inner)] = inner, tensor
@@ -127,8 +123,8 @@ class Sizes:
         for inner, tensor in self.standing.values():
             self.kept |= bool(vars(inner))
             vars(tensor).update({name: settled(value) for name, value in vars(inner).items()})
-        outside = {id(p.container): p.container for p in environment.places} if self.known else {}
-        returned = [leaf for leaf in flatten(result)[0] if is_holder(leaf)] if self.known else []
+        outside = {id(p.container): p.container for p in environment.places} if self.standing else {}
+        returned = [leaf for leaf in flatten(result)[0] if is_holder(leaf)] if self.standing else []
         waiting, seen = [*outside.values(), *self.containers, *returned], {*outside, *environment.seen}
         while waiting:
             container = waiting.pop()
@@ -146,8 +142,9 @@ class Sizes:
         held = values_of(container)
         plain: dict[int, Any] = {key: tensor for key, (_, tensor) in self.standing.items()}
         for value in held:
-            if holds(value) and not isinstance(value, (list, dict)):
-                plain[id(value)] = ordinary(value)
+            real = value if isinstance(value, (list, dict)) else self.real(ordinary(value))
+            if real is not value:
+                plain[id(value)] = real
         return [Written(*slot) for slot in swapped(container, plain)]
 
     def program(self, traced: Traced) -> Graph:
@@ -156,7 +153,7 @@ class Sizes:
         Raises:
             Unclosed: it can be for this length only.
         """
-        if not self.known:
+        if not self.standing:
             return traced.graph
         graph, gradients = traced.graph, traced.gradients
         arguments = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
@@ -165,6 +162,7 @@ class Sizes:
         if (
             self.kept
             or self.numbers.asked
+            or self.watch.failed
             or gradients.pullbacks
             or gradients.saved
             or traced.ancestors.roots
@@ -213,6 +211,7 @@ CHANGING = frozenset(
     "data set_ resize_ resize_as_ unsqueeze_ squeeze_ t_ transpose_ swapaxes_ swapdims_ as_strided_ __class__ "
     "__dict__ setattr".split()
 )
+CATCHING = frozenset({"TypeError", "Exception", "BaseException"})  # which may be that of a symbolic number
 
 
 def is_holder(value: Any) -> bool:
@@ -222,9 +221,11 @@ def is_holder(value: Any) -> bool:
     return isinstance(value, HOLDERS) or (is_plain(type(value)) and not is_ours(file_of(type(value))))
 
 
-def changes_tensors(codes: Codes) -> bool:
-    """Whether code of the user may make another tensor of one that it was given, by other memory, shape or class."""
-    return any(not CHANGING.isdisjoint(code.co_names) for code in codes.of_users())
+def is_apart(codes: Codes) -> bool:
+    """Whether code of the user may make another tensor of one that it was given, by other memory, shape or class, or
+    go on where a size is not taken for an int.
+    """
+    return any(not (CHANGING | CATCHING).isdisjoint(code.co_names) for code in codes.of_users())
 
 
 def values_of(container: Any) -> list[Any]:
