@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from leafgrad.batching.pytree import DICTS, containers, flatten, is_tuple
+from leafgrad.batching.pytree import DICTS, containers, is_tuple
 from leafgrad.compile.guard.environment import CONTAINERS, GONE, Place, class_of
 from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.record.drawn import Drawer
@@ -74,12 +74,11 @@ class Written(NamedTuple):
 
 def settled_parts(tree: Any) -> Any:
     """A pytree with ordinary numbers; its lists and dicts stay the same objects."""
-    plain = {id(leaf): ordinary(leaf) for leaf in flatten(tree)[0] if type(leaf) in STANDING}
     for part in containers(tree):
+        values = list(part.values() if isinstance(part, dict) else part)
+        plain = {id(value): new for value in values if (new := ordinary(value)) is not value}
         for _ in swapped(part, plain):
             pass
-        if type(part) is list:
-            part[:] = map(ordinary, part)
     return ordinary(tree)
 
 

@@ -34,6 +34,7 @@ from leafgrad.errors import TraceError
 from leafgrad.ops import dispatch, messages
 from leafgrad.tensor.tensor import Tensor
 
+MOST = 10_000  # objects that are looked through
 CACHE = type(functools.lru_cache(len))
 PLAIN = (bool, int, float, complex, str, bytes, type(None), slice, SymbolicNumber)  # parts of parameters
 
@@ -133,9 +134,16 @@ class Sizes:
                     yield written
                 else:
                     self.kept = True
-            new = [value for value in values_of(container) if is_holder(value) and id(value) not in seen]
+            values = values_of(container)
+            own = container if isinstance(container, dict) else attribute_of(container, "__dict__")
+            if id(container) in outside and isinstance(own, dict):  # of an object or a module, perhaps
+                values = [value for name, value in own.items() if name in environment.names]
+            new = [value for value in values if is_holder(value) and id(value) not in seen]
             seen |= {*map(id, new)}
             waiting += new
+            if len(seen) > len(outside) + len(environment.seen) + MOST:
+                self.kept = True
+                break
 
     def made_ordinary(self, container: Any) -> list[Written]:
         """Put arguments and numbers in the place of what stands for them in a container; what was there."""
