@@ -201,7 +201,7 @@ def _range(s: slice, n: int) -> tuple[int, int, int]:
 
 
 def _ends(s: slice, n: int) -> tuple[int, int, int]:
-    """What ``s.indices(n)`` gives of a slice without step, by arithmetic: of a size that a compiled step follows."""
+    """What ``s.indices(n)`` gives of a slice without step, by arithmetic: with sizes that a compiled step follows."""
     start, stop = 0 if s.start is None else s.start, n if s.stop is None else s.stop
     return _end(start, n), _end(stop, n), 1
 
@@ -234,7 +234,8 @@ def simple_index(key: Any, shape: tuple[int, ...]) -> Index | None:
             d += 1
         elif type(k) is slice and k.step is None:
             n = shape[d]
-            start, stop, _ = k.indices(n) if type(n) is int else _ends(k, n)
+            plain = type(n) is int and (k.stop.__class__ is not int or type(k.stop) is int)
+            start, stop, _ = k.indices(n) if plain else _ends(k, n)
             at.append((start, max(start, stop), 1))
             d += 1
             if stop - start == n:

@@ -43,6 +43,7 @@ class World:
         self.net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.LayerNorm(8), nn.Dropout(0.2), nn.Linear(8, 4))
         self.norm = nn.BatchNorm1d(4)
         self.table = nn.Embedding(5, 4)
+        self.places = leafgrad.rand(64, 4)
         self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
         parts = self.net, self.norm, self.table, self.attention
         self.adam = optim.Adam([p for part in parts for p in part.parameters()])
@@ -118,6 +119,12 @@ def attended(w, x, y, k):
     return train(w, w.attention(x[None], x[None], x[None])[0].square().mean())
 
 
+def padded(w, x, y, k):
+    mask = leafgrad.zeros(1, x.shape[0], dtype=leafgrad.bool)
+    h = w.attention(x[None], x[None], x[None], key_padding_mask=mask)[0][0] + w.places[: x.shape[0]]
+    return train(w, h.square().mean())
+
+
 def numbers_of_sizes(w, x, y, k):
     n = x.shape[0]
     return x * (n / 7) + n**0.5 + x.numel() * 0.01 + sum(x.shape), [n, n // 2], {"n": (n, 1.0)}
@@ -125,7 +132,7 @@ def numbers_of_sizes(w, x, y, k):
 
 GENERAL = [
     mean_error, error_of_each, classes, second_derivatives, over_the_batch, rearranged, merged, made_of_sizes,
-    looked_up, normalized, attended, numbers_of_sizes,
+    looked_up, normalized, attended, padded, numbers_of_sizes,
 ]  # fmt: skip
 
 
@@ -162,6 +169,10 @@ def argument_kept(w, x, y, k):
 
 def argument_returned(w, x, y, k):
     return x, y * 2, {"x": x}
+
+
+def argument_returned_within(w, x, y, k):
+    return {"b": (x, x.shape[0]), "n": tuple(x.shape), "l": float(x.sum())}
 
 
 def shape_returned(w, x, y, k):
@@ -227,8 +238,9 @@ def error_at_a_length(w, x, y, k):
 
 OTHERS = [
     counted, shape_kept, named_tuple_kept, object_returned, size_as_a_key, argument_kept, argument_returned,
-    shape_returned, argument_written, branches, loop, read_by_python, read_in_c, asked_for_its_type,
-    memory_given, shape_given, made_to_require_grad, attribute_given, result_with_gradient, error_at_a_length,
+    argument_returned_within, shape_returned, argument_written, branches, loop, read_by_python, read_in_c,
+    asked_for_its_type, memory_given, shape_given, made_to_require_grad, attribute_given, result_with_gradient,
+    error_at_a_length,
 ]  # fmt: skip
 
 
@@ -271,6 +283,7 @@ def lives(step, executor, lengths=LENGTHS):
         except ValueError as error:
             result = str(error)
         own = [result[0] is args[0], result[2]["x"] is args[0]] if step is argument_returned else []
+        own += [result["b"][0] is args[0]] if step is argument_returned_within else []
         if step is object_returned:
             own, result = [result.x is args[0]], [plain(part) for part in (result.n, result.x, [*result.sizes])]
         held = world.last is args[0], plain(args[0]), plain(vars(args[0])), leafgrad.rand(1).item()

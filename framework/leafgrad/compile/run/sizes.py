@@ -191,7 +191,9 @@ class Sizes:
         """A pytree with arguments in the place of what stood for them; its lists and dicts stay the same objects."""
         plain = {key: tensor for key, (_, tensor) in self.standing.items()}
         for part in containers(tree) if plain else ():
-            for _ in swapped(part, plain):
+            values = list(part.values() if isinstance(part, dict) else part)
+            tuples = {id(value): new for value in values if is_tuple(value) and (new := self.real(value)) is not value}
+            for _ in swapped(part, plain | tuples):
                 pass
         if is_tuple(tree) and any(id(leaf) in plain for leaf in flatten(tree)[0]):
             parts = map(self.real, tree)

@@ -223,10 +223,9 @@ def check_sizes(mask: Tensor | None, padding: Tensor | None, batch: int, heads: 
             raise RuntimeError(f"The shape of the {mask.ndim}D attn_mask is {mask.shape}, but should be {shape}.")
     if padding is not None:
         for dim, size in enumerate((batch, keys)):
-            expect(
-                padding.shape[dim] == size,
-                f"Expected key_padded_mask.shape[{dim}] to be {size}, but got {padding.shape[dim]}",
-            )
+            got = padding.shape[dim]
+            if got != size:
+                expect(False, f"Expected key_padded_mask.shape[{dim}] to be {size}, but got {got}")
 
 
 def multi_head_attention_forward(
