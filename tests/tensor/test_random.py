@@ -9,6 +9,7 @@ import pytest
 
 import leafgrad
 from leafgrad.ops import random as random_ops
+from leafgrad.tensor import random as random_module
 
 TESTS = "ops.drawing tensor.writes"
 
@@ -247,3 +248,10 @@ def test_normal_numbers_that_require_grad():
     drawn = leafgrad.normal(leafgrad.zeros(2, requires_grad=True), 1.0, requires_grad=True)
     assert (drawn.is_leaf, drawn.requires_grad) == (True, True)
     assert not leafgrad.normal(leafgrad.zeros(2), 1.0).requires_grad
+
+
+def test_a_seed_that_is_refused_is_not_the_seed_of_devices_that_come_later(monkeypatch):
+    monkeypatch.setattr(random_module, "_seed", 5)
+    with pytest.raises((ValueError, RuntimeError, OverflowError)):
+        leafgrad.manual_seed(2**70)
+    assert random_module._seed == 5

@@ -113,9 +113,10 @@ def manual_seed(seed: int) -> Generator:
         seed: an int of 64 bits.
     """
     global _seed
-    _seed = arguments.integer(seed, "seed", "manual_seed")
+    taken = arguments.integer(seed, "seed", "manual_seed")
     for generator in _defaults.values():
-        generator.manual_seed(_seed)
+        generator.manual_seed(taken)
+    _seed = taken
     return default_generator
 
 
