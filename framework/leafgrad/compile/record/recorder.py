@@ -250,7 +250,7 @@ class Recorder(Layouts):
         try:
             made = shapes.predict(op, operands, params)
         except shapes.Unknown:
-            operands, params = self.of_this_length(operands, params)
+            params = self.of_this_length(operands, params)
             result = self.result(op, operands, params)
             results = self.values_of(result if type(result) is tuple else (result,), params)
             made = tuple(results) if type(result) is tuple else results[0]
@@ -258,11 +258,11 @@ class Recorder(Layouts):
         outputs = made if isinstance(made, tuple) else (made,)
         return Equation(op, tuple(operands), params, outputs, user_line(), several)
 
-    def of_this_length(self, operands: list[Operand], params: dict[str, Any]) -> tuple[list[Operand], dict[str, Any]]:
-        """What an op is given that must run to tell what it makes: lengths are those of this call from here on."""
+    def of_this_length(self, operands: Sequence[Operand], params: dict[str, Any]) -> dict[str, Any]:
+        """Parameters of an op that must run to tell what it makes: lengths are those of this call from here on."""
         for v in operands if self.numbers is not None else ():
             fixed(v.shape if isinstance(v, Value) else v)
-        return operands, {name: fixed(value) for name, value in params.items()}
+        return {name: fixed(value) for name, value in params.items()}
 
     def result(self, op: Any, operands: Sequence[Operand], params: dict[str, Any]) -> Any:
         """What an op makes now, of which nothing is drawn."""

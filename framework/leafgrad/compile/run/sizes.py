@@ -208,7 +208,7 @@ def as_length(part: Any) -> Any:
 
 def hides(part: Any, depth: int = 4) -> bool:
     """Whether a parameter is an object with a symbolic number in it, which nobody would find at another length."""
-    if isinstance(part, PLAIN) or type(part) in (Length,) or not depth:
+    if isinstance(part, PLAIN) or not depth:
         return False
     if isinstance(part, (tuple, list, dict)):
         return any(hides(p, depth) for p in (part.values() if isinstance(part, dict) else part))
