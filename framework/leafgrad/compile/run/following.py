@@ -109,7 +109,7 @@ class Following:
         shapes = {path: t._data.shape for path, t in tensors if type(t) is Tensor}
         for path, shape in shapes.items() if not self.of_one_length else ():
             before, known = self.shapes.get(path, ()), self.lengths.get(path, ())
-            if len(before) == len(shape):
+            if len(before) == len(shape) and (before != shape or known):
                 self.lengths[path] = tuple([d for d, n in enumerate(shape) if n != before[d] or d in known])
         self.shapes = shapes
         for call in calls:
