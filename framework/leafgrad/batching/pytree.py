@@ -28,9 +28,10 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
 def _walk(tree: Any, leaves: list[Any]) -> Any:
     kind: Any = type(tree)
     keys: Any = None
-    default_factory = None
+    default_factory = kinds = None
     if kind in DICTS:
         keys, tree, default_factory = tuple(tree), tree.values(), getattr(tree, "default_factory", None)
+        kinds = [*map(type, keys)] if {*map(type, keys)} - {str} else None  # 1 and True are equal
     elif kind is list or kind is tuple or is_tuple(tree):
         keys = len(tree)
     else:
@@ -43,14 +44,14 @@ def _walk(tree: Any, leaves: list[Any]) -> Any:
         else:
             leaves.append(value)
             parts.append(None)
-    return kind, keys, tuple(parts), default_factory
+    return kind, keys, tuple(parts), default_factory, kinds
 
 
 def unflatten(structure: Any, leaves: Iterator[Any]) -> Any:
     """The pytree of that structure with these leaves."""
     if structure is None:
         return next(leaves)
-    kind, keys, parts, default_factory = structure
+    kind, keys, parts, default_factory, _ = structure
     children = [unflatten(p, leaves) for p in parts]
     if kind in DICTS:
         made = zip(keys, children, strict=True)
@@ -89,7 +90,7 @@ def for_each_leaf(prefix: Any, structure: Any) -> list[Any]:
         if type(prefix) in DICTS or type(prefix) is list or is_tuple(prefix):
             raise StructureMismatch
         return [prefix]
-    kind, keys, parts, _ = structure
+    kind, keys, parts, *_ = structure
     if type(prefix) in DICTS:
         if kind not in DICTS or set(prefix) != set(keys):
             raise StructureMismatch
@@ -105,7 +106,7 @@ def outline(structure: Any) -> str:
     """A structure in an error's words: ``(*, {'a': *})``."""
     if structure is None:
         return "*"
-    kind, keys, parts, _ = structure
+    kind, keys, parts, *_ = structure
     inner = [outline(p) for p in parts]
     if kind in DICTS:
         return "{" + ", ".join([f"{k!r}: {p}" for k, p in zip(keys, inner, strict=True)]) + "}"

@@ -49,7 +49,7 @@ def test_a_method_that_changes_is_named_with_its_line(monkeypatch):
     monkeypatch.setattr(nn.Linear, "forward", lambda self, x: 2 * x)
     assert step(leafgrad.ones(1, 2)).tolist() == [[2, 2]]
     line = str(step.explain()).splitlines()[1]
-    assert line.startswith("  methods of Linear was ")
+    assert line.startswith("  what is in Linear was ")
     assert "forward at linear.py:" in line
     assert "<lambda> at test_explain.py:" in line
 

@@ -6,7 +6,7 @@ import operator
 import os
 import types
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -35,9 +35,10 @@ class Place:
     Attributes:
         path: what a reader calls it, e.g. ``"net.0.training"``.
         kind: how it is read: an ``"item"`` or ``"attribute"`` of ``container``, a ``"cell"``, the ``"length"`` of a
-            container, the ``"keys"`` of a dict, names ``"absent"`` from it, the whole of a set (``"all"``), the
+            container, the ``"keys"`` of a dict, names ``"absent"`` from it, all of a set in order (``"all"``), the
             ``"class"`` of an object and its dict, what a ``"call"`` of a function of no arguments gives, or that a
-            cell is ``"empty"`` or an attribute ``"unset"``, and what the ``"body"`` of a class has under some names.
+            cell is ``"empty"`` or an attribute ``"unset"``, and what the ``"body"`` of a class or module has under
+            some names.
     """
 
     path: str
@@ -80,7 +81,7 @@ class Place:
                 return ClassBody.of(self.container, self.key)
             case "class":
                 return Class(type(self.container), None if self.value[1] is None else vars(self.container))
-        return type(self.container)(self.container)
+        return (*self.container,)
 
     def put(self, value: Any) -> None:
         """Let it hold again what it held before, as far as it may have been changed by plain code."""
@@ -177,10 +178,8 @@ class Keys(tuple[Any, ...]):
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether two values are the same to the program: one object, or equal numbers, strings or sets of one type."""
-    return same(a, b) or (
-        type(a) is type(b) and isinstance(a, (set, frozenset, ClassBody, Contents, Keys, Class, range)) and a == b
-    )
+    """Whether two values are the same to the program: one object, or equal numbers or strings of one type."""
+    return same(a, b) or (type(a) is type(b) and isinstance(a, (ClassBody, Contents, Keys, Class, range)) and a == b)
 
 
 @dataclass
@@ -191,9 +190,14 @@ class Environment:
     tensors: dict[int, str] = field(default_factory=dict)  # by id
     open: list[tuple[str, str]] = field(default_factory=list)  # path, and why it is no use to guard it
     names: frozenset[str] = frozenset()  # of attributes that the user's code may read
+    any_name: bool = False  # whether it may read others, too
     seen: dict[int, Any] = field(default_factory=dict)  # all objects that were met, by id
     renamed: set[str] = field(default_factory=set)  # functions that read any attribute, and type, which something holds
     drawing: list[Place] = field(default_factory=list)  # of what draws numbers, and is no use unless it is followed
+
+    def may_read(self, names: Collection[str]) -> bool:
+        """Whether attributes of these names may be read."""
+        return bool(names) if self.any_name else not self.names.isdisjoint(names)
 
     def check(self) -> None:
         """Unclosed if it holds what nobody can tell of."""

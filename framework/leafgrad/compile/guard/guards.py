@@ -19,6 +19,7 @@ from leafgrad.compile.guard.conditions import Miss, brief, mode_name, now_of, wr
 from leafgrad.compile.guard.environment import GONE, SCALARS, Environment, Place, is_tensors, now
 from leafgrad.compile.guard.tensors import TensorConditions
 from leafgrad.compile.ir.memory import Apart
+from leafgrad.compile.ir.same import same
 from leafgrad.compile.ir.sources import Argument, Captured
 from leafgrad.compile.record.ancestors import Ancestors
 from leafgrad.ops.node import SymbolBase
@@ -95,7 +96,7 @@ class Guards(TensorConditions):
         self.default = dtypes.get_default_dtype()
         self.structure = structure
         tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-        self.scope["names"] = environment.names
+        self.scope["names"], self.any_name = environment.names, environment.any_name
         for i, leaf in enumerate(leaves):
             self.argument(i, leaf)
         self.distinct(tensors, leaves, {id(t): "a captured tensor" for t in captured} | environment.tensors)
@@ -128,7 +129,8 @@ class Guards(TensorConditions):
             test = (
                 f"type({at}) is {self.name(type(leaf))} and {self.tensor(at, leaf, self.symbolic.lengths.get(i, ()))}"
             )
-            test += f" and (not {at}.__dict__ or {at}.__dict__.keys().isdisjoint(names))"
+            unread = "" if self.any_name else f" or {at}.__dict__.keys().isdisjoint(names)"
+            test += f" and (not {at}.__dict__{unread})"
         elif i in self.symbolic.arguments:
             test = f"type({at}) is {self.name(type(leaf))}"
         else:
@@ -253,7 +255,8 @@ class Guards(TensorConditions):
                 names = all(type(k) is str for k in place.value)
                 test = f"[{'*' if names else '*map(id, '}{at}{'' if names else ')'}] == {self.name(list(place.value))}"
             case _:
-                test = f"{at} == {self.name(place.value)}"
+                self.scope["same"] = same
+                test = f"same((*{at},), {self.name(place.value)})"
         self.add(test, place.path, brief(place.value), lambda _: brief(now(place)), "value", covered)
 
     def key(self, key: Any) -> str:

@@ -9,7 +9,7 @@ import sys
 import types
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from contextvars import ContextVar
-from datetime import date, time, timedelta
+from datetime import date, time, timedelta, timezone
 from typing import Any
 
 from leafgrad import devices, dtypes
@@ -17,7 +17,7 @@ from leafgrad.backends import Generator
 
 # Known by identity: what is inside cannot change, or cannot matter.
 OPAQUE = (Generator, dtypes.dtype, devices.device, ContextVar, inspect.Signature)
-IMMUTABLE = (range, slice, date, time, timedelta, types.EllipsisType, types.NotImplementedType)
+IMMUTABLE = (range, slice, date, time, timedelta, timezone, types.EllipsisType, types.NotImplementedType)
 DICTS = (dict, OrderedDict, defaultdict, Counter)
 LISTS = (list, deque)
 COMPARED = 2**20  # bytes of an array that each call may compare
@@ -29,8 +29,12 @@ CODE = (
 SLOTS = (types.GetSetDescriptorType, types.MemberDescriptorType)
 # These compute of their arguments alone; the second calls a function in Python first, which is seen.
 OF_NUMPY = ("ufunc", "_ArrayFunctionDispatcher")
+# What leads to all names of a module, or of a frame, or to frames.
+NAMESPACES = frozenset(
+    "__globals__ __builtins__ tb_frame f_back f_builtins f_globals f_locals ag_frame cr_frame gi_frame".split()
+)
 FIELDS = {  # of functions and of classes; the dict of either is looked at by itself
-    kind: frozenset(name for name, held in vars(kind).items() if isinstance(held, SLOTS)) - {"__dict__"}
+    kind: frozenset(name for name, held in vars(kind).items() if isinstance(held, SLOTS)) - {"__dict__", *NAMESPACES}
     for kind in (types.FunctionType, type)
 }
 # What a class statement leaves in a class beside what it says: who asks for these asks by name.
@@ -38,7 +42,6 @@ OF_CLASSES = frozenset(
     "__module__ __doc__ __dict__ __weakref__ __qualname__ __annotations__ __abstractmethods__ __parameters__ "
     "__orig_bases__ __slots__ __firstlineno__ __static_attributes__ __annotate_func__ __annotations_cache__".split()
 )
-NAMESPACES = frozenset({"__globals__", "__builtins__"})
 DESCRIPTORS = (property, staticmethod, classmethod, functools.cached_property)
 TABLES = frozenset({"_parameters", "_buffers", "_modules"})  # left out of paths: "net.0.weight"
 HEAP = 1 << 9  # the flag of classes that are made at run time
@@ -50,8 +53,10 @@ def file_of(kind: type | types.ModuleType) -> str:
 
     A module that was made, such as those that stand in for PyTorch's, belongs where its class does.
     """
+    if isinstance(kind, type) and is_made(kind):
+        return "<stdin>"
     if isinstance(kind, type) and kind.__module__ == "builtins" and vars(builtins).get(kind.__name__) is not kind:
-        return "<stdin>" if kind.__flags__ & HEAP else "<frozen >"  # made by exec in a namespace without a name
+        return "<frozen >"
     module = kind if isinstance(kind, types.ModuleType) else sys.modules.get(kind.__module__)
     of_its_own = module is not None and type(module) is not types.ModuleType and not hasattr(module, "__file__")
     if of_its_own and sys.modules.get(type(module).__module__) is not module:  # it may take that one's place
@@ -59,6 +64,19 @@ def file_of(kind: type | types.ModuleType) -> str:
     origin = getattr(getattr(module, "__spec__", None), "origin", None)
     file = getattr(module, "__file__", None)  # which a module may answer with anything
     return file if isinstance(file, str) else "<frozen >" if origin in ("built-in", "frozen") else "<stdin>"
+
+
+def is_made(kind: type) -> bool:
+    """Whether a class is not the one that its module has by its name, if that is Python's: it was made at run time.
+
+    By ``exec`` in a namespace without a name, say, or by ``types.new_class``.
+    """
+    if kind.__module__.partition(".")[0] not in sys.stdlib_module_names or not is_plain(kind):
+        return False
+    found: Any = sys.modules.get(kind.__module__)
+    for name in kind.__qualname__.split("."):
+        found = getattr(found, "__dict__", {}).get(name)
+    return found is not kind
 
 
 def is_plain(kind: type) -> bool:

@@ -21,17 +21,7 @@ from leafgrad.compile.guard.environment import (
     is_state,
     now,
 )
-from leafgrad.compile.guard.known import (
-    CODE,
-    DESCRIPTORS,
-    FIELDS,
-    HEAP,
-    NAMESPACES,
-    OF_CLASSES,
-    file_of,
-    function_in,
-    is_plain,
-)
+from leafgrad.compile.guard.known import CODE, DESCRIPTORS, FIELDS, HEAP, OF_CLASSES, file_of, function_in, is_plain
 from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.record import pure
 from leafgrad.compile.record.drawn import source_of_draws
@@ -58,13 +48,14 @@ class ObjectWalker:
         self.loose: set[int] = set()  # modules that more is done with than to read attributes by their names
         self.missing: dict[frozenset[str], frozenset[str]] = {}  # many places are without the same names
         self.layouts: dict[type, tuple[bool, list[str]]] = {}
-        self.bodies: dict[type, set[str]] = {}  # classes of this package, and what of them was executed or is named
+        self.bodies: dict[Any, set[str]] = {}  # classes and modules, and what was executed of them or is named
         self.queue: deque[tuple[Any, str]] = deque()
 
     def push(self, value: Any, path: str) -> None:
         if isinstance(value, types.ModuleType) and id(value) not in self.loose:
-            name = path.rpartition(".")[2]
-            if not name.isidentifier() or name in self.names.passed_on or value is sys.modules.get(path):
+            way, _, name = path.rpartition(".")
+            computed = bool(way) and self.names.any_name
+            if computed or not name.isidentifier() or name in self.names.passed_on or value is sys.modules.get(path):
                 self.loose.add(id(value))
                 self.seen.pop(id(value), None)
         if type(value) in SCALARS or id(value) in self.seen:
@@ -119,7 +110,6 @@ class ObjectWalker:
         own_dict = None if is_ours(file_of(kind)) else attribute_of(value, "__dict__")
         self.place("class", value, None, f"type({path})", Class(kind, own_dict))
         self.kind(kind, path)
-        self.shared_by_objects(kind, path, names)
         self.attributes(value, path, names)
         own, hidden = attribute_of(value, "__dict__"), list[str]()
         for base in kind.__mro__:
@@ -134,15 +124,6 @@ class ObjectWalker:
         wrapped = attribute_of(value, "__wrapped__")
         if wrapped is not None:
             self.push(wrapped, path)
-
-    def shared_by_objects(self, kind: type, path: str, names: set[str] | None) -> None:
-        """Attributes of this package's classes, such as the hooks of all modules."""
-        for base in kind.__mro__:
-            if is_ours(file_of(base)):
-                for name, held in list(vars(base).items()):
-                    plain = not hasattr(held, "__get__") and not name.startswith("__") and name != "unguarded"
-                    if plain and (names is None or name in names):
-                        self.visit("item", vars(base), name, f"{base.__name__}.{name}")
 
     def attributes(self, value: Any, path: str, names: set[str] | None) -> None:
         """The attributes of an object: its own, and those in slots."""
@@ -169,9 +150,8 @@ class ObjectWalker:
     def own(self, value: Any, own: dict[str, Any], path: str, names: set[str] | None) -> None:
         if names is not None and self.names.any_name:
             names = names | own.keys()
-        unguarded = getattr(type(value), "unguarded", ())  # what a compiled function knows of itself
         for name in list(own):
-            if name in unguarded or name.startswith("_compiled_") or (names is not None and name not in names):
+            if (names is not None and name not in names) or self.is_kept(value, name, own[name]):
                 continue
             where = f"{path}.{name}" if path else name
             self.visit("item", own, name, where)
@@ -179,6 +159,13 @@ class ObjectWalker:
         if names is None or self.names.any_name:  # which there are may be asked, too
             self.place("keys", own, None, f"the attributes of {path}", Keys.of(own))
         self.absent(own, path, self.names.users if names is None else names)
+
+    @staticmethod
+    def is_kept(value: Any, name: str, held: Any) -> bool:
+        """Whether it is what a compiled function keeps for itself: its calls, or a method of an object, compiled."""
+        if name.startswith("_compiled_"):
+            return is_ours(file_of(type(held))) and attribute_of(held, "_attribute") == name
+        return name in getattr(type(value), "unguarded", ()) and is_ours(file_of(type(value)))
 
     def absent(self, held: Any, path: str, names: set[str]) -> None:
         """That names which code asks for, and that are not there, do not appear."""
@@ -240,12 +227,19 @@ class ObjectWalker:
             self.absent(held, base.__name__, self.names.users)
 
     def body(self, kind: type) -> None:
-        """A class of this package that was met: methods that were executed, and what the user's code names of it."""
+        """A class of this package that was met: methods that were executed, and what code reads of it by name.
+
+        Its attributes, too, such as the hooks of all modules.
+        """
         if kind in self.bodies:
             return
         found = self.bodies[kind] = self.names.users & vars(kind).keys()
         for name, held in list(vars(kind).items()):
-            if name not in self.names.ours and not name.startswith("__"):
+            special = name.startswith("__")
+            named = self.names.any_name or self.names.everything or name in self.names.ours or name in found
+            if named and not special and not hasattr(held, "__get__") and name != "unguarded":
+                self.visit("item", vars(kind), name, f"{kind.__name__}.{name}")
+            if name not in self.names.ours and not special:
                 continue
             function = function_in(held)
             if isinstance(function, types.FunctionType) and function in self.codes:
@@ -262,9 +256,12 @@ class ObjectWalker:
                 file = source_of(code, scope)
                 if is_ours(file) and not file.startswith(BELOW):
                     self.bodies.setdefault(kind, set()).add(name)
-        for kind, names in self.bodies.items():
+
+    def bodies_read(self) -> None:
+        """What was read of classes and modules is there as it was."""
+        for owner, names in self.bodies.items():
             key = tuple(sorted(names))
-            self.place("body", kind, key, f"methods of {kind.__name__}", ClassBody.of(kind, key))
+            self.place("body", owner, key, f"what is in {owner.__name__}", ClassBody.of(owner, key))
 
     def class_attribute(self, base: type, name: str, found: Any) -> None:
         if (isinstance(found, CODE) and type(found) is not types.BuiltinFunctionType) or name.startswith("_abc_"):
@@ -279,9 +276,7 @@ class ObjectWalker:
     def fields(self, value: Any, path: str) -> None:
         """What every function or class has, such as ``__defaults__``, where the user's code names it."""
         for name in sorted(self.names.users & FIELDS[type if isinstance(value, type) else types.FunctionType]):
-            if name in NAMESPACES:
-                self.open(f"{path}.{name}", "holds all names of a module")
-            elif name == "__closure__":
+            if name == "__closure__":
                 for free, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
                     self.visit("cell", cell, None, free)
             else:

@@ -10,6 +10,7 @@ from typing import Any
 from leafgrad import backends
 from leafgrad.compile.guard.conditions import Condition, facts, gradient_of
 from leafgrad.compile.guard.environment import GUARDS, SCALARS, Environment
+from leafgrad.compile.ir.same import same
 from leafgrad.compile.ir.sources import Argument, Captured, Grad
 from leafgrad.compile.record.symbolic import FUNCTIONS
 from leafgrad.ops import dispatch
@@ -188,9 +189,9 @@ class TensorConditions:
             grad = f"{at}._leaf.grad"
             if id(t.grad) not in others and (id(t.grad) in env.tensors or t.grad._view is not None):  # found otherwise
                 others[id(t.grad)] = self.name(t.grad)
-            same = others.get(id(t.grad)) or apart.setdefault(id(t.grad), grad)
-            if same != grad:
-                self.add(f"{grad} is {same}", path, "a tensor that is used otherwise, too", lambda _: "another one")
+            name = others.get(id(t.grad)) or apart.setdefault(id(t.grad), grad)
+            if name != grad:
+                self.add(f"{grad} is {name}", path, "a tensor that is used otherwise, too", lambda _: "another one")
         if apart:
             known = f"({', '.join(f'id({name})' for name in others.values())},)" if others else "()"
             of_each = f"(x := {{{', '.join(f'id({grad})' for grad in apart.values())}}})"
@@ -220,5 +221,8 @@ class TensorConditions:
             elif type(value) is float and value == 0:
                 self.scope["copysign"] = math.copysign
                 test += f" and copysign(1, x) == {math.copysign(1, value)!r}"
+            elif type(value) is complex:
+                self.scope["same"] = same
+                test = f"same(x, {name})"
             return f"((x := {at}) is {name} or {test})"
         return f"{at} is {self.name(value)}"

@@ -5,15 +5,14 @@ It fails closed: a type, or a route to executed code, that it does not know make
 
 from __future__ import annotations
 
-import builtins
 import enum
 import functools
 import numbers
 import os
-import sys
 import types
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from datetime import datetime, time
 from fractions import Fraction
 from typing import Any
 
@@ -26,7 +25,7 @@ from leafgrad.compile.guard.known import (
     DICTS,
     IMMUTABLE,
     LISTS,
-    OF_NUMPY,
+    NAMESPACES,
     OPAQUE,
     SLOTS,
     TABLES,
@@ -34,9 +33,9 @@ from leafgrad.compile.guard.known import (
     function_in,
     is_plain,
 )
-from leafgrad.compile.guard.objects import NOTHING_GIVEN, ObjectWalker
-from leafgrad.compile.record.drawn import source_of_draws
-from leafgrad.compile.record.names import global_names, imported_names, values
+from leafgrad.compile.guard.modules import ModuleWalker
+from leafgrad.compile.guard.objects import NOTHING_GIVEN
+from leafgrad.compile.record.names import global_names
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, source_of
 from leafgrad.ops.node import Leaf
 from leafgrad.ops.op import Op
@@ -62,8 +61,11 @@ def look(
     for name, read in modes.SETTINGS.items():
         walker.place("call", read, None, name, read())
     walker.kind(Tensor, "Tensor")
+    walker.run()
     walker.methods()
-    walker.found.names = frozenset(walker.names.users)
+    walker.through_modules()
+    walker.bodies_read()
+    walker.found.names, walker.found.any_name = frozenset(walker.names.users), walker.names.any_name
     return walker.found
 
 
@@ -77,13 +79,15 @@ def dict_of(value: functools.partial[Any]) -> dict[str, Any] | None:
 GUARDED = 50_000  # places, of which a large network has a fifth; code that computes names may reach whole packages
 
 
-class Walker(ObjectWalker):
+class Walker(ModuleWalker):
     """Breadth-first, so that paths are short."""
 
     def begin(self, roots: Iterable[tuple[Any, str]]) -> None:
         """Go all ways from the roots, and from what the user's code names."""
         for value, path in roots:
             self.push(value, path)
+        for name in sorted(NAMESPACES & self.names.users):
+            self.open(name, "leads to names of which nobody knows which are read")
         for code, scope in self.codes:
             if not is_library(source_of(code, scope)):
                 self.globals(code, scope)
@@ -100,57 +104,87 @@ class Walker(ObjectWalker):
             self.expand(value, path)
 
     def expand(self, value: Any, path: str) -> None:
+        """Note what is in a value, by its type."""
         kind = type(value)
-        if isinstance(value, Tensor):
-            self.tensor(value, path)
-        elif kind in DICTS:
-            if kind is defaultdict:
-                self.visit("attribute", value, "default_factory", f"{path}.default_factory")
-            self.items(value, value, path)
-        elif kind in LISTS:
-            self.items(value, range(len(value)), path)
-        elif kind is tuple or (isinstance(value, tuple) and (hasattr(kind, "_fields") or is_ours(file_of(kind)))):
-            for i, item in enumerate(value):
-                self.push(item, f"{path}[{i}]")
-                self.called_from_c(item, path)
-            if kind is not tuple:
-                self.push(kind, f"type({path})")
-                self.attributes(value, path, self.names.of(kind))
-        elif kind in (set, frozenset):
-            if all(type(item) in SCALARS for item in value):
-                self.place("all", value, None, path, kind(value))
-            else:
-                self.open(path, "is a set of objects")
-        elif isinstance(value, types.FunctionType):
-            self.function(value, path)
-        elif isinstance(value, types.MethodType):
-            self.push(value.__self__, "self")
-            self.push(value.__func__, path)
-        elif kind is functools.partial:
-            for part in (value.func, value.args, value.keywords):
-                self.push(part, path)
-            self.called_from_c(value.func, path)
-            self.attributes_of_partial(value, path)
-        elif isinstance(value, types.ModuleType):
-            self.module(value, path)
-        elif isinstance(value, type):
-            self.found.renamed |= {"type"} if value is type else set()
-            self.kind(value, path)
-        elif isinstance(value, Op):
-            self.op(value, path)
-        elif isinstance(value, (types.MethodWrapperType, *CODE)):
-            self.in_c(value, path)
-        elif isinstance(value, (staticmethod, classmethod, property)):
-            self.push(function_in(value), path)
-        elif isinstance(value, enum.Enum):
+        visit = EXACTLY.get(kind) or next((visit for of, visit in BY_CLASS if isinstance(value, of)), None)
+        if visit is not None:
+            visit(self, value, path)
+        elif isinstance(value, SCALARS):
+            if kind not in SCALARS and not self.is_immutable(value):
+                self.open(path, f"is of a class of its own, {kind.__name__}")
+        elif not isinstance(value, OPAQUE) and not self.is_immutable(value):
             self.instance(value, path)
-            self.own(value, vars(value), path, None)  # its value has other names in it
-        elif kind is by_device_type("cpu").array_type:
-            self.array(value, path)
-        elif not isinstance(value, (*OPAQUE, *SCALARS)) and not self.is_immutable(value):
+
+    # ---- containers -------------------------------------------------------------------------------------------
+
+    def mapping(self, value: Any, path: str) -> None:
+        if type(value) is defaultdict:
+            self.visit("attribute", value, "default_factory", f"{path}.default_factory")
+        self.items(value, value, path)
+
+    def sequence(self, value: Any, path: str) -> None:
+        self.items(value, range(len(value)), path)
+
+    def record(self, value: Any, path: str) -> None:
+        kind = type(value)
+        if kind is not tuple and not hasattr(kind, "_fields") and not is_ours(file_of(kind)):
+            return self.instance(value, path)
+        for i, item in enumerate(value):
+            self.push(item, f"{path}[{i}]")
+            self.called_from_c(item, path)
+        if kind is not tuple:
+            self.push(kind, f"type({path})")
+            self.attributes(value, path, self.names.of(kind))
+
+    def elements(self, value: Any, path: str) -> None:
+        if not all(type(item) in SCALARS for item in value):
+            self.open(path, "is a set of objects")
+        elif type(value) is set:
+            self.place("all", value, None, path, (*value,))
+
+    def bounds(self, value: slice, path: str) -> None:
+        for name in ("start", "stop", "step"):
+            self.push(getattr(value, name), f"{path}.{name}")
+
+    def time(self, value: Any, path: str) -> None:
+        if is_plain(type(value)):
             self.instance(value, path)
-        elif isinstance(value, SCALARS) and kind not in SCALARS and not self.is_immutable(value):
-            self.open(path, f"is of a class of its own, {kind.__name__}")
+        elif value.tzinfo is not None:
+            self.push(value.tzinfo, f"{path}.tzinfo")
+
+    def array(self, value: Any, path: str) -> None:
+        """A NumPy array, which each call compares with what it was."""
+        if value.dtype.hasobject or value.nbytes > COMPARED:
+            self.open(
+                path, f"is a NumPy array of {value.dtype}, {value.nbytes} bytes, too much to compare at each call"
+            )
+        else:
+            self.place("array", value, None, path, Contents.of(value))
+            if "base" in self.names.users and value.base is not None:
+                self.push(value.base, f"{path}.base")
+
+    def member(self, value: enum.Enum, path: str) -> None:
+        self.instance(value, path)
+        self.own(value, vars(value), path, None)  # its value has other names in it
+
+    # ---- code -------------------------------------------------------------------------------------------------
+
+    def a_class(self, value: type, path: str) -> None:
+        self.found.renamed |= {"type"} if value is type else set()
+        self.kind(value, path)
+
+    def method(self, value: types.MethodType, path: str) -> None:
+        self.push(value.__self__, "self")
+        self.push(value.__func__, path)
+
+    def wrapper(self, value: Any, path: str) -> None:
+        self.push(function_in(value), path)
+
+    def partial(self, value: functools.partial[Any], path: str) -> None:
+        for part in (value.func, value.args, value.keywords):
+            self.push(part, path)
+        self.called_from_c(value.func, path)
+        self.attributes_of_partial(value, path)
 
     def in_c(self, value: Any, path: str) -> None:
         """A function of C's, and what it belongs to."""
@@ -173,17 +207,6 @@ class Walker(ObjectWalker):
             self.place("call", functools.partial(dict_of, value), None, f"the attributes of {path}", None)
         else:
             self.own(value, held, path, self.names.of(functools.partial))
-
-    def array(self, value: Any, path: str) -> None:
-        """A NumPy array, which each call compares with what it was."""
-        if value.dtype.hasobject or value.nbytes > COMPARED:
-            self.open(
-                path, f"is a NumPy array of {value.dtype}, {value.nbytes} bytes, too much to compare at each call"
-            )
-        else:
-            self.place("array", value, None, path, Contents.of(value))
-            if "base" in self.names.users and value.base is not None:
-                self.push(value.base, f"{path}.base")
 
     @staticmethod
     def is_immutable(value: Any) -> bool:
@@ -221,8 +244,6 @@ class Walker(ObjectWalker):
             held = now(Place(path, "item", container, key, None))
             self.called_from_c(held, path)
 
-    # ---- code -------------------------------------------------------------------------------------------------
-
     def function(self, value: types.FunctionType, path: str) -> None:
         code = value.__code__
         ours = is_library(source_of(code, value.__globals__))
@@ -250,54 +271,6 @@ class Walker(ObjectWalker):
                 self.visit("attribute", value, name, f"{path}.{name}")
             elif getattr(value, name):
                 self.push(getattr(value, name), f"{path}.{name}")
-
-    def globals(self, code: types.CodeType, scope: dict[str, Any]) -> None:
-        wanted = global_names(code)
-        for name in sorted(wanted & scope.keys()):
-            self.visit("item", scope, name, name)
-        own = vars(builtins)
-        for name in sorted(wanted & own.keys() - scope.keys()):
-            self.place("item", own, name, name, own[name])
-        for name, *attributes in values(code):
-            found = scope.get(name, own.get(name))
-            for attribute in attributes:
-                found = vars(found).get(attribute) if isinstance(found, types.ModuleType) else None
-            self.called_from_c(found, ".".join([name, *attributes]))
-        missing = tuple(sorted(wanted - scope.keys()))
-        if missing:
-            self.place("absent", scope, missing, "globals", True)
-        if nowhere := tuple(sorted(wanted - scope.keys() - own.keys())):  # a NameError is met
-            self.place("absent", own, nowhere, "builtins", True)
-        for name in sorted(imported_names(code, scope)):
-            if name in sys.modules:
-                self.visit("item", sys.modules, name, name)
-
-    def module(self, value: types.ModuleType, path: str) -> None:
-        """What the user's code reads of a module; of a library's, functions and classes are known when called."""
-        ours, held = is_library(file_of(value)), vars(value)
-        self.place("class", value, None, f"type({path})", Class(type(value), None))
-        names = self.names.users & held.keys()
-        if self.names.any_name and not ours and id(value) in self.loose:
-            self.place("keys", held, None, f"the names in {path}", Keys.of(held))
-            names = names | {name for name in held if not name.startswith("__")}
-        for name in sorted(names):
-            found = held[name]
-            if not ours or not callable(found):
-                self.visit("item", held, name, f"{path}.{name}")
-            else:  # what it does is looked at when it is called
-                self.place("item", held, name, f"{path}.{name}", found)
-                self.loaded(found, f"{path}.{name}")
-                if isinstance(found, type):
-                    self.push(found, f"{path}.{name}")
-        if not ours or self.names.any_name or "AttributeError" in self.names.users:
-            self.absent(held, f"{path}", self.names.users)
-
-    def loaded(self, value: Any, path: str) -> None:
-        """Something of a library that may be called: no call of it may go unseen."""
-        kind = type(value)
-        seen = isinstance(value, (types.FunctionType, *CODE, type, Op)) or is_ours(file_of(kind))
-        if not seen and kind.__name__ not in OF_NUMPY and source_of_draws(value) is None:
-            self.open(path, f"is of a type that is not known, {kind.__module__}.{kind.__qualname__}")
 
     def op(self, value: Op, path: str) -> None:
         """Of an op of the user's its rules, and the numbers that its forward reads; programs run the forward itself."""
@@ -328,5 +301,27 @@ class Walker(ObjectWalker):
             where = f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
             self.open(f"{code.co_name} at {where}", "is called by a way that is not known")
 
+
+EXACTLY: dict[type, Callable[[Walker, Any, str], None]] = {
+    **dict.fromkeys(DICTS, Walker.mapping),
+    **dict.fromkeys(LISTS, Walker.sequence),
+    **dict.fromkeys((set, frozenset), Walker.elements),
+    functools.partial: Walker.partial,
+    slice: Walker.bounds,
+    by_device_type("cpu").array_type: Walker.array,
+}
+BY_CLASS: tuple[tuple[Any, Callable[[Walker, Any, str], None]], ...] = (
+    (Tensor, Walker.tensor),
+    (tuple, Walker.record),
+    (types.FunctionType, Walker.function),
+    (types.MethodType, Walker.method),
+    (types.ModuleType, Walker.module),
+    (type, Walker.a_class),
+    (Op, Walker.op),
+    ((types.MethodWrapperType, *CODE), Walker.in_c),
+    ((staticmethod, classmethod, property), Walker.wrapper),
+    (enum.Enum, Walker.member),
+    ((datetime, time), Walker.time),
+)
 
 __all__ = ["look"]

@@ -29,7 +29,11 @@ def same(a: Any, b: Any, at: Values | None = None) -> bool:
         return True
     if isinstance(a, float):
         return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (a != a and b != b)
-    return isinstance(a, (bool, int, str, complex, slice, bytes, Length)) and bool(a == b)
+    if isinstance(a, complex):
+        return same(a.real, b.real) and same(a.imag, b.imag)
+    if isinstance(a, slice):
+        return same((a.start, a.stop, a.step), (b.start, b.stop, b.step))
+    return isinstance(a, (bool, int, str, bytes, Length)) and bool(a == b)
 
 
 def same_source(a: Any, b: Any) -> bool:

@@ -8,6 +8,7 @@ import os
 import sys
 import types
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from leafgrad.compile.record.pure import ANY_NAME as ANY_NAME_MODULES
@@ -22,6 +23,7 @@ ANY_NAME = frozenset(
 BELOW = tuple(os.path.join(messages.PACKAGE, room) for room in ("backends", "compile", "ops", "plugins"))
 
 
+IDENTITY = frozenset({"id", "is_", "is_not"})
 GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"})
 
 
@@ -95,6 +97,14 @@ def calls_at_once(step: dis.Instruction) -> bool:
 
 
 @functools.cache
+def asks_identity(code: types.CodeType) -> bool:
+    """Whether code may ask if two objects are one, other than None and its like, which stand in the code."""
+    steps = list(dis.get_instructions(code))
+    compared = (before.opname != "LOAD_CONST" for before, step in pairwise(steps) if step.opname == "IS_OP")
+    return any(compared) or not IDENTITY.isdisjoint(code.co_names)
+
+
+@functools.cache
 def matches(code: types.CodeType) -> bool:
     """Whether a code object has a class pattern, which reads attributes that ``__match_args__`` of the class names."""
     return any(step.opname == "MATCH_CLASS" for step in dis.get_instructions(code))
@@ -123,11 +133,10 @@ class Names:
             self.users |= words(code)
             self.passed_on |= passed_on(code)
             self.any_name |= not ANY_NAME.isdisjoint(words(code)) or matches(code)
-        elif is_ours(file) and not file.startswith(BELOW):
-            self.ours |= words(code)
+        elif not file.startswith(BELOW):
             self.by_file.setdefault(file, set()).update(words(code))
-        elif scope.get("__name__") in ANY_NAME_MODULES:
-            self.any_name = True
+            self.ours |= words(code) if is_ours(file) else set()
+            self.any_name |= scope.get("__name__") in ANY_NAME_MODULES
 
     def of(self, kind: type) -> set[str] | None:
         """The names that matter in an object of a class; None for all of them.

@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad.compile.guard.ancestry import Walk, collected
+from leafgrad.compile.guard.environment import Environment
 from leafgrad.compile.ir.graph import Graph, Write
 from leafgrad.compile.ir.memory import Apart
 from leafgrad.compile.ir.sources import Argument, Captured, Grad
+from leafgrad.compile.record.recorder import is_exposed
 from leafgrad.tensor.tensor import Tensor
 
 
@@ -44,3 +46,8 @@ def gradient(of: Argument | Captured, tensors: Sequence[int]) -> Callable[[Seque
         return lambda _: tensor._leaf.grad
     i = tensors[of.index]
     return lambda leaves: leaves[i]._leaf.grad
+
+
+def shows_memory(environment: Environment) -> bool:
+    """Whether the memory of a tensor may be read and written through an array of it that was read, too."""
+    return any(place.kind == "array" and is_exposed(place.container) for place in environment.places)

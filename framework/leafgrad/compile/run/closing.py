@@ -23,12 +23,12 @@ from leafgrad.compile.record.drawn import Drawer
 from leafgrad.compile.record.growing import GrowingList
 from leafgrad.compile.record.kept import check_holders, check_kept, check_outside
 from leafgrad.compile.record.lazy import LazyRecorder
-from leafgrad.compile.record.recorder import is_exposed
+from leafgrad.compile.record.names import asks_identity
 from leafgrad.compile.record.symbolic import SymbolicNumber
 from leafgrad.compile.record.trace import Traced, finish, recording, trace_call
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes, Watch, is_ours, watching
-from leafgrad.compile.run.apart import apart_of, picked
+from leafgrad.compile.run.apart import apart_of, picked, shows_memory
 from leafgrad.compile.run.call import Call
 from leafgrad.compile.run.followed import Changes, Followed, Unfollowed, asks_types, contents
 from leafgrad.compile.run.following import Following, differs
@@ -56,11 +56,6 @@ def line_that_stores(codes: Codes, key: Any) -> str:
                 number = None if i.positions is None else i.positions.lineno
                 return f" at {Line(code.co_filename, number or code.co_firstlineno)}"
     return f" in {Line(users[0].co_filename, users[0].co_firstlineno)}" if users else ""
-
-
-def shows_memory(environment: Environment) -> bool:
-    """Whether the memory of a tensor may be read and written through an array of it that was read, too."""
-    return any(place.kind == "array" and is_exposed(place.container) for place in environment.places)
 
 
 class Attempt:
@@ -144,8 +139,10 @@ class Attempt:
         if followed is not None:
             followed.check(environment)
         for leaf, path in zip(self.leaves, self.paths, strict=True):
-            if isinstance(leaf, Tensor) and not environment.names.isdisjoint(vars(leaf)):
+            if isinstance(leaf, Tensor) and environment.may_read(vars(leaf)):
                 raise Unclosed(f"it may read attributes of the tensor {path}")
+        if self.given.keys() - {id(self.kwargs)} and any(map(asks_identity, self.watch.codes.of_users())):
+            raise Unclosed("it may ask which objects the lists and dicts are that it is given")
         if recorder.ran or (shows_memory(environment) and (self.first or not recorder.wary)):
             environment.check()
             raise Unclosed("code of NumPy's may read and write the memory of its tensors meanwhile")

@@ -124,6 +124,7 @@ class Compiled(Generic[P, R]):
         bound, method = own.get(self._attribute), types.MethodType(self.function, instance)
         if type(bound) is not type(self) or bound.function != method:
             bound = own[self._attribute] = type(self)(method, self.executor, self.closed)
+            vars(bound)["_attribute"] = self._attribute
         return bound
 
     def __set_name__(self, owner: type, name: str) -> None:

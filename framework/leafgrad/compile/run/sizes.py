@@ -124,7 +124,8 @@ class Sizes:
         for inner, tensor in self.standing.values():
             self.kept |= bool(vars(inner))
             vars(tensor).update({name: settled(value) for name, value in vars(inner).items()})
-        outside = {id(p.container): p.container for p in environment.places} if self.standing else {}
+        places = environment.places if self.standing else ()
+        outside = {id(p.container): p.container for p in places if not isinstance(p.container, types.ModuleType)}
         returned = [leaf for leaf in flatten(result)[0] if is_holder(leaf)] if self.standing else []
         waiting, seen = [*outside.values(), *self.containers, *returned], {*outside, *environment.seen}
         while waiting:

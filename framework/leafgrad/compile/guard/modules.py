@@ -1,0 +1,94 @@
+"""What the walk notes of modules: globals that code reads, by itself or through a module."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import types
+from collections.abc import Iterable
+from typing import Any
+
+from leafgrad.compile.guard.environment import Class, Keys
+from leafgrad.compile.guard.known import CODE, OF_NUMPY, file_of
+from leafgrad.compile.guard.objects import ObjectWalker
+from leafgrad.compile.record.drawn import source_of_draws
+from leafgrad.compile.record.names import BELOW, global_names, imported_names, values
+from leafgrad.compile.record.watch import is_library, is_ours, source_of
+from leafgrad.ops.op import Op
+
+
+class ModuleWalker(ObjectWalker):
+    """Of modules, too, it knows what executed code can have read."""
+
+    def globals(self, code: types.CodeType, scope: dict[str, Any]) -> None:
+        wanted = global_names(code)
+        for name in sorted(wanted & scope.keys()):
+            self.visit("item", scope, name, name)
+        own = vars(builtins)
+        for name in sorted(wanted & own.keys() - scope.keys()):
+            self.place("item", own, name, name, own[name])
+        for name, *attributes in values(code):
+            found = scope.get(name, own.get(name))
+            for attribute in attributes:
+                found = vars(found).get(attribute) if isinstance(found, types.ModuleType) else None
+            self.called_from_c(found, ".".join([name, *attributes]))
+        missing = tuple(sorted(wanted - scope.keys()))
+        if missing:
+            self.place("absent", scope, missing, "globals", True)
+        if nowhere := tuple(sorted(wanted - scope.keys() - own.keys())):  # a NameError is met
+            self.place("absent", own, nowhere, "builtins", True)
+        for name in sorted(imported_names(code, scope)):
+            if name in sys.modules:
+                self.visit("item", sys.modules, name, name)
+
+    def module(self, value: types.ModuleType, path: str) -> None:
+        """What the user's code reads of a module; of a library's, functions and classes are known when called."""
+        library, held = is_library(file_of(value)), vars(value)
+        self.place("class", value, None, f"type({path})", Class(type(value), None))
+        names = self.names.users & held.keys()
+        if self.names.any_name and id(value) in self.loose and library:
+            self.named(value, held.keys())
+            for name, found in list(held.items()):
+                if isinstance(found, types.ModuleType) and is_ours(file_of(found)):
+                    self.push(found, f"{path}.{name}")
+        elif self.names.any_name and id(value) in self.loose:
+            self.place("keys", held, None, f"the names in {path}", Keys.of(held))
+            names = names | {name for name in held if not name.startswith("__")}
+        for name in sorted(names):
+            found = held[name]
+            if not library or not callable(found):
+                self.visit("item", held, name, f"{path}.{name}")
+            else:  # what it does is looked at when it is called
+                self.place("item", held, name, f"{path}.{name}", found)
+                self.loaded(found, f"{path}.{name}")
+                if isinstance(found, type):
+                    self.push(found, f"{path}.{name}")
+        if not library or self.names.any_name or "AttributeError" in self.names.users:
+            self.absent(held, f"{path}", self.names.users)
+
+    def loaded(self, value: Any, path: str) -> None:
+        """Something of a library that may be called: no call of it may go unseen."""
+        kind = type(value)
+        seen = isinstance(value, (types.FunctionType, *CODE, type, Op)) or is_ours(file_of(kind))
+        if not seen and kind.__name__ not in OF_NUMPY and source_of_draws(value) is None:
+            self.open(path, f"is of a type that is not known, {kind.__module__}.{kind.__qualname__}")
+
+    def named(self, value: types.ModuleType, names: Iterable[str]) -> None:
+        """What stands under these names in a module is what is called or read there: the same objects."""
+        self.bodies.setdefault(value, set()).update(names)
+
+    def through_modules(self) -> None:
+        """What code of this package reads of its modules, as a layer does of ``nn.functional``."""
+        for code, scope in self.codes:
+            for name in code.co_names if is_above(source_of(code, scope)) else ():
+                held = scope.get(name)
+                if isinstance(held, types.ModuleType) and is_above(file_of(held)):
+                    self.named(held, vars(held).keys() & code.co_names)
+
+
+def is_above(file: str) -> bool:
+    """Whether a source file is in a room of this package whose code reads more than it is handed."""
+    return is_ours(file) and not file.startswith(BELOW)
+
+
+__all__ = ["ModuleWalker"]

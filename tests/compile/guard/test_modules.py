@@ -1,0 +1,167 @@
+"""What is read by names that stand in no code, through modules, or of objects of any kind: its changes are seen."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import datetime
+import sys
+import types
+
+import pytest
+
+import leafgrad
+import leafgrad.nn.functional as F
+from leafgrad import nn
+
+x = leafgrad.ones(2)
+RELU, SCALE, INNER = ("".join(letters) for letters in (["re", "lu"], ["sc", "ale"], ["inn", "er"]))
+
+
+class Zone(datetime.tzinfo):
+    k = 2.0
+
+
+class Held:
+    def __init__(self):
+        self.scale, self.inner = 2.0, types.ModuleType("inner")
+        self.inner.scale = 2.0
+        self.z = complex(-4, 0.0)
+        self.chosen, self.relu = {0, 8}, nn.ReLU()
+        self._compiled_scale = 2.0
+        self.part, self.when = slice([2.0], None), datetime.datetime(2020, 1, 1, tzinfo=type("Z", (Zone,), {})())
+        self.made = dataclasses.make_dataclass("Made", [("a", float, 2.0)], namespace={"held": [2.0]})
+
+
+class Unguarded(Held):
+    unguarded = frozenset({"scale"})
+
+
+def over_a_set(o, x):
+    for value in o.chosen:
+        x = x * 2 + value
+    return x
+
+
+def of_a_frame(o, x):
+    try:
+        raise ValueError
+    except ValueError as error:
+        return x * error.__traceback__.tb_frame.f_locals["o"].scale
+
+
+def refill(o):
+    o.chosen.clear()
+    o.chosen.update((8, 0))
+
+
+READ = {
+    "a function of leafgrad, by a computed name": (
+        lambda o, x: getattr(F, RELU)(x),
+        lambda o, patch: patch.setattr(F, "relu", lambda x: x * 9),
+    ),
+    "a function of leafgrad that a layer calls": (
+        lambda o, x: o.relu(x),
+        lambda o, patch: patch.setattr(F, "relu", lambda x, inplace=False: x * 9),
+    ),
+    "a module by a computed name, and in it another": (
+        lambda o, x: x * getattr(getattr(o, INNER), SCALE),
+        lambda o, patch: patch.setattr(o.inner, "scale", 5.0),
+    ),
+    "an attribute of a tensor": (
+        lambda o, x: x * getattr(x, SCALE, 1.0),
+        lambda o, patch: patch.setattr(x, "scale", 3.0, raising=False),
+    ),
+    "an attribute of all layers": (
+        lambda o, x: x * getattr(o.relu, SCALE),
+        lambda o, patch: patch.setattr(nn.Module, "scale", 5.0),
+    ),
+    "a list that all tensors have": (
+        lambda o, x: x * x.zoom[0],
+        lambda o, patch: leafgrad.Tensor.zoom.__setitem__(0, 5.0),
+    ),
+    "the sign of a complex zero": (
+        lambda o, x: x * (o.z**0.5).imag,
+        lambda o, patch: patch.setattr(o, "z", complex(-4, -0.0)),
+    ),
+    "the order of a set": (over_a_set, lambda o, patch: refill(o)),
+    "a name as compiled methods have": (
+        lambda o, x: x * o._compiled_scale,
+        lambda o, patch: patch.setattr(o, "_compiled_scale", 5.0),
+    ),
+    "what a class says is unguarded": (lambda o, x: x * o.scale, lambda o, patch: patch.setattr(o, "scale", 5.0)),
+    "what is in a slice": (lambda o, x: x * o.part.start[0], lambda o, patch: o.part.start.__setitem__(0, 5.0)),
+    "the zone of a time": (
+        lambda o, x: x * o.when.tzinfo.k,
+        lambda o, patch: patch.setattr(type(o.when.tzinfo), "k", 5.0),
+    ),
+    "a class that a library made": (lambda o, x: x * o.made.held[0], lambda o, patch: o.made.held.__setitem__(0, 5.0)),
+    "a frame": (of_a_frame, lambda o, patch: patch.setattr(o, "scale", 5.0)),
+}
+
+
+@pytest.mark.parametrize("way", READ)
+def test_what_changes_is_seen(way, monkeypatch):
+    read, change = READ[way]
+    monkeypatch.setattr(nn.Module, "scale", 2.0, raising=False)
+    monkeypatch.setattr(leafgrad.Tensor, "zoom", [2.0], raising=False)
+    o = Unguarded()
+    step = leafgrad.compile(lambda x: read(o, x))
+    before = [step(x).tolist() for _ in range(4)]
+    assert before == [read(o, x).tolist()] * 4
+    change(o, monkeypatch)
+    expected = read(o, x).tolist()
+    assert expected != before[0]
+    assert [step(x).tolist() for _ in range(4)] == [expected] * 4
+
+
+def test_what_is_written_by_a_computed_name_is_written_at_each_call(monkeypatch):
+    monkeypatch.setattr(sys, "scale", 3.0, raising=False)
+
+    def write(x):
+        setattr(sys, SCALE, 3.0)
+        return x
+
+    step = leafgrad.compile(write)
+    for value in (3.0, 3.0, 3.0, 3.0, 8.0, 8.0):
+        sys.scale = value
+        step(x)
+        assert sys.scale == 3.0
+
+
+def test_which_lists_are_one_may_matter():
+    a, b = [1.0], [1.0]
+
+    def same(x, given, other):
+        return x * (2.0 if given is other else 1.0)
+
+    def known(x, given):
+        return x * (2.0 if given is a else 1.0)
+
+    of_two, of_one = leafgrad.compile(same), leafgrad.compile(known)
+    for given, other in [(a, a)] * 4 + [(a, b), (b, b), (b, a)]:
+        assert of_two(x, given, other).tolist() == same(x, given, other).tolist()
+        assert of_one(x, given).tolist() == known(x, given).tolist()
+
+
+def test_keys_of_arguments_are_told_apart_by_their_types():
+    def step(x, d):
+        for key in d:
+            x = x * (2.0 if type(key) is int else 3.0)
+        return x
+
+    compiled = leafgrad.compile(step)
+    for key in [1] * 4 + [1.0, True, 1]:
+        d = {key: 0.5, 2: 0.5}
+        assert compiled(x, d).tolist() == step(x, d).tolist()
+
+
+def test_attributes_that_a_library_class_reads_are_seen():
+    class Own(collections.ChainMap):
+        pass
+
+    held = Own({"a": 1.0})
+    step = leafgrad.compile(lambda x: x * (2.0 if held == {"a": 1.0} else 3.0))
+    assert [step(x).tolist() for _ in range(4)] == [[2.0, 2.0]] * 4
+    held.maps[0].clear()
+    assert step(x).tolist() == [3.0, 3.0]
