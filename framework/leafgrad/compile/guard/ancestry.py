@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from leafgrad.compile.ir.same import same
+from leafgrad.compile.ir.keys import same
 from leafgrad.compile.record.ancestors import Ancestors, is_array, kept_by
 from leafgrad.ops.node import FREED, Leaf, Node, Output
 

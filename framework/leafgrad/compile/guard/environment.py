@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from leafgrad.compile.guard.known import DICTS, LISTS
-from leafgrad.compile.ir.same import same
+from leafgrad.compile.ir.keys import same
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.signals import raised_by_handler
 from leafgrad.tensor.tensor import Tensor

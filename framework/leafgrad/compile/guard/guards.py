@@ -18,8 +18,8 @@ from leafgrad.compile.guard.ancestry import walk_of
 from leafgrad.compile.guard.conditions import Miss, brief, mode_name, now_of, written
 from leafgrad.compile.guard.environment import GONE, SCALARS, Environment, Place, is_tensors, now
 from leafgrad.compile.guard.tensors import TensorConditions
+from leafgrad.compile.ir.keys import same
 from leafgrad.compile.ir.memory import Apart
-from leafgrad.compile.ir.same import same
 from leafgrad.compile.ir.sources import Argument, Captured
 from leafgrad.compile.record.ancestors import Ancestors
 from leafgrad.ops.node import SymbolBase

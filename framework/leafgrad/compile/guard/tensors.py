@@ -10,7 +10,7 @@ from typing import Any
 from leafgrad import backends
 from leafgrad.compile.guard.conditions import Condition, facts, gradient_of
 from leafgrad.compile.guard.environment import GUARDS, SCALARS, Environment
-from leafgrad.compile.ir.same import same
+from leafgrad.compile.ir.keys import same
 from leafgrad.compile.ir.sources import Argument, Captured, Grad
 from leafgrad.compile.record.symbolic import FUNCTIONS
 from leafgrad.ops import dispatch

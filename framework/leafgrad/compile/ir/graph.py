@@ -1,6 +1,7 @@
 """The program that a trace leaves: values, equations, and where inputs come from and results go.
 
-A Graph is never changed; a pass builds a new one. Values are shared between graphs and compared by identity.
+A Graph is never changed; a pass builds a new one. Values are shared between graphs and compared by identity; two graphs
+are equal if they do the same with what they are given.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from leafgrad.compile.ir.keys import key_of
 from leafgrad.compile.ir.lines import Line
-from leafgrad.compile.ir.sources import Argument, Captured, Source, origin
+from leafgrad.compile.ir.sources import Argument, Captured, KeptArray, Source, origin
 from leafgrad.errors import CompileError
+from leafgrad.forks import cached_property
 from leafgrad.ops.op import Op
 
 Place = tuple[str, int]
@@ -168,6 +171,35 @@ class Graph:
 
         effects = tuple(e.on(at) for e in self.effects)
         return Graph(self.inputs, tuple(equations), tuple(at(v) for v in self.results), effects, self.names)
+
+    @cached_property
+    def numbers(self) -> dict[int, int]:
+        """The number of each value, by its id: inputs first, then what equations make, in order."""
+        return {id(v): i for i, v in enumerate(self.values())}
+
+    @cached_property
+    def key(self) -> Any:
+        """What it does with its inputs, wherever they come from; arrays of the graph behind have their places there."""
+        kinds = [(v.shape, v.dtype, v.place) for v in self.values()]
+        inputs = [source if isinstance(source, KeptArray) else None for source in self.inputs.values()]
+        equations = [(e.op, e.inputs, e.params, len(e.outputs)) for e in self.equations]
+        effects = [(type(e), self.places.get(id(e.source)), e.value) for e in self.effects]
+        return key_of((kinds, inputs, equations, self.results, effects), self.numbers)
+
+    @property
+    def places(self) -> dict[int, int]:
+        """Which input each source is, by its id."""
+        return {id(source): i for i, source in enumerate(self.inputs.values())}
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Graph) and bool(self.key == other.key))
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def values(self) -> list[Value]:
+        """All values, in order."""
+        return [*self.inputs, *(v for e in self.equations for v in e.outputs)]
 
     @property
     def ends(self) -> tuple[Value, ...]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from leafgrad.compile.ir.graph import Equation, Graph, Operand, Value
+from leafgrad.compile.ir.keys import ProgramPart
 
 
 @dataclass(frozen=True, slots=True)
-class Length:
+class Length(ProgramPart):
     """A size that may be another one at the next call, by an expression in what the call is given."""
 
     text: str

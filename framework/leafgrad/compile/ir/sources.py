@@ -6,49 +6,51 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from leafgrad.compile.ir.keys import ProgramPart
+
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Argument:
+class Argument(ProgramPart):
     """The data of the ``index``-th tensor among the arguments of the call."""
 
     index: int
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Captured:
+class Captured(ProgramPart):
     """The data of a tensor that the function reached from outside."""
 
     tensor: Any
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Expression:
+class Expression(ProgramPart):
     """A Python number that is computed anew at each call, by an expression in what the call was given."""
 
     text: str
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Raw:
+class Raw(ProgramPart):
     """An array that belongs to no tensor; no guarded program has one."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Grad:
+class Grad(ProgramPart):
     """The data of the ``.grad`` of another source's tensor."""
 
     of: Argument | Captured
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Given:
+class Given(ProgramPart):
     """The ``index``-th array given to a backward program: what the forward one saved, then gradients of results."""
 
     index: int
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class KeptArray:
+class KeptArray(ProgramPart):
     """The ``index``-th of the arrays that nodes of the autograd graph behind the call's tensors keep."""
 
     index: int

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 from leafgrad.compile.ir.graph import Equation, Graph, Operand, Value
+from leafgrad.compile.ir.keys import key_of
 from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.ir.shapes import Unknown, foretell, result_shape
 from leafgrad.errors import CompileError
@@ -24,7 +25,6 @@ Rules = Mapping[Op, tuple[Rule, ...]]
 
 DEEPEST = 40  # rules within rules; what is left is done in the next round
 COMMUTATIVE = frozenset({elementwise.add, elementwise.mul})
-ATOMS = frozenset({bool, int, str, type(None)})
 
 
 class Rewriter:
@@ -127,7 +127,7 @@ class Rewriter:
             self.depth -= 1
             if values is not None:
                 return values
-        key = key_of(equation)
+        key = key_of_result(equation)
         if key is not None:
             earlier = self.known.setdefault(key, equation)
             if earlier is not equation:
@@ -177,32 +177,15 @@ def check_same(equation: Equation, values: tuple[Value, ...]) -> None:
 # ---- which equations are equal ----------------------------------------------------------------------------------
 
 
-def key_of(equation: Equation) -> Any:
+def key_of_result(equation: Equation) -> Any:
     """A key that equations with the same result share; None where the op is ordered."""
     op = equation.op
     if op.ordered:
         return None
-    inputs = [v if v.__class__ is Value else frozen(v) for v in equation.inputs]
     place = () if equation.values else equation.place
-    params = frozen(equation.params) if equation.params else None
+    inputs = [v if v.__class__ is Value else key_of(v) for v in equation.inputs]
+    params = key_of(equation.params) if equation.params else None
     return op, (frozenset if op in COMMUTATIVE else tuple)(inputs), params, place
-
-
-def frozen(value: Any) -> Any:
-    """A hashable key of a parameter: equal for equal values of one type, by identity where values cannot tell."""
-    if type(value) in ATOMS:
-        return type(value), value
-    if isinstance(value, dict):
-        return dict, tuple([(k, frozen(value[k])) for k in sorted(value, key=str)])
-    if isinstance(value, (tuple, list)):
-        return type(value), tuple(map(frozen, value))
-    if isinstance(value, float):
-        return float, value.hex()  # tells 0.0 from -0.0, and nan equals itself
-    if value is None or isinstance(value, (bool, int, str, slice)):
-        return (
-            (slice, frozen((value.start, value.stop, value.step))) if isinstance(value, slice) else (type(value), value)
-        )
-    return "is", id(value)
 
 
 # ---- constants ---------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from leafgrad.backends import by_device_type
 from leafgrad.backends.contract import GeneratorClass
 from leafgrad.compile.ir.attributes import attribute_of
-from leafgrad.compile.ir.same import same
+from leafgrad.compile.ir.keys import same
 from leafgrad.compile.record.numbers import Numbers
 from leafgrad.compile.record.symbolic import NUMBERS
 from leafgrad.compile.record.watch import unwatched

@@ -16,7 +16,7 @@ from leafgrad.autograd.context import FunctionCtx, FunctionNode, Saved
 from leafgrad.autograd.local import Local
 from leafgrad.batching.batched import Batch, Batched, Pending
 from leafgrad.compile.ir.graph import Value
-from leafgrad.compile.ir.same import Values, same
+from leafgrad.compile.ir.keys import ProgramPart
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import SymbolicNumber, fixed
 from leafgrad.compile.record.unclosed import Unclosed
@@ -101,7 +101,7 @@ Arrays = Callable[[Value], tuple[Any, Any]]  # the array of a value, and the ver
 
 
 @dataclass(frozen=True)
-class History:
+class History(ProgramPart):
     """What the nodes of some results are made of.
 
     Attributes:
@@ -113,10 +113,6 @@ class History:
     steps: tuple[HistoryStep, ...] = ()
     ends: tuple[Any, ...] = ()
     batches: tuple[tuple[int, str], ...] = ()
-
-    def same_as(self, other: History, at: Values) -> bool:
-        """Whether the same nodes are made of both, of values that stand for each other."""
-        return self.batches == other.batches and same(self.ends, other.ends) and same(self.steps, other.steps, at)
 
     def values(self, given: Sequence[bool] = ()) -> dict[Value, None]:
         """The values that nodes keep, or those through which gradients of the results flow that are ``given`` some."""

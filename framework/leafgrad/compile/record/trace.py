@@ -13,6 +13,7 @@ from leafgrad.batching.pytree import flatten
 from leafgrad.compile.ir import memory
 from leafgrad.compile.ir.effects import plan_effects
 from leafgrad.compile.ir.graph import Effect, Graph, SetData, SetGrad, SetRequiresGrad, Write
+from leafgrad.compile.ir.keys import ProgramPart
 from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.ir.sources import Argument, Captured, Expression, Grad, Raw, Source
 from leafgrad.compile.record.ancestors import Ancestors
@@ -84,7 +85,7 @@ class Traced:
 
 
 @dataclass(frozen=True)
-class Slot:
+class Slot(ProgramPart):
     """Stands in a result for the ``index``-th value, or for a tensor that exists: that of ``source``.
 
     ``late``: the ``.grad`` that the source's tensor has after all effects, rather than before.
@@ -96,7 +97,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Alias:
+class Alias(ProgramPart):
     """A result that is a view: of the tensor of a source, or of another result.
 
     ``apart``: without its history. ``whole``: made by detach.

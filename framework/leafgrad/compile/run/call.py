@@ -15,19 +15,19 @@ from leafgrad.compile.guard.guards import Guards
 from leafgrad.compile.ir.draws import States, restore
 from leafgrad.compile.ir.effects import complete, plan_effects
 from leafgrad.compile.ir.graph import Effect, Graph, SetData, SetRequiresGrad, Value, Write
+from leafgrad.compile.ir.keys import key_of
 from leafgrad.compile.ir.locks import Occupied
 from leafgrad.compile.ir.memory import laid_out
-from leafgrad.compile.ir.same import same_source
 from leafgrad.compile.ir.sources import Argument, Captured, Expression, Grad, KeptArray, Source
 from leafgrad.compile.record.gradients import Pullback, staying
 from leafgrad.compile.record.shared import set_memory
 from leafgrad.compile.record.trace import Slot, Traced
-from leafgrad.compile.run.alike import adopts, same_alias, same_output
+from leafgrad.compile.run.alike import adopts
 from leafgrad.compile.run.backward import Backward, Refused, Saved
 from leafgrad.compile.run.followed import Followed
 from leafgrad.compile.run.following import Following
 from leafgrad.compile.run.lengths import Lengths
-from leafgrad.compile.run.numbers import NumberInputs, Strayed, SymbolicValues, same_numbers
+from leafgrad.compile.run.numbers import NO_NUMBERS, NumberInputs, Strayed, SymbolicValues
 from leafgrad.compile.run.runner import Runner
 from leafgrad.errors import CompileError
 from leafgrad.ops import dispatch
@@ -193,19 +193,15 @@ class Call:
 
     def same_as(self, other: Call) -> bool:
         """Whether a second recording gave the same program, results and effects."""
-        return (
-            (self.runner is other.runner if self.lengths is None else self.lengths is other.lengths)
-            and all(map(same_source, self.sources(), other.sources()))
-            and self.structure == other.structure
-            and len(self.outputs) == len(other.outputs)
-            and all(map(same_output, self.outputs, other.outputs))
-            and self.aliases.keys() == other.aliases.keys()
-            and all(same_alias(alias, other.aliases[i]) for i, alias in self.aliases.items())
-            and [(id(w.container), w.key) for w in self.replaced] == [(id(w.container), w.key) for w in other.replaced]
-            and same_numbers(self.symbolic, other.symbolic)
-            and len(self.roots) == len(other.roots)
-            and all(map(same_source, self.roots, other.roots))
-            and self.freed == other.freed
+        one = self.runner is other.runner if self.lengths is None else self.lengths is other.lengths
+        return one and self.key() == other.key()
+
+    def key(self) -> Any:
+        """What it returns and leaves behind."""
+        places = [(id(w.container), w.key) for w in self.replaced]
+        numbers = NO_NUMBERS if self.symbolic is None else self.symbolic.forms
+        return key_of(
+            (self.sources(), self.structure, self.outputs, self.aliases, places, numbers, self.roots, self.freed)
         )
 
     def sources(self) -> list[Any]:

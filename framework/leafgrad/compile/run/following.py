@@ -21,7 +21,7 @@ from leafgrad.batching.pytree import flatten
 from leafgrad.compile.guard import known
 from leafgrad.compile.guard.environment import GUARDS, GivenPlaces, Place, is_state, is_tensors, now
 from leafgrad.compile.ir.draws import States, restore, states
-from leafgrad.compile.ir.same import same
+from leafgrad.compile.ir.keys import same
 from leafgrad.compile.record.drawn import Draw, Source, source_of_draws
 from leafgrad.compile.record.symbolic import NUMBERS
 from leafgrad.compile.record.unclosed import Unclosed

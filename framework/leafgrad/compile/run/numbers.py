@@ -47,7 +47,7 @@ class SymbolicValues:
         self.compute_left = guards.expressions(self.left)
         self.compute_late = guards.expressions(self.late, [f"r{k}" for k in traced.items])
         places = [(id(w.container), w.key, text) for w, text in self.written]
-        self.forms = results, places, [*guards.symbolic.relations], traced.items
+        self.forms = results, places, [*guards.symbolic.relations], dict.fromkeys(self.outcomes), traced.items
 
     def after(self, leaves: Sequence[Any], given: Sequence[Any], arrays: Sequence[Any]) -> dict[str, Any]:
         """What expressions of results, of what is left behind and of outcomes give.
@@ -80,15 +80,8 @@ class SymbolicValues:
         return [find, put]
 
 
+NO_NUMBERS: tuple[Any, ...] = [], [], [], {}, {}  # the forms of none
 READ = re.compile(r"\br\d")  # the name of a value that was read
-
-
-def same_numbers(a: SymbolicValues | None, b: SymbolicValues | None) -> bool:
-    """Whether two recordings follow numbers alike. To compute none is to follow none."""
-    (forms, outcomes), (others, other_outcomes) = [
-        (([], [], [], {}), frozenset[str]()) if s is None else (s.forms, s.outcomes.keys()) for s in (a, b)
-    ]
-    return forms == others and outcomes == other_outcomes
 
 
 class NumberInputs:

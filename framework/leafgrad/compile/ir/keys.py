@@ -1,0 +1,69 @@
+"""Keys of parts of programs: equal for parts that do the same, whatever objects stand for their values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class ProgramPart:
+    """A part of a program, a dataclass, that is what its fields are."""
+
+    __slots__ = ()
+
+
+ATOMS = frozenset({bool, int, str, type(None)})
+
+
+class Itself:
+    """The key of an object that may be equal to others, or has no hash."""
+
+    __slots__ = ("part",)
+
+    def __init__(self, part: Any) -> None:
+        self.part = part
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Itself) and self.part is other.part
+
+    def __hash__(self) -> int:
+        return id(self.part)
+
+
+def key_of(part: Any, numbers: Mapping[int, int] | None = None) -> Any:
+    """A hashable key of a parameter or another part: equal for equal values of one type, to the sign of zero.
+
+    Where values cannot tell, an object is itself.
+
+    Args:
+        numbers: by the ids of some objects, what stands for these.
+    """
+    kind = type(part)
+    if kind in ATOMS:
+        return kind, part
+    if isinstance(part, float):
+        return kind, float.hex(part)  # nan equals itself
+    if isinstance(part, (tuple, list)):
+        return kind, tuple([key_of(p, numbers) for p in part])
+    if isinstance(part, dict):
+        names = sorted(part, key=str)
+        return kind, tuple([(key_of(name, numbers), key_of(part[name], numbers)) for name in names])
+    if isinstance(part, slice):
+        return kind, key_of((part.start, part.stop, part.step), numbers)
+    if isinstance(part, ProgramPart):
+        fields: Any = kind
+        return kind, tuple([key_of(getattr(part, name), numbers) for name in fields.__dataclass_fields__])
+    if isinstance(part, complex):
+        return kind, float.hex(part.real), float.hex(part.imag)
+    if isinstance(part, (bool, int, str, bytes)):
+        return kind, part
+    if numbers is not None and id(part) in numbers:
+        return numbers[id(part)]
+    kinds: Any = kind, object
+    own, plain = [(of.__eq__, of.__hash__) for of in kinds]
+    return part if own == plain else Itself(part)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two parameters or numbers are the same to an op."""
+    return a is b or (type(a) is type(b) and bool(key_of(a) == key_of(b)))
