@@ -179,7 +179,9 @@ class Keys(tuple[Any, ...]):
 
 def alike(a: Any, b: Any) -> bool:
     """Whether two values are the same to the program: one object, or equal numbers or strings of one type."""
-    return same(a, b) or (type(a) is type(b) and isinstance(a, (ClassBody, Contents, Keys, Class, range)) and a == b)
+    if isinstance(a, (ClassBody, Contents, Keys, Class, range)):
+        return type(a) is type(b) and bool(a == b)
+    return same(a, b)
 
 
 @dataclass

@@ -71,9 +71,10 @@ def is_made(kind: type) -> bool:
 
     By ``exec`` in a namespace without a name, say, or by ``types.new_class``.
     """
-    if kind.__module__.partition(".")[0] not in sys.stdlib_module_names or not is_plain(kind):
+    module: Any = kind.__module__  # of classes in C perhaps no string
+    if not isinstance(module, str) or module.partition(".")[0] not in sys.stdlib_module_names or not is_plain(kind):
         return False
-    found: Any = sys.modules.get(kind.__module__)
+    found: Any = sys.modules.get(module)
     for name in kind.__qualname__.split("."):
         found = getattr(found, "__dict__", {}).get(name)
     return found is not kind
