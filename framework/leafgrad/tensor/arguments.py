@@ -124,9 +124,14 @@ def shape(args: tuple[Any, ...], function: str = "size", name: str = "size") -> 
     try:
         return tuple([a if a.__class__ is int else integer(a, name, function) for a in args])  # or says that it is one
     except TypeError:
-        wrong = next(a for a in args if isinstance(a, bool) or not hasattr(type(a), "__index__") or hasattr(a, "ndim"))
+        kinds = [a.__class__ for a in args]  # what a compiled step follows says that it is a float
+        wrong, kind = next(
+            (a, k)
+            for a, k in zip(args, kinds, strict=True)
+            if k is bool or not hasattr(k, "__index__") or hasattr(a, "ndim")
+        )
         raise TypeError(
-            f"{function}(): argument {name!r} must be tuple of ints, got {describe(wrong)} ({type(wrong).__name__})"
+            f"{function}(): argument {name!r} must be tuple of ints, got {describe(wrong)} ({kind.__name__})"
         ) from None
 
 

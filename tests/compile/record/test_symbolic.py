@@ -56,3 +56,16 @@ def test_is_as_uncompiled(name):
     compiled = leafgrad.compile(lambda k: step(k))
     for k in numbers:
         assert done(compiled, k) == done(step, k)
+
+
+def test_sizes_that_are_no_ints_are_refused_as_uncompiled():
+    def step(k):
+        return leafgrad.rand(k % 4 + 1)
+
+    compiled = leafgrad.compile(step)
+    for k in (0.5, 1.5, 2.5, 3.5):
+        with pytest.raises(TypeError) as expected:
+            step(k)
+        with pytest.raises(TypeError) as error:
+            compiled(k)
+        assert str(error.value) == str(expected.value)
