@@ -102,3 +102,20 @@ def test_what_a_step_puts_into_its_arguments_is_put_at_each_call(name):
         change(expected, x)
         compiled(got, x)
         assert repr(outline(got)) == repr(outline(expected))
+
+
+def test_lists_under_parameters_beside_a_list_in_two_places():
+    weights = [lg.nn.Parameter(lg.ones(2)), lg.nn.Parameter(lg.ones(3))]
+    s = types.SimpleNamespace(state={w: lg.zeros(w.shape) for w in weights}, grads=None, also=None)
+
+    def step(x):
+        found = lg.autograd.grad(sum((w * x).sum() for w in weights), weights)
+        for w, g in zip(weights, found, strict=True):
+            s.state[w] = [g]
+        s.grads = s.also = [*found]
+
+    compiled = lg.compile(step)
+    for i in range(6):
+        compiled(lg.tensor(float(i)))
+        assert [s.state[w][0].tolist() for w in weights] == [[i] * 2, [i] * 3]
+        assert s.grads is s.also

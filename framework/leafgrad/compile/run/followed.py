@@ -17,6 +17,7 @@ from typing import Any
 from leafgrad.batching.pytree import containers, flatten
 from leafgrad.compile.guard.environment import Environment, GivenPlaces, Place, is_state, now
 from leafgrad.compile.guard.guards import Symbolic
+from leafgrad.compile.ir.keys import same
 from leafgrad.compile.record.drawn import Drawer, Draws
 from leafgrad.compile.record.growing import READING, GrowingList
 from leafgrad.compile.record.kept import held_elsewhere, parts_of
@@ -167,7 +168,7 @@ class Followed:
     def declare(self, numbers: dict[str, Any]) -> None:
         """Follow the numbers in a dict from here on, and from the beginning of the next call."""
         for key, value in numbers.items() if not self.following.shared else ():
-            if is_number(value) and not any(s.container is numbers and s.key == key for s in self.spots):
+            if is_number(value) and not any(s.container is numbers and same(s.key, key) for s in self.spots):
                 place = Place(key, "item", numbers, key, value)
                 self.following.declared.append(place)
                 self.follow(place)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from leafgrad.batching.pytree import DICTS, containers, is_tuple
 from leafgrad.compile.guard.environment import CONTAINERS, GONE, Place, class_of
 from leafgrad.compile.ir.attributes import attribute_of
+from leafgrad.compile.ir.keys import same
 from leafgrad.compile.record.drawn import Drawer
 from leafgrad.compile.record.growing import Append, GrowingList
 from leafgrad.compile.record.kept import parts_of
@@ -69,7 +70,7 @@ class Written(NamedTuple):
     def is_at(self, place: Place) -> bool:
         """Whether this is that place."""
         cell = place.kind == "cell"
-        return place.container is self.container and (cell or (place.kind == "item" and place.key == self.key))
+        return place.container is self.container and (cell or (place.kind == "item" and same(place.key, self.key)))
 
 
 def settled_parts(tree: Any) -> Any:
