@@ -5,8 +5,10 @@ from __future__ import annotations
 import collections
 import dataclasses
 import datetime
+import functools
 import sys
 import types
+from contextvars import ContextVar
 
 import pytest
 
@@ -29,6 +31,7 @@ class Held:
         self.z = complex(-4, 0.0)
         self.chosen, self.relu = {0, 8}, nn.ReLU()
         self._compiled_scale = 2.0
+        self.variable = ContextVar("variable", default=2.0)
         self.part, self.when = slice([2.0], None), datetime.datetime(2020, 1, 1, tzinfo=type("Z", (Zone,), {})())
         self.made = dataclasses.make_dataclass("Made", [("a", float, 2.0)], namespace={"held": [2.0]})
 
@@ -96,6 +99,10 @@ READ = {
         lambda o, patch: patch.setattr(type(o.when.tzinfo), "k", 5.0),
     ),
     "a class that a library made": (lambda o, x: x * o.made.held[0], lambda o, patch: o.made.held.__setitem__(0, 5.0)),
+    "a context variable, called by C": (
+        lambda o, x: x * functools.partial(o.variable.get)(),
+        lambda o, patch: o.variable.set(5.0),
+    ),
     "a frame": (of_a_frame, lambda o, patch: patch.setattr(o, "scale", 5.0)),
 }
 

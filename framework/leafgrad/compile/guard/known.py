@@ -8,7 +8,6 @@ import inspect
 import sys
 import types
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
-from contextvars import ContextVar
 from datetime import date, time, timedelta, timezone
 from typing import Any
 
@@ -16,7 +15,7 @@ from leafgrad import devices, dtypes
 from leafgrad.backends import Generator
 
 # Known by identity: what is inside cannot change, or cannot matter.
-OPAQUE = (Generator, dtypes.dtype, devices.device, ContextVar, inspect.Signature)
+OPAQUE = (Generator, dtypes.dtype, devices.device, inspect.Signature)
 IMMUTABLE = (range, slice, date, time, timedelta, timezone, types.EllipsisType, types.NotImplementedType)
 DICTS = (dict, OrderedDict, defaultdict, Counter)
 LISTS = (list, deque)
