@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 DICTS = (dict, OrderedDict, defaultdict)
@@ -15,8 +15,17 @@ class StructureMismatch(Exception):
 
 
 def is_tuple(value: Any) -> bool:
-    """Whether a tuple is a node of pytrees: plain or with named fields, not a class of its own such as a size."""
-    return type(value) is tuple or (isinstance(value, tuple) and hasattr(value, "_fields"))
+    """Whether a tuple is a node of pytrees: plain or with named fields, not a class of its own such as a size.
+
+    Nor one that has attributes besides, which would be lost.
+    """
+    named = isinstance(value, tuple) and hasattr(value, "_fields")
+    return type(value) is tuple or (named and not getattr(value, "__dict__", None))
+
+
+def with_parts(value: tuple[Any, ...], parts: Iterable[Any]) -> tuple[Any, ...]:
+    """A tuple of the class of ``value`` with other parts, whatever it is constructed of."""
+    return tuple.__new__(type(value), parts)
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
@@ -56,7 +65,7 @@ def unflatten(structure: Any, leaves: Iterator[Any]) -> Any:
     if kind in DICTS:
         made = zip(keys, children, strict=True)
         return defaultdict(default_factory, made) if kind is defaultdict else kind(made)
-    return kind(*children) if hasattr(kind, "_fields") else kind(children)
+    return kind(children) if kind is list else tuple.__new__(kind, children)
 
 
 def containers(tree: Any) -> list[Any]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import builtins
 import collections
+import contextlib
 import dataclasses
 import datetime
+import enum
 import functools
 import sys
 import types
 from contextvars import ContextVar
+from typing import NamedTuple
 
 import pytest
 
@@ -32,8 +36,27 @@ class Held:
         self.chosen, self.relu = {0, 8}, nn.ReLU()
         self._compiled_scale = 2.0
         self.variable = ContextVar("variable", default=2.0)
+        self.evaluated = leafgrad.no_grad()(lambda x: x)
+        self.evaluated.k = 2.0
+        self.given = types.SimpleNamespace(scale=2.0)
+        type(self).through = staticmethod(functools.partial(scale_of, self.given))
+        self.one_key, self.alias, self.slotted = {1: 1}, Typed[int], type("S", (), {"__slots__": ("a",)})()
         self.part, self.when = slice([2.0], None), datetime.datetime(2020, 1, 1, tzinfo=type("Z", (Zone,), {})())
         self.made = dataclasses.make_dataclass("Made", [("a", float, 2.0)], namespace={"held": [2.0]})
+
+
+def scale_of(o, x):
+    return x * o.scale
+
+
+class Typed:
+    k = 2.0
+    __class_getitem__ = classmethod(types.GenericAlias)
+
+
+class Kinds(enum.Flag):
+    A = 1
+    B = 2
 
 
 class Unguarded(Held):
@@ -103,6 +126,27 @@ READ = {
         lambda o, x: x * functools.partial(o.variable.get)(),
         lambda o, patch: o.variable.set(5.0),
     ),
+    "an attribute of a function behind a decorator": (
+        lambda o, x: x * o.evaluated.k,
+        lambda o, patch: patch.setattr(o.evaluated, "k", 5.0),
+    ),
+    "what a partial is given that is a static method": (
+        lambda o, x: type(o).through(x),
+        lambda o, patch: patch.setattr(o.given, "scale", 5.0),
+    ),
+    "a list among the builtins": (
+        lambda o, x: x * zoom[0],  # noqa: F821
+        lambda o, patch: builtins.zoom.__setitem__(0, 5.0),
+    ),
+    "a key that is equal": (
+        lambda o, x: x * (2.0 if type(next(iter(o.one_key))) is int else 3.0),
+        lambda o, patch: patch.setattr(o, "one_key", {1.0: 1}),
+    ),
+    "the class of an alias": (lambda o, x: x * o.alias.k, lambda o, patch: patch.setattr(Typed, "k", 5.0)),
+    "slots that are named": (
+        lambda o, x: x * len(type(o.slotted).__slots__),
+        lambda o, patch: patch.setattr(type(o.slotted), "__slots__", ("a", "b"), raising=False),
+    ),
     "a frame": (of_a_frame, lambda o, patch: patch.setattr(o, "scale", 5.0)),
 }
 
@@ -112,6 +156,7 @@ def test_what_changes_is_seen(way, monkeypatch):
     read, change = READ[way]
     monkeypatch.setattr(nn.Module, "scale", 2.0, raising=False)
     monkeypatch.setattr(leafgrad.Tensor, "zoom", [2.0], raising=False)
+    monkeypatch.setattr(builtins, "zoom", [2.0], raising=False)
     o = Unguarded()
     step = leafgrad.compile(lambda x: read(o, x))
     before = [step(x).tolist() for _ in range(4)]
@@ -172,3 +217,66 @@ def test_attributes_that_a_library_class_reads_are_seen():
     assert [step(x).tolist() for _ in range(4)] == [[2.0, 2.0]] * 4
     held.maps[0].clear()
     assert step(x).tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [lambda x: x * iter_clock(), lambda x: contextlib.chdir(".").__enter__() or x],
+    ids=["a clock", "an effect of contextlib"],
+)
+def test_what_c_calls_or_contexts_do_leaves_a_step_open(step):
+    compiled = leafgrad.compile(step)
+    for _ in range(4):
+        compiled(x)
+    assert "open" in compiled.explain().summary
+
+
+def iter_clock():
+    from time import perf_counter
+
+    return next(iter(perf_counter, None))
+
+
+class Pair(NamedTuple):
+    a: float
+    b: float
+
+
+class Scaled(Pair):
+    k = 2.0
+
+
+def test_classes_and_attributes_of_named_tuples_are_read(monkeypatch):
+    step = leafgrad.compile(lambda x, pair: x * pair.k * pair.a)
+    assert [step(x, Scaled(1.0, 2.0)).tolist() for _ in range(4)] == [[2.0, 2.0]] * 4
+    monkeypatch.setattr(Scaled, "k", 5.0)
+    assert step(x, Scaled(1.0, 2.0)).tolist() == [5.0, 5.0]
+    for k in (1.0, 2.0, 3.0, 4.0):
+        own = Scaled(1.0, 2.0)
+        own.k = k
+        assert step(x, own).tolist() == [k, k]
+
+
+def test_comparisons_of_other_things_leave_a_step_closed():
+    def step(x, batch):
+        kind = type(batch["x"])
+        return x * batch["x"] * (2.0 if kind is leafgrad.Tensor and F.relu is not F.gelu else 3.0) * (Kinds.A in FLAGS)
+
+    compiled = leafgrad.compile(step, closed=True)
+    for _ in range(4):
+        assert compiled(x, {"x": x}).tolist() == [2.0, 2.0]
+
+
+FLAGS = Kinds.A | Kinds.B
+
+
+def test_what_lies_of_itself_leaves_a_step_open():
+    class Liar(type):
+        def __eq__(cls, other):
+            raise RuntimeError("no")
+
+        __hash__ = type.__hash__
+
+    o = Liar("O", (), {"k": 2.0})
+    step = leafgrad.compile(lambda x: x * o.k)
+    assert [step(x).tolist() for _ in range(4)] == [[2.0, 2.0]] * 4

@@ -197,3 +197,23 @@ def test_keys_of_a_dict_that_a_step_makes_are_ordinary_numbers(kept):
         found = [k, *(key for table in (result, *made[-1:]) for key in table)]
         assert found == [k, k, (k, 1), *[k] * kept]
         assert {type(part) for key in found for part in (key if type(key) is tuple else [key])} == {int}
+
+
+@pytest.mark.parametrize("held", ["the class", "a class above"])
+def test_a_number_that_changes_in_a_class_is_what_it_is_uncompiled(held):
+    def lives(compiler):
+        base = type("Base", (), {"mean": 1.0})
+        kind = base if held == "the class" else type("Below", (base,), {})
+
+        def step(x):
+            base.mean = 0.9 * kind.mean + 0.1 * x.abs().mean().item()
+            return x / kind.mean
+
+        compiled, found = compiler(step), []
+        for i in range(6):
+            y = compiled(leafgrad.ones(3) * (i + 1))
+            found.append((y.tolist(), type(kind.mean), kind.mean, vars(base)["mean"]))
+            [[float(j)] for j in range(300)]  # lest what was freed is found in its place
+        return found
+
+    assert lives(leafgrad.compile) == lives(lambda step: step)

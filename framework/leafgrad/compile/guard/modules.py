@@ -11,8 +11,7 @@ from typing import Any
 from leafgrad.compile.guard.environment import Class, Keys
 from leafgrad.compile.guard.known import CODE, OF_NUMPY, file_of
 from leafgrad.compile.guard.objects import ObjectWalker
-from leafgrad.compile.record.drawn import source_of_draws
-from leafgrad.compile.record.names import BELOW, global_names, imported_names, values
+from leafgrad.compile.record.names import BELOW, global_names, handed, imported_names
 from leafgrad.compile.record.watch import is_library, is_ours, source_of
 from leafgrad.ops.op import Op
 
@@ -26,20 +25,23 @@ class ModuleWalker(ObjectWalker):
             self.visit("item", scope, name, name)
         own = vars(builtins)
         for name in sorted(wanted & own.keys() - scope.keys()):
-            self.place("item", own, name, name, own[name])
-        for name, *attributes in values(code):
-            found = scope.get(name, own.get(name))
-            for attribute in attributes:
-                found = vars(found).get(attribute) if isinstance(found, types.ModuleType) else None
-            self.called_from_c(found, ".".join([name, *attributes]))
+            if isinstance(own[name], (*CODE, type)):
+                self.place("item", own, name, name, own[name])
+            else:  # the user put it there
+                self.visit("item", own, name, name)
+        for name in handed(code) & wanted:
+            self.called_from_c(scope.get(name, own.get(name)), name)
         missing = tuple(sorted(wanted - scope.keys()))
         if missing:
             self.place("absent", scope, missing, "globals", True)
         if nowhere := tuple(sorted(wanted - scope.keys() - own.keys())):  # a NameError is met
             self.place("absent", own, nowhere, "builtins", True)
         for name in sorted(imported_names(code, scope)):
+            way, _, last = name.rpartition(".")
             if name in sys.modules:
                 self.visit("item", sys.modules, name, name)
+            elif way in sys.modules:
+                self.called_from_c(vars(sys.modules[way]).get(last), name)
 
     def module(self, value: types.ModuleType, path: str) -> None:
         """What the user's code reads of a module; of a library's, functions and classes are known when called."""
@@ -56,22 +58,14 @@ class ModuleWalker(ObjectWalker):
             names = names | {name for name in held if not name.startswith("__")}
         for name in sorted(names):
             found = held[name]
-            if not library or not callable(found):
-                self.visit("item", held, name, f"{path}.{name}")
-            else:  # what it does is looked at when it is called
+            if library and is_called(found):  # what it does is looked at when it is called
                 self.place("item", held, name, f"{path}.{name}", found)
-                self.loaded(found, f"{path}.{name}")
-                if isinstance(found, type):
-                    self.push(found, f"{path}.{name}")
+            else:
+                self.visit("item", held, name, f"{path}.{name}")
+            if name in self.names.handed:
+                self.called_from_c(found, f"{path}.{name}")
         if not library or self.names.any_name or "AttributeError" in self.names.users:
             self.absent(held, f"{path}", self.names.users)
-
-    def loaded(self, value: Any, path: str) -> None:
-        """Something of a library that may be called: no call of it may go unseen."""
-        kind = type(value)
-        seen = isinstance(value, (types.FunctionType, *CODE, type, Op)) or is_ours(file_of(kind))
-        if not seen and kind.__name__ not in OF_NUMPY and source_of_draws(value) is None:
-            self.open(path, f"is of a type that is not known, {kind.__module__}.{kind.__qualname__}")
 
     def named(self, value: types.ModuleType, names: Iterable[str]) -> None:
         """What stands under these names in a module is what is called or read there: the same objects."""
@@ -84,6 +78,12 @@ class ModuleWalker(ObjectWalker):
                 held = scope.get(name)
                 if isinstance(held, types.ModuleType) and is_above(file_of(held)):
                     self.named(held, vars(held).keys() & code.co_names)
+
+
+def is_called(value: Any) -> bool:
+    """Whether it is a function, or the like, no call of which goes unseen."""
+    kind = type(value)
+    return isinstance(value, (types.FunctionType, *CODE, Op)) or kind.__name__ in OF_NUMPY
 
 
 def is_above(file: str) -> bool:

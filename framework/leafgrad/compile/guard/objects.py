@@ -22,7 +22,7 @@ from leafgrad.compile.guard.environment import (
     now,
 )
 from leafgrad.compile.guard.known import CODE, DESCRIPTORS, FIELDS, HEAP, OF_CLASSES, file_of, function_in, is_plain
-from leafgrad.compile.ir.attributes import attribute_of
+from leafgrad.compile.ir.attributes import attribute_of, attribute_of_class
 from leafgrad.compile.record import pure
 from leafgrad.compile.record.drawn import source_of_draws
 from leafgrad.compile.record.names import ANY_NAME, BELOW, Names
@@ -102,7 +102,9 @@ class ObjectWalker:
     def instance(self, value: Any, path: str) -> None:
         kind = type(value)
         if kind is not types.SimpleNamespace:
-            strange = next((b for b in kind.__mro__ if b is not object and not is_plain(b)), None)
+            of_enums = {"builtins", "enum"} if issubclass(kind, enum.Enum) else set()
+            bases = [b for b in kind.__mro__ if b is not object and b.__module__ not in of_enums]
+            strange = next((b for b in bases if not is_plain(b)), None)
             if strange is not None:
                 self.open(path, f"is of a type that is not known, {kind.__module__}.{kind.__qualname__}")
                 return
@@ -189,6 +191,8 @@ class ObjectWalker:
             array_library = is_library(file_of(value)) and not is_python(file_of(value))
             if value.__module__ not in pure.TYPES and not array_library:
                 self.open(path, f"is a class that is not known, {value.__module__}.{value.__qualname__}")
+            for name in self.names.handed:
+                self.called_from_c(attribute_of_class(value, name), f"{path}.{name}")
             return
         self.place("attribute", value, "__mro__", f"{path}.__mro__", value.__mro__)
         self.fields(value, path)
@@ -206,7 +210,8 @@ class ObjectWalker:
         names = self.names.of(value)
         for base in value.__mro__:
             held = vars(base)
-            special = tuple(name for name in held if name.startswith("__") and name not in OF_CLASSES)
+            asked = OF_CLASSES - self.names.users
+            special = tuple(name for name in held if name.startswith("__") and name not in asked)
             if is_library(file_of(base)):
                 special += tuple(sorted(name for name in self.names.users & held.keys() if name not in special))
             if base.__flags__ & HEAP:

@@ -225,4 +225,7 @@ class TensorConditions:
                 self.scope["same"] = same
                 test = f"same(x, {name})"
             return f"((x := {at}) is {name} or {test})"
+        if type(value) is slice:
+            self.scope["same"] = same
+            return f"same({at}, {self.name(value)})"
         return f"{at} is {self.name(value)}"

@@ -30,15 +30,16 @@ from leafgrad.compile.guard.known import (
     SLOTS,
     TABLES,
     file_of,
-    function_in,
     is_plain,
 )
 from leafgrad.compile.guard.modules import ModuleWalker
 from leafgrad.compile.guard.objects import NOTHING_GIVEN
+from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.record.names import global_names
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, source_of
 from leafgrad.ops.node import Leaf
 from leafgrad.ops.op import Op
+from leafgrad.signals import raised_by_handler
 from leafgrad.tensor.tensor import Tensor
 
 
@@ -52,20 +53,17 @@ def look(
         everything: all attributes of all objects, whether some name says that they were read or not.
     """
     walker = Walker(codes, everything, given)
-    walker.begin(roots)
-    if walker.found.renamed - {"type"} and not walker.names.any_name:  # getattr, say, is reached under another name
-        walker = Walker(codes, everything, given)
-        walker.names.any_name = True
+    try:
         walker.begin(roots)
-    walker.check_routes()
-    for name, read in modes.SETTINGS.items():
-        walker.place("call", read, None, name, read())
-    walker.kind(Tensor, "Tensor")
-    walker.run()
-    walker.methods()
-    walker.through_modules()
-    walker.bodies_read()
-    walker.found.names, walker.found.any_name = frozenset(walker.names.users), walker.names.any_name
+        if walker.found.renamed - {"type"} and not walker.names.any_name:  # getattr, say, is reached by another name
+            walker = Walker(codes, everything, given)
+            walker.names.any_name = True
+            walker.begin(roots)
+        walker.end()
+    except Exception as error:  # of a user's class that lies of itself, say
+        if raised_by_handler(error):
+            raise
+        walker.open("what it reads", f"cannot be looked at: {type(error).__name__}: {error}")
     return walker.found
 
 
@@ -93,6 +91,18 @@ class Walker(ModuleWalker):
                 self.globals(code, scope)
         self.run()
 
+    def end(self) -> None:
+        """What is read of classes, modules and settings, when all is known that was executed."""
+        self.check_routes()
+        for name, read in modes.SETTINGS.items():
+            self.place("call", read, None, name, read())
+        self.kind(Tensor, "Tensor")
+        self.run()
+        self.methods()
+        self.through_modules()
+        self.bodies_read()
+        self.found.names, self.found.any_name = frozenset(self.names.users), self.names.any_name
+
     def run(self) -> None:
         while self.queue:
             if len(self.found.places) > GUARDED:
@@ -106,13 +116,13 @@ class Walker(ModuleWalker):
     def expand(self, value: Any, path: str) -> None:
         """Note what is in a value, by its type."""
         kind = type(value)
-        visit = EXACTLY.get(kind) or next((visit for of, visit in BY_CLASS if isinstance(value, of)), None)
+        visit = EXACTLY.get(kind) or next((visit for of, visit in BY_CLASS if issubclass(kind, of)), None)
         if visit is not None:
             visit(self, value, path)
-        elif isinstance(value, SCALARS):
+        elif issubclass(kind, SCALARS):
             if kind not in SCALARS and not self.is_immutable(value):
                 self.open(path, f"is of a class of its own, {kind.__name__}")
-        elif not isinstance(value, OPAQUE) and not self.is_immutable(value):
+        elif kind not in OPAQUE and not self.is_immutable(value):
             self.instance(value, path)
 
     # ---- containers -------------------------------------------------------------------------------------------
@@ -178,7 +188,11 @@ class Walker(ModuleWalker):
         self.push(value.__func__, path)
 
     def wrapper(self, value: Any, path: str) -> None:
-        self.push(function_in(value), path)
+        for name in ("__func__", "fget", "fset", "fdel"):
+            part = getattr(value, name, None)
+            if part is not None:
+                self.push(part, path)
+        self.own(value, attribute_of(value, "__dict__") or {}, path, self.names.users)
 
     def partial(self, value: functools.partial[Any], path: str) -> None:
         for part in (value.func, value.args, value.keywords):
@@ -196,7 +210,8 @@ class Walker(ModuleWalker):
             self.loose.add(id(owner))
         elif isinstance(owner, (types.ModuleType, type)):
             return
-        for part in (owner, *getattr(value, "__args__", ())):  # of a union of classes, say
+        named = getattr(value, "__origin__", None), *getattr(value, "__args__", ())  # of a union of classes, say
+        for part in (owner, *named):
             if part is not None:
                 self.push(part, path)
 
@@ -228,7 +243,7 @@ class Walker(ModuleWalker):
         self.kind(type(value), path)
 
     def items(self, container: Any, keys: Iterable[Any], path: str) -> None:
-        if isinstance(container, dict) and len(container) > 1:
+        if isinstance(container, dict) and (len(container) > 1 or any(type(key) is not str for key in container)):
             self.place("keys", container, None, f"the keys of {path}", Keys.of(container))
         else:
             self.place("length", container, None, f"len({path})", len(container))
@@ -250,8 +265,10 @@ class Walker(ModuleWalker):
         if not ours:
             self.own(value, vars(value), path, self.names.of(types.FunctionType))
             self.fields(value, path)
-        else:  # such as dispatch() of functools.singledispatch, which a method asks for by its name
-            for name, found in list(vars(value).items()):
+        else:
+            if "__wrapped__" in vars(value):  # the user's, behind a decorator
+                self.own(value, vars(value), path, self.names.users)
+            for name, found in list(vars(value).items()):  # such as dispatch() of functools.singledispatch
                 if isinstance(found, types.FunctionType) and name != "__wrapped__" and found in self.codes:
                     self.visit("item", vars(value), name, f"{path}.{name}")
         if value not in self.codes:

@@ -17,7 +17,8 @@ from leafgrad.ops import messages
 
 # Code with these may read an attribute of any name.
 ANY_NAME = frozenset(
-    "__dict__ __getattribute__ __getattr__ __setattr__ __delattr__ getattr hasattr setattr delattr vars dir".split()
+    "__dict__ __getattribute__ __getattr__ __setattr__ __delattr__ getattr hasattr setattr delattr vars dir __dir__ "
+    "format format_map __getstate__ __reduce__ __reduce_ex__".split()
 )
 # Rooms whose code is handed tensors, arrays and programs, and never reads an attribute of anything else.
 BELOW = tuple(os.path.join(messages.PACKAGE, room) for room in ("backends", "compile", "ops", "plugins"))
@@ -78,16 +79,10 @@ def passed_on(code: types.CodeType) -> frozenset[str]:
 
 
 @functools.cache
-def values(code: types.CodeType) -> frozenset[tuple[str, ...]]:
-    """The globals, and attributes of these, that a code object reads for more than to call them at once."""
-    found: set[tuple[str, ...]] = set()
-    path: tuple[str, ...] = ()
-    for step in dis.get_instructions(code):
-        follows = step.opname in ("LOAD_ATTR", "LOAD_METHOD") and path
-        found |= {path} if path and not follows else set()
-        path = () if not follows and step.opname not in GLOBAL else (*(path if follows else ()), step.argval)
-        path = () if calls_at_once(step) else path
-    return frozenset(found)
+def handed(code: types.CodeType, of_attributes: bool = False) -> frozenset[str]:
+    """The globals, or the attributes, that a code object reads for more than to call them at once."""
+    found = ("LOAD_ATTR", "LOAD_METHOD") if of_attributes else GLOBAL
+    return frozenset(i.argval for i in dis.get_instructions(code) if i.opname in found and not calls_at_once(i))
 
 
 def calls_at_once(step: dis.Instruction) -> bool:
@@ -119,6 +114,7 @@ class Names:
         self.by_file: dict[str, set[str]] = {}
         self.any_name = False
         self.passed_on: set[str] = set()
+        self.handed: set[str] = set()
         self.everything = everything
         self.file_of = file_of
         self.known: dict[type, set[str] | None] = {}
@@ -132,6 +128,7 @@ class Names:
         if not is_library(file):
             self.users |= words(code)
             self.passed_on |= passed_on(code)
+            self.handed |= handed(code, of_attributes=True)
             self.any_name |= not ANY_NAME.isdisjoint(words(code)) or matches(code)
         elif not file.startswith(BELOW):
             self.by_file.setdefault(file, set()).update(words(code))

@@ -42,10 +42,13 @@ MODULES = frozenset(
 )
 """Modules of Python's own, written in Python, that keep nothing; one has what import statements call."""
 
+ACTING = ("chdir.", "_RedirectStream.", "closing.", "aclosing.")
+"""What in these is an effect all the same."""
+
 ANY_NAME = frozenset("copy dataclasses typing".split())
 """The same, which may read every attribute of an object."""
 
-TYPES = frozenset("abc array builtins collections datetime functools itertools types typing".split())
+TYPES = frozenset("abc array builtins collections datetime enum functools itertools types typing".split())
 """Modules whose classes in C make objects of their arguments alone."""
 
 UNSAFE = ("utils", "cli", "compat", "testing", "threads.py")  # of this package: files, processes, settings

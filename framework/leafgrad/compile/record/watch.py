@@ -180,9 +180,10 @@ class Watch:
         if is_ours(file) and (file.startswith(SAFE) or not file.startswith(UNSAFE)):
             return
         module = frame.f_globals.get("__name__", "")
-        if source_of(frame.f_code, frame.f_globals) == NAMEDTUPLE or module in pure.MODULES or module in pure.ANY_NAME:
-            return
         name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
+        known = module in pure.ANY_NAME or (module in pure.MODULES and not name.startswith(pure.ACTING))
+        if source_of(frame.f_code, frame.f_globals) == NAMEDTUPLE or known:
+            return
         self.opens(f"calls {module}.{name}()", caller)
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.batching.pytree import containers, flatten
+from leafgrad.batching.pytree import DICTS, containers, flatten
 from leafgrad.compile.guard.conditions import brief, facts
 from leafgrad.compile.guard.environment import Environment, GivenPlaces, Place
 from leafgrad.compile.guard.guards import Guards, Symbolic
@@ -32,18 +32,11 @@ from leafgrad.compile.run.apart import apart_of, picked, shows_memory
 from leafgrad.compile.run.call import Call
 from leafgrad.compile.run.followed import Changes, Followed, Unfollowed, asks_types, contents
 from leafgrad.compile.run.following import Following, differs
-from leafgrad.compile.run.paths import paths_of
+from leafgrad.compile.run.paths import named_tuples, paths_of, roots
 from leafgrad.signals import interruptible
 from leafgrad.tensor.tensor import Tensor
 
 FOLLOWED = (SymbolicNumber, GrowingList, Drawer)  # what stands in places while a call is recorded
-
-
-def roots(function: Any, leaves: Sequence[Any], paths: Sequence[str]) -> list[tuple[Any, str]]:
-    """Where a function may begin to read: itself, and objects among its arguments."""
-    name = "self" if not hasattr(function, "__name__") else function.__name__
-    objects = [(leaf, path) for leaf, path in zip(leaves, paths, strict=True) if not isinstance(leaf, Tensor)]
-    return [(function, name), *objects]
 
 
 def line_that_stores(codes: Codes, key: Any) -> str:
@@ -82,7 +75,8 @@ class Attempt:
         with rewound(following.sources):
             self.leaves, self.structure = following.leaves(*given)
         self.paths = following.names(function, *given)
-        self.roots = roots(function, self.leaves, self.paths)
+        self.tuples = named_tuples(given)
+        self.roots = roots(function, self.leaves, self.paths, self.tuples)
         self.watch = Watch()
         self.first = watch is None  # nobody knows what it will read, so nothing is known of how that was before
         self.codes = Codes() if watch is None else watch.codes
@@ -141,8 +135,13 @@ class Attempt:
         for leaf, path in zip(self.leaves, self.paths, strict=True):
             if isinstance(leaf, Tensor) and environment.may_read(vars(leaf)):
                 raise Unclosed(f"it may read attributes of the tensor {path}")
-        if self.given.keys() - {id(self.kwargs)} and any(map(asks_identity, self.watch.codes.of_users())):
-            raise Unclosed("it may ask which objects the lists and dicts are that it is given")
+        if any(hasattr(value, "__dict__") for value in self.tuples):
+            raise Unclosed("it may read attributes of a tuple that it is given")
+        if len(self.given) > 1 and any(map(asks_identity, self.watch.codes.of_users())):
+            outside = {key: held for key, held in environment.seen.items() if type(held) in (*DICTS, list)}
+            if outside.keys() & self.given.keys():
+                raise Unclosed("it may ask whether a list or dict that it is given is one from outside")
+            self.following.outside |= outside
         if recorder.ran or (shows_memory(environment) and (self.first or not recorder.wary)):
             environment.check()
             raise Unclosed("code of NumPy's may read and write the memory of its tensors meanwhile")
@@ -324,7 +323,7 @@ def graph_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Gr
     watch = Watch()
     with watching(watch):
         found = trace_call(function, args, kwargs)
-    starts = roots(function, leaves, paths)
+    starts = roots(function, leaves, paths, named_tuples((args, kwargs)))
     environment = read_by(found, watch, starts, look(starts, watch.codes))
     name_inputs(found, leaves, paths, environment)
     return found.graph

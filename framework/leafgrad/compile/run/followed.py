@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from leafgrad.batching.pytree import containers, flatten
+from leafgrad.batching.pytree import containers, flatten, is_tuple, with_parts
 from leafgrad.compile.guard.environment import Environment, GivenPlaces, Place, is_state, now
 from leafgrad.compile.guard.guards import Symbolic
 from leafgrad.compile.ir.keys import same
@@ -25,7 +25,17 @@ from leafgrad.compile.record.numbers import Numbers
 from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, SymbolicNumber
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes
-from leafgrad.compile.run.left import ALL, END, Written, ordinary, settle_keys, settled_parts, subtrees, swapped
+from leafgrad.compile.run.left import (
+    ALL,
+    END,
+    Written,
+    class_in,
+    ordinary,
+    settle_keys,
+    settled_parts,
+    subtrees,
+    swapped,
+)
 from leafgrad.compile.run.sizes import Sizes, is_apart
 from leafgrad.ops.node import Node
 
@@ -272,10 +282,10 @@ class Followed:
                 continue
             if isinstance(holder, tuple):
                 parts: list[Any] = [plain.get(id(part), part) for part in holder]
-                plain[id(holder)] = type(holder)(*parts) if hasattr(holder, "_fields") else tuple(parts)
+                plain[id(holder)] = with_parts(holder, parts) if is_tuple(holder) else tuple(parts)
                 tuples.append(holder)
                 continue
-            found = [Written(*slot) for slot in swapped(holder, plain)]
+            found = [Written(*slot) for slot in swapped(class_in(holder), plain)]
             self.written += found
             if any(type(w.number) is not SymbolicNumber for w in found):
                 self.lost = "it keeps a number that changes in a tuple, a set or a key"
@@ -289,6 +299,8 @@ class Followed:
         lost = self.lost or (self.drawing and self.drawing.lost)
         if lost:
             raise Unclosed(lost)
+        if any(isinstance(w.container, type) for w in self.written):
+            raise Unclosed("it keeps a number that changes in a class")
         known = {id(place.container) for place in environment.places} | environment.seen.keys()
         strange = next((w.container for w in self.written if id(w.container) not in known), None)
         if strange is not None:

@@ -17,7 +17,7 @@ import gc
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from leafgrad.batching.pytree import flatten
+from leafgrad.batching.pytree import containers, flatten
 from leafgrad.compile.guard import known
 from leafgrad.compile.guard.environment import GUARDS, GivenPlaces, Place, is_state, is_tensors, now
 from leafgrad.compile.ir.draws import States, restore, states
@@ -70,6 +70,7 @@ class Following:
         start: those generators, with their states before the last recorded call.
         stopped: whether nothing is followed any more, since it was in vain.
         shared: whether that is so since several threads call.
+        outside: lists and dicts from outside, by id, of which code may ask whether they are among the arguments.
     """
 
     def __init__(self) -> None:
@@ -88,6 +89,7 @@ class Following:
         self.draws: list[Draw] | None = None
         self.start: States = []
         self.stopped = self.shared = False
+        self.outside: dict[int, Any] = {}
 
     def stop(self) -> None:
         """Several threads call: others must see no symbolic number, wherever the function puts it."""
@@ -169,6 +171,8 @@ class Following:
             leaves, structure = list(args), plain(len(args))
         else:
             leaves, structure = flatten((args, kwargs))
+            if len(given := [*map(id, containers((args, kwargs)))]) > 1:  # beside kwargs
+                structure = structure, [-1 if key in self.outside else given.index(key) for key in given]
         if self.tensors:
             held, shape = flatten([now(place) for place in self.tensors])
             leaves, structure = [*leaves, *held], (structure, shape)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import gc
 import operator
 import types
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from leafgrad.batching.pytree import DICTS, containers, is_tuple
+from leafgrad.batching.pytree import DICTS, containers, is_tuple, with_parts
 from leafgrad.compile.guard.environment import CONTAINERS, GONE, Place, class_of
 from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.ir.keys import same
@@ -41,6 +42,8 @@ class Written(NamedTuple):
             self.container.cell_contents = value
         elif type(self.key) in (types.MemberDescriptorType, types.GetSetDescriptorType):
             self.key.__set__(self.container, value)
+        elif isinstance(self.container, type):  # whose dict must not change behind its back
+            type.__setattr__(self.container, self.key, value)
         elif self.key is not ALL:
             kind = type(self.container)
             kind = kind if kind in CONTAINERS else class_of(self.container)
@@ -61,8 +64,9 @@ class Written(NamedTuple):
     def held(self) -> Any:
         """What is there now, or GONE."""
         try:
-            if isinstance(self.container, dict):  # a default would be added
-                return self.container.get(self.key, GONE)
+            if isinstance(self.container, (dict, type)):  # a default would be added
+                held = self.container if isinstance(self.container, dict) else vars(self.container)
+                return held.get(self.key, GONE)
             return self.container.cell_contents if type(self.container) is types.CellType else self.container[self.key]
         except (LookupError, ValueError):
             return GONE
@@ -111,7 +115,7 @@ def ordinary(result: Any) -> Any:
     parts = [ordinary(part) for part in result]
     if all(map(operator.is_, parts, result)):
         return result
-    return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
+    return with_parts(result, parts)
 
 
 def swapped(holder: Any, plain: dict[int, Any]) -> Iterator[tuple[Any, Any, Any]]:
@@ -125,6 +129,8 @@ def swapped(holder: Any, plain: dict[int, Any]) -> Iterator[tuple[Any, Any, Any]
     found: Any = ()
     if type(holder) is types.CellType:
         found = [(None, holder.cell_contents)]
+    elif isinstance(holder, type):
+        found = list(vars(holder).items())
     elif isinstance(holder, (list, deque)):
         found = list(enumerate(class_of(holder).__iter__(holder)))
     elif isinstance(holder, set):
@@ -142,6 +148,14 @@ def swapped(holder: Any, plain: dict[int, Any]) -> Iterator[tuple[Any, Any, Any]
         if id(value) in plain:
             Written(holder, key, None).put(plain[id(value)])
             yield holder, key, value
+
+
+def class_in(holder: Any) -> Any:
+    """The class whose attributes are in a dict; else what holds."""
+    if type(holder) is not dict or "__module__" not in holder:
+        return holder
+    kinds = [kind for kind in gc.get_referrers(holder) if isinstance(kind, type)]
+    return next((kind for kind in kinds if any(part is holder for part in gc.get_referents(vars(kind)))), holder)
 
 
 def slots_of(holder: Any) -> list[tuple[Any, Any]]:

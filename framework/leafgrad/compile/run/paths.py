@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad.batching import pytree
+from leafgrad.compile.run.left import subtrees
+from leafgrad.tensor.tensor import Tensor
 
 
 def paths_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
@@ -42,3 +44,17 @@ def walk(value: Any, path: str, found: list[str]) -> None:
             walk(part, f"{path}.{fields[i]}" if fields else f"{path}[{i}]", found)
     else:
         found.append(path)
+
+
+def roots(
+    function: Any, leaves: Sequence[Any], paths: Sequence[str], tuples: Sequence[Any] = ()
+) -> list[tuple[Any, str]]:
+    """Where a function may begin to read: itself, and objects and the classes of tuples among its arguments."""
+    name = "self" if not hasattr(function, "__name__") else function.__name__
+    objects = [(leaf, path) for leaf, path in zip(leaves, paths, strict=True) if not isinstance(leaf, Tensor)]
+    return [(function, name), *objects, *[(type(value), type(value).__name__) for value in tuples]]
+
+
+def named_tuples(given: Any) -> list[Any]:
+    """The tuples with named fields among arguments."""
+    return [tree for tree in subtrees([given]) if isinstance(tree, tuple) and type(tree) is not tuple]

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from leafgrad.batching.pytree import DICTS, containers, flatten, is_tuple
+from leafgrad.batching.pytree import DICTS, containers, flatten, is_tuple, with_parts
 from leafgrad.compile.guard.environment import Environment
 from leafgrad.compile.guard.guards import Symbolic
 from leafgrad.compile.guard.known import file_of, is_plain
@@ -70,7 +70,7 @@ class Sizes:
             parts = [self.given(part, leaves) for part in tree]
             if all(map(operator.is_, parts, tree)):
                 return tree
-            return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
+            return with_parts(tree, parts)
         if type(tree) in DICTS or type(tree) is list:
             for key, part in list(tree.items() if isinstance(tree, dict) else enumerate(tree)):
                 made = self.given(part, leaves)
@@ -198,7 +198,7 @@ class Sizes:
                 pass
         if is_tuple(tree) and any(id(leaf) in plain for leaf in flatten(tree)[0]):
             parts = map(self.real, tree)
-            return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
+            return with_parts(tree, parts)
         return plain.get(id(tree), tree)
 
 
