@@ -152,6 +152,33 @@ def test_hooks_of_load_state_dict():
         net.load_state_dict({"0.old": lg.tensor([[5.0]])})
 
 
+def test_the_order_of_hooks_of_load_state_dict():
+    """PyTorch's: each module's after those below it, and before those of the next."""
+    net, seen = nn.Sequential(nn.Linear(1, 1, bias=False), nn.Sequential(nn.Linear(1, 1, bias=False))), []
+    for name, module in net.named_modules():
+        module.register_load_state_dict_pre_hook(lambda m, state, prefix, *_, name=name: seen.append(f"before {name}"))
+        module.register_load_state_dict_post_hook(lambda m, keys, name=name: seen.append(f"after {name}"))
+    net[0].register_load_state_dict_post_hook(lambda m, keys: seen.append(m.weight.item()))
+    net.load_state_dict({"0.weight": lg.full((1, 1), 2.0), "1.0.weight": lg.full((1, 1), 3.0)})
+    assert seen == ["before ", "before 0", "after 0", 2.0, "before 1", "before 1.0", "after 1.0", "after 1", "after "]
+    assert net[1][0].weight.item() == 3
+
+
+@pytest.mark.parametrize("assign", [False, True])
+@pytest.mark.parametrize("wrong", [{"1.weight": lg.ones(3)}, {}, {"1.weight": lg.ones(1, 1), "more": lg.ones(1)}])
+def test_an_error_undoes_what_a_hook_had_to_see(assign, wrong):
+    net, seen = nn.Sequential(nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False)), []
+    net[1].weight = net[0].weight  # shared: written twice
+    before, weight = net[0].weight.item(), net[0].weight
+    for module in net:
+        module.register_load_state_dict_post_hook(lambda m, keys: seen.append(m.weight.item()))
+    with pytest.raises(RuntimeError, match="Error.s. in loading"):
+        net.load_state_dict({"0.weight": lg.full((1, 1), 2.0), **wrong}, assign=assign)
+    assert seen[0] == 2
+    assert net[0].weight is weight
+    assert weight.item() == before
+
+
 class Counter(nn.Module):
     def __init__(self):
         super().__init__()

@@ -46,6 +46,17 @@ class MismatchReport(list[str]):
     def __init__(self) -> None:
         super().__init__()
         self.writes: list[PendingWrite] = []
+        self.before: list[PendingWrite] = []  # what undoes those that could not wait for the whole
+
+    def write(self) -> None:
+        """Write what was found so far, since hooks want to see it."""
+        self.before += map(_undoing, self.writes)
+        _write(self.writes)
+        self.writes = []
+
+    def undo(self) -> None:
+        """Put back what was written too early."""
+        _write(self.before[::-1])
 
 
 def tensors(module: Module) -> Iterator[tuple[str, Tensor]]:
@@ -100,21 +111,16 @@ def load(module: Module, state_dict: Mapping[str, Any], strict: bool, assign: bo
     keys = IncompatibleKeys([], [])
     report = MismatchReport()
     versions = getattr(state_dict, "_metadata", None) or {}
-    afterwards = list(_walk(module, OrderedDict(state_dict), "", versions, assign, keys, report))
-
-    def refuse_if_wrong() -> None:
+    try:
+        _walk(module, OrderedDict(state_dict), "", versions, assign, keys, report)
         errors = [*(_incompatible(keys) if strict else []), *report]
         if errors:
             text = "\n\t".join(errors)
             raise RuntimeError(f"Error(s) in loading state_dict for {type(module).__name__}:\n\t{text}")
-
-    if report or not afterwards:  # hooks may still take keys off the lists
-        refuse_if_wrong()
+    except BaseException:
+        report.undo()
+        raise
     _write(report.writes)
-    for owner, hook in afterwards:
-        if hook(owner, keys) is not None:
-            raise RuntimeError("load_state_dict post-hooks should change the keys in place and return None")
-    refuse_if_wrong()
     return keys
 
 
@@ -126,17 +132,19 @@ def _walk(
     assign: bool,
     keys: IncompatibleKeys,
     report: MismatchReport,
-) -> Iterator[tuple[Module, Hook]]:
-    """Let a module and all below it look for their values; then the hooks that want to be called afterwards."""
+) -> None:
+    """Let a module look for its values, then all below it; then its hooks, if all is well so far."""
     metadata = {**versions.get(prefix[:-1], {}), "assign_to_params_buffers": assign}
     module._load_from_state_dict(state_dict, prefix, metadata, True, *keys, report)
     for name, child in module._modules.items():
         if child is not None:
             path = f"{prefix}{name}."
             below = {key: value for key, value in state_dict.items() if key.startswith(path)}
-            yield from _walk(child, below, path, versions, assign, keys, report)
-    for hook in hooks_of(module, "load"):
-        yield module, hook
+            _walk(child, below, path, versions, assign, keys, report)
+    for hook in hooks_of(module, "load") if not report else []:
+        report.write()
+        if hook(module, keys) is not None:
+            raise RuntimeError("load_state_dict post-hooks should change the keys in place and return None")
 
 
 def load_own(
@@ -190,6 +198,13 @@ def _write(writes: list[PendingWrite]) -> None:
                 setattr(module, name, new)
             else:
                 own.copy_(new)
+
+
+def _undoing(w: PendingWrite) -> PendingWrite:
+    """What takes the write ``w`` back."""
+    if w.own is None:
+        return w._replace(new=w.module.get_extra_state() if w.module._has_extra_state("get") else w.new)
+    return w._replace(new=w.own if w.assign or isinstance(w.own, UninitializedTensor) else w.own.detach().clone())
 
 
 def _incompatible(keys: IncompatibleKeys) -> Iterator[str]:
