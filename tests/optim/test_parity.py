@@ -102,6 +102,21 @@ def test_parameters_without_gradient_are_left_out_as_in_pytorch(name, options):
             assert_same([torch.as_tensor(value, dtype=torch.float64)], [found], 1e-7 if name == "NAdam" else 1e-13)
 
 
+@pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Adagrad", "Adafactor"])
+def test_a_nan_reaches_what_it_does_in_pytorch(name):
+    theirs, ours = pair()
+    their_optimizer = getattr(torch.optim, name)(theirs, lr=0.1)
+    our_optimizer = getattr(leafgrad.optim, name)(ours, lr=0.1)
+    for step in range(3):
+        give_gradients(theirs, ours, step)
+        for p in (*theirs, *ours):
+            p.grad.reshape(-1)[0] = float("nan")
+        their_optimizer.step()
+        our_optimizer.step()
+        for t, p in zip(theirs, ours, strict=True):
+            assert torch.allclose(torch.from_numpy(p.detach().numpy()), t.detach(), rtol=1e-9, equal_nan=True)
+
+
 def converted(state_dict, convert):
     """The same state_dict with the other library's tensors."""
     state = {i: {k: convert(v) for k, v in entry.items()} for i, entry in state_dict["state"].items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad.dtypes import dtype, finfo
-from leafgrad.ops.select import maximum, minimum
+from leafgrad.ops.select import fmax, maximum, minimum
 from leafgrad.optim.bucket import Bucket
 from leafgrad.optim.optimizer import Group, Optimizer, Params, check_pair, check_range, option
 from leafgrad.tensor.tensor import Tensor
@@ -83,8 +83,9 @@ class Adafactor(Optimizer):
         weight = step ** option(group, "beta2_decay")
         square = maximum(self._mean_square(bucket, g, weight, eps), eps * eps)
         change = g / square.sqrt()
-        size = maximum(root_mean_square(p), option(group, "eps", 1)) * minimum(step**-0.5, lr)
-        change = change * (size / maximum(root_mean_square(change) / option(group, "d"), 1.0))
+        # A nan is kept to its own elements: of a whole that has one, no size is taken.
+        size = fmax(root_mean_square(p), option(group, "eps", 1)) * minimum(step**-0.5, lr)
+        change = change * (size / fmax(root_mean_square(change) / option(group, "d"), 1.0))
         bucket.add(-(change + p * (lr * option(group, "weight_decay"))).reshape(-1))
 
     def _mean_square(self, bucket: Bucket, g: Tensor, weight: Tensor, eps: Any) -> Tensor:
