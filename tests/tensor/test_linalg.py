@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -487,6 +488,19 @@ def test_second_derivatives_of_determinants_of_singular_matrices(rank):
     expected = sum(i * j * np.linalg.det(a + i * v + j * w) for i, j in signs) / 4
     hessian = leafgrad.func.hessian(linalg.det)(leafgrad.tensor(a)).numpy()
     assert np.tensordot(np.tensordot(hessian, w, 2), v, 2) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_third_derivatives_of_determinants_of_singular_matrices(rank):
+    rng = np.random.default_rng(rank)
+    a, *along = rng.normal(size=(3, rank)) @ rng.normal(size=(rank, 3)), *rng.normal(size=(3, 3, 3))
+    signs = itertools.product((1, -1), repeat=3)  # exact for polynomials of third degree, but for rounding
+    expected = sum(i * j * k * np.linalg.det(a + i * along[0] + j * along[1] + k * along[2]) for i, j, k in signs) / 8
+    x = leafgrad.tensor(a, requires_grad=True)
+    y = linalg.det(x)
+    for v in along:
+        y = (leafgrad.autograd.grad(y, x, create_graph=True)[0] * leafgrad.tensor(v)).sum()
+    assert y.item() == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered in det:RuntimeWarning")

@@ -68,6 +68,8 @@ def _cofactor_slope_x(g: Any, x: Any, y: Any) -> Any:
     n = x.shape[-1]
     if n < 3:
         return zero(g)
+    if n == 3:  # one form of g, x and y, linear in each, which any two may change places in: x may be singular
+        return cofactor_slope(g, y)
     k, c = inv(x), cofactor(x)
     left, right = k @ g, k @ y
     both = left @ right
