@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 
+import numpy as np
 import pytest
 
 IMPORTS = """
@@ -99,6 +100,16 @@ def test_functions_in_place(torch):
     assert torch.abs_(x).tolist() == [1, 1]
     assert torch.zero_(x).tolist() == [0, 0]
     assert not torch.is_inference(x)
+    assert torch.abs_(input=x) is x
+
+
+def test_functions_in_place_of_what_is_no_tensor(torch):
+    from leafgrad.compat.torch import IN_PLACE
+
+    for name in IN_PLACE:
+        for value in (np.ones(2), 1.0):
+            with pytest.raises(TypeError, match=rf"^{name}\(\): argument 'input' must be Tensor, not \w+; make one"):
+                getattr(torch, name)(value)
 
 
 def test_scripted_functions_are_python_and_say_so(torch):

@@ -6,6 +6,8 @@ answer here; anything else stays missing.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from importlib import import_module
 
 from leafgrad.compat.absent import DTYPES, LAYOUTS, Operators, chalf, complex32, refused_class, uint16, uint32, uint64
@@ -37,6 +39,7 @@ from leafgrad.compat.torch.compiler import compile
 from leafgrad.compat.torch.jit import ScriptFunction, ScriptModule
 from leafgrad.compat.torch.version import __version__
 from leafgrad.dtypes import contiguous_format
+from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.lapack import trace
 from leafgrad.tensor.storage import UntypedStorage
 from leafgrad.tensor.tensor import Tensor
@@ -148,6 +151,16 @@ __all__ = [
 ]
 
 
+def as_function(method: Callable[..., object]) -> Callable[..., object]:
+    """A method of Tensor as a function, whose first argument may be anything."""
+
+    @functools.wraps(method)
+    def function(input: Tensor, *args: object, **kwargs: object) -> object:
+        return method(expect_tensor(input, "input", method.__name__), *args, **kwargs)
+
+    return function
+
+
 def __getattr__(name: str) -> object:
     """What is of ``leafgrad.nn`` is imported when it is first asked for."""
     if name in OF_FUNCTIONAL:
@@ -157,7 +170,7 @@ def __getattr__(name: str) -> object:
     if name in OF_PARTS:
         return import_module("leafgrad.compat.parts").FUNCTIONS[name]
     if name in IN_PLACE:
-        return getattr(Tensor, name)
+        return as_function(getattr(Tensor, name))
     for table in (CHECKS, COPIES, DTYPES, FOREACH, LAYOUTS):
         if name in table:
             return table[name]
