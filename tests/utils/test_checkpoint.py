@@ -292,3 +292,23 @@ def test_a_residual_inside():
     found = leafgrad.autograd.grad(recomputed(residual, x).sum(), [x, *net.parameters()])
     assert [g.tolist() for g in found] == [g.tolist() for g in expected]
     assert recomputed(leafgrad.func.hessian(lambda x: (x**3).sum()), x[:, 0]).diagonal().sum().item() == 15
+
+
+@pytest.mark.parametrize("write", [lambda x: x.add_(1), lambda x: x.view(-1).zero_()])
+def test_arguments_that_are_written_are_noticed(t, checkpoint, write):
+    x = leaf(t, 0.1, 0.2) * 2
+    y = checkpoint(function, x, use_reentrant=False)
+    write(x)
+    with pytest.raises(RuntimeError, match=r"modified by an inplace operation.* is at version 1; expected version 0"):
+        y.sum().backward()
+
+
+def test_what_the_function_saves_and_writes_is_noticed():
+    def written(x):  # PyTorch is silently wrong
+        y = x.sigmoid()
+        z = y * 3
+        y += 1
+        return z * y
+
+    with pytest.raises(RuntimeError, match=r"modified by an inplace operation: .*that the function saved of shape .2"):
+        recomputed(written, leaf(leafgrad, 0.1, 0.2)).sum().backward()

@@ -310,7 +310,7 @@ class Op(Declarations):
         if outside:
             dispatch.refuse_inference(self, node)
         node.out = result if keep_out else None
-        node.version = None
+        node.version = Version() if keep_out else None
         node.shapes = tuple([getattr(r, "shape", ()) for r in raw]) if keep_shapes else None
         if flags & ANOMALY:
             node.where = messages.user_line()
@@ -323,7 +323,6 @@ class Op(Declarations):
         ends: list[Any] = [None] * len(results)
         if node is not None:
             ends = Output.each(node, enumerate(map(SHAPE, results))) if numbered else [node]
-            node.version = None if node.out is None else Version()
         made = []
         for data, end in zip(results, ends, strict=True):
             out = new(dispatch.TENSOR)

@@ -58,10 +58,13 @@ def pack_node(node: Node, pack: Hook, unpack: Hook) -> None:
         node.saved = tuple([s and s._replace(tensor=packed(s.tensor, pack, unpack)) for s in node.saved])
         return
     node.saved = tuple([packed(s, pack, unpack) for s in node.saved])
-    if type(node.out) is tuple:
-        node.out = tuple([Packed(dispatch.alias(o), pack, unpack) for o in node.out])
-    elif node.out is not None:
-        node.out = Packed(dispatch.alias(node.out), pack, unpack)
+    if node.out is not None:
+        several = type(node.out) is tuple
+        outs = [dispatch.alias(o) for o in (node.out if several else (node.out,))]
+        for out in outs:
+            out._writes = node.version
+        packs = [Packed(out, pack, unpack) for out in outs]
+        node.out = tuple(packs) if several else packs[0]
     node.op = PackedOp.of(node.op)
 
 

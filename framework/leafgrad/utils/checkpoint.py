@@ -40,6 +40,26 @@ class CheckpointPlace:
         self.tensor: Tensor | None = tensor
 
 
+class Unwritten:
+    """A tensor that the backward pass needs as it is now."""
+
+    __slots__ = ("tensor", "version", "what")
+
+    def __init__(self, tensor: Tensor, what: str) -> None:
+        self.tensor, self.what = tensor.detach(), what
+        self.version = version_of(self.tensor)
+
+    def get(self) -> Tensor:
+        """The tensor, or a RuntimeError if it was written since."""
+        if (version := version_of(self.tensor)) != self.version:
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                f"checkpoint: {self.what} of shape {list(self.tensor.shape)} is at version {version}; expected version "
+                f"{self.version} instead. Use the out-of-place operation, or clone() before writing"
+            )
+        return self.tensor
+
+
 _early_stop: bool | None = None
 
 
@@ -68,18 +88,22 @@ class Recomputation:
     """One call of a checkpointed function, able to run again.
 
     Attributes:
+        given: the tensors that it was given.
         places: for each tensor that the forward pass would have saved, in order, its CheckpointPlace as long as needed.
         kinds: their shapes, dtypes and devices.
         found: for each backward pass, those that were computed again and not used yet.
     """
 
-    def __init__(self, function: Callable[[], Any], around: Any, preserve: bool, stop: bool, check: bool) -> None:
+    def __init__(
+        self, function: Callable[[], Any], given: list[Any], around: Any, preserve: bool, stop: bool, check: bool
+    ) -> None:
+        self.given = [Unwritten(x, "an argument") for x in given if isinstance(x, Tensor)]
         self.function, self.around, self.stop, self.check = function, around, stop, check
         self.states = rng_states() if preserve else None
         self.precision = modes.autocast(modes.get() & modes.AUTOCAST)
         self.places: list[weakref.ref[CheckpointPlace]] = []
         self.kinds: list[Any] = []
-        self.found: weakref.WeakKeyDictionary[Any, dict[int, Tensor]] = weakref.WeakKeyDictionary()
+        self.found: weakref.WeakKeyDictionary[Any, dict[int, Unwritten]] = weakref.WeakKeyDictionary()
 
     def first(self) -> Any:
         """What the function gives, of whose intermediate values only the places are left."""
@@ -105,17 +129,19 @@ class Recomputation:
         found = self.found.setdefault(engine.PASS.get(None) or self, {})
         if place.number not in found:
             found.update(self.run())
-        return found.pop(place.number)
+        return found.pop(place.number).get()
 
-    def run(self) -> dict[int, Tensor]:
+    def run(self) -> dict[int, Unwritten]:
         """All that is still needed, by its place."""
-        made: dict[int, Tensor] = {}
+        made: dict[int, Unwritten] = {}
         count = 0
+        for x in self.given:
+            x.get()
 
         def pack(t: Tensor) -> Tensor:
             nonlocal count
             if count < len(self.places) and self.places[count]() is not None:
-                made[count] = t.detach()
+                made[count] = Unwritten(t, "a tensor that the function saved")
                 self.compare(count, t)
             count += 1
             if self.stop and count == len(self.places):
@@ -143,6 +169,10 @@ class Recomputation:
                 f"forward pass.\ntensor at position {i}:\nsaved metadata: {self.kinds[i]}\n"
                 f"recomputed metadata: {kind_of(t)}\nThe function must do the same when it runs again"
             )
+
+
+def version_of(t: Tensor) -> int:
+    return 0 if t._writes is None else t._writes.count
 
 
 def kind_of(t: Tensor) -> dict[str, Any]:
@@ -173,6 +203,7 @@ def checkpoint(
 
     Raises:
         CheckpointError: in the backward pass, if ``function`` did something else than before.
+        RuntimeError: there, if an argument was written in place, or what ``function`` saved.
     """
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check: expected 'default' or 'none', got {determinism_check!r}")
@@ -183,7 +214,8 @@ def checkpoint(
     forward, again = context_fn()
     checked = determinism_check == "default"
     stop = early_stop if _early_stop is None else _early_stop
-    call = Recomputation(lambda: function(*args, **kwargs), again, preserve_rng_state, stop, checked)
+    given = [*args, *kwargs.values()]
+    call = Recomputation(lambda: function(*args, **kwargs), given, again, preserve_rng_state, stop, checked)
     with forward:
         return call.first()
 
