@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from leafgrad import Tensor, log1p, op
+from leafgrad import Tensor, cos, exp, floor, log1p, op, sin
 from leafgrad.ops.select import where
 from leafgrad_special.functions import special
 from leafgrad_special.orders import order
@@ -79,7 +79,20 @@ def _rise(a: Any, b: Any) -> Any:
     return where(far, series, digamma(to) - digamma(near))
 
 
-finely(poch, x=lambda g, x, m: g * (poch(x, m) * _rise(x, m)), m=lambda g, x, m: g * (poch(x, m) * digamma(x + m)))
+def _poch_x(g: Any, x: Any, m: Any) -> Any:
+    """Left of 0, where digammas of poles may differ by a finite number, of reflected arguments (DLMF 5.5.3)."""
+    x, m = array(x, m), array(m, x)
+    end = x + m
+    both = (x < 0.5) & (end < 0.5) & (m == floor(m))  # gamma(x) and gamma(end) have their poles together
+    one, at = (x < 0.5) & (both == 0), both & (x == floor(x))
+    rise = where(at, -1.0, 1.0) * _rise(where(at, 1 - end, where(one, 1.0, x)), where(one, 1.0, m))
+    to, left = where(one, end, 1.0), where(one, 1 - x, 1.0)
+    size = gammasgn(to) * exp(gammaln(to) + gammaln(left))
+    turn = math.pi * (1 - left)
+    return g * where(one, size * (cos(turn) + (digamma(to) - digamma(left)) / math.pi * sin(turn)), poch(x, m) * rise)
+
+
+finely(poch, x=_poch_x, m=lambda g, x, m: g * (poch(x, m) * digamma(x + m)))
 
 
 @op("elementwise", "float")

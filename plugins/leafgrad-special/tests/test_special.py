@@ -270,6 +270,11 @@ REFERENCE = [
     (lambda x: special.kve(2, x), 1e5, -1.9817751181960381e-8, 2.972774147499873e-13),
     (lambda x: special.struve(2, x), 1e4, 0.21930365645279007, 0.0036456764386509073),
     (lambda x: special.beta(x, 1.0), 1e8, -1e-16, 2e-24),
+    (lambda x: special.poch(x, 2.0), 0.0, 1.0, 2.0),
+    (lambda x: special.poch(x, 2.0), -2.0, -3.0, 2.0),
+    (lambda x: special.poch(x, 3.0), -2.0, 2.0, -6.0),
+    (lambda x: special.poch(x, 2.0), -7.0, -13.0, 2.0),
+    (lambda x: special.poch(x, 1.5), -2.0, -7.0898154036220641, 12.567326827222353),
 ]
 
 
