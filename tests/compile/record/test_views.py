@@ -455,3 +455,16 @@ def test_a_captured_view_is_read_before_and_after_a_write(part, again):
             (slope,) = lg.autograd.grad(function().sum(), [w], allow_unused=True, retain_graph=True)
             found[-1].append(None if slope is None else slope.tolist())
     assert agree(found[0], found[1])
+
+
+@pytest.mark.parametrize("of", [lambda x: x.view(-1, 4), lambda x: x[:9], lambda x: x.flip(0)[:]])
+@pytest.mark.parametrize("checks", [False, True])
+def test_arguments_share_memory_at_a_later_call_only(of, checks, monkeypatch):
+    if checks:
+        monkeypatch.setenv("LEAFGRAD_COMPILE", "check")
+    step = lg.compile(lambda x, y: (x[:, 0].sin() + y[:, 1] * 2).sum())
+    for shared in (False, False, False, True, True, False, True):
+        x = lg.rand(9, 4)
+        y = of(x) if shared else lg.rand(9, 4)
+        assert step(x, y).item() == pytest.approx((x[:, 0].sin() + y[:, 1] * 2).sum().item())
+    assert step._calls.programs

@@ -99,6 +99,7 @@ class Call:
         inputs = list(self.graph.inputs)
         self.effects = plan_effects(traced.graph)
         self.strides, self.inference = traced.strides, traced.inference
+        self.views = len(traced.views)
         self.new_leaves = [e for e, _ in self.effects if isinstance(e, SetRequiresGrad)]
         self.backward: list[Backward] = self.differentiated(name) if twin is None else twin.backward
         self.saved = plan_saved(traced, inputs)

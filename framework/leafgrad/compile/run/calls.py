@@ -221,7 +221,7 @@ class Calls:
             return self.unfollowed(args, kwargs)
         try:
             again = attempt.close(recorder, results, self.executor, followed, [call, *self.programs])
-            if call.is_left_by(followed):
+            if call.is_left_by(followed) or again.views > call.views:  # arguments that share memory at this call
                 return self.other_way(recorder, call, again, leaves, args, kwargs)
             if not again.same_as(call):
                 raise Unclosed(
@@ -244,7 +244,7 @@ class Calls:
     def other_way(
         self, recorder: LazyRecorder, confirmed: Call, call: Call, leaves: list[Any], args: Any, kwargs: Any
     ) -> Any:
-        """A value that was computed decided for another way than the program that was to be confirmed."""
+        """A value that was computed, or shared memory, led another way than the program that was to be confirmed."""
         known = next((c for c in self.programs if call.same_as(c)), None)
         if known is None:
             self.programs = [call, *self.programs][:KEPT]
