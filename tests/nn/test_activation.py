@@ -93,6 +93,8 @@ def test_activation_errors():
         F.gelu(lg.ones(1), "erf")
     with pytest.raises(ValueError, match="expected min_val <= max_val"):
         F.hardtanh(lg.ones(1), 2, 1)
+    with pytest.raises(RuntimeError, match=r"hardtanh: max_val: value cannot be converted to type leafgrad\.float16"):
+        F.hardtanh(lg.ones(1, dtype=lg.float16), -1, 1e6)
     with pytest.raises(RuntimeError, match="lambda must be greater or equal to 0"):
         F.softshrink(lg.ones(1), -1)
     with pytest.raises(RuntimeError, match="expected a floating point dtype"):

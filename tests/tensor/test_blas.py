@@ -269,3 +269,11 @@ def test_sums_of_products_keep_the_dtype_of_the_matrices(dtype):
     found = leafgrad.addbmm(*(leafgrad.tensor(x).to(getattr(leafgrad, dtype)) for x in (c, a, b)), beta=2, alpha=3)
     assert str(found.dtype) == f"leafgrad.{dtype}"
     np.testing.assert_array_equal(found.numpy(), (2 * c + 3 * (a @ b).sum(0)).astype(dtype))
+
+
+@pytest.mark.parametrize("kinds", [*itertools.product(["int32", "float32", "int64", "bool"], repeat=3)])
+def test_addr_promotes_all_that_it_is_given(kinds):
+    input, *vectors = (getattr(leafgrad, kind) for kind in kinds)
+    out = leafgrad.addr(leafgrad.ones(2, 2).to(input), *(leafgrad.ones(2).to(kind) for kind in vectors))
+    kind = leafgrad.promote_types(input, leafgrad.promote_types(*vectors))
+    assert (out.dtype, out.tolist()) == (kind, [[1 if kind is leafgrad.bool else 2] * 2] * 2)

@@ -70,6 +70,10 @@ def test_copies_of_expanded_tensors_lie_in_order():
     wide = leafgrad.arange(6.0).reshape(2, 3).expand(4, 2, 3)
     assert wide.clone().stride() == leafgrad.zeros_like(wide).stride() == (6, 3, 1)
     assert wide.clone().view(-1)[:12].tolist() == [0, 1, 2, 3, 4, 5] * 2
+    moved = leafgrad.arange(15.0).reshape(3, 1, 5).expand(3, 4, 5).permute(2, 0, 1)
+    for copy in (moved.clone(), moved.double(), leafgrad.zeros_like(moved)):
+        assert copy.stride() == (4, 20, 1)  # PyTorch's
+    assert leafgrad.equal(moved.clone(), moved)
 
 
 def test_gradients_of_results_in_order():

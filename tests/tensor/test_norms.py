@@ -44,6 +44,11 @@ def test_matrices_without_elements_have_the_norm_0(shape, order):
     assert leafgrad.equal(linalg.matrix_norm(empty, order), zeros)
     square = leafgrad.zeros(*shape[:-2], 0, 0)
     assert leafgrad.equal(linalg.cond(square, order), zeros)
+    if isinstance(order, str):
+        with pytest.raises(RuntimeError, match="square matrices"):
+            linalg.cond(leafgrad.zeros(0, 3), order)
+    else:
+        assert linalg.cond(leafgrad.zeros(0, 3), order) == 0
 
 
 @pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, np.inf])

@@ -50,6 +50,7 @@ def test_index_reduce_in_place():
         lambda x, at, value: x.masked_fill(x > 0, value),
         lambda x, at, value: x.clone().masked_fill_(x > 0, value),
         lambda x, at, value: x.index_fill(0, at, value),
+        lambda x, at, value: x.index_add(0, at, x[at], alpha=value),
         lambda x, at, value: x.scatter(0, at, value),
         lambda x, at, value: x.clone().fill_(value),
         lambda x, at, value: leafgrad.full_like(x, value),
@@ -65,3 +66,11 @@ def test_numbers_beyond_all_of_float16_are_not_written(function):
         assert function(x, at, value).dtype is leafgrad.float16
     x[0] = -1e9  # where PyTorch writes what float16 makes of it
     assert x.tolist() == [-math.inf, 1]
+
+
+def test_a_factor_of_integers_loses_its_decimals():
+    at = leafgrad.tensor([0, 1, 0])
+    for dtype, alpha, expected in (("int64", 1.5, [4, 2]), ("uint8", -1, [252, 254]), ("bool", 0.5, [True, True])):
+        kind = getattr(leafgrad, dtype)
+        out = leafgrad.zeros(2, dtype=kind).index_add(0, at, leafgrad.tensor([1, 2, 3]).to(kind), alpha=alpha)
+        assert (out.dtype, out.tolist()) == (kind, expected)

@@ -7,7 +7,16 @@ from typing import Any
 from leafgrad import backends
 from leafgrad.ops import promotion
 from leafgrad.ops.define import op
+from leafgrad.ops.geometry import inverse, memory_order
 from leafgrad.ops.shifted import in_front, shifted
+
+
+def apart(x: Any) -> Any:
+    """An array, copied if elements share memory: NumPy's copies would lie in another order than PyTorch's."""
+    if x.flags.c_contiguous or 0 not in x.strides:
+        return x
+    order = memory_order(x.shape, (x.strides,))
+    return x.transpose(order).copy().transpose(inverse(order))
 
 
 @op("linear", "any_dtype", "complex")
@@ -15,7 +24,7 @@ def to_dtype(xp: Any, x: Any, *, dtype: str, source: str) -> Any:
     """``x``, whose dtype is named ``source``, converted to ``dtype``. (...) -> (...)"""
     if x.dtype.kind == "c" and not (dtype.startswith("complex") or dtype == "bool"):
         x = x.real
-    return x.astype(dtype, order="K" if x.flags.c_contiguous or 0 not in x.strides else "C")
+    return apart(x).astype(dtype, order="K")
 
 
 to_dtype.keeps_layout = True
@@ -63,8 +72,8 @@ to_device.batched(shifted())
 
 @op("linear", "any_dtype", "elementwise", "complex", c="x")
 def clone(xp: Any, x: Any) -> Any:
-    """A copy of ``x`` in memory of its own, laid out alike unless elements of ``x`` share memory. (...) -> (...)"""
-    return x.copy("C" if 0 in x.strides else "K")
+    """A copy of ``x`` in memory of its own, laid out like ``x``. (...) -> (...)"""
+    return x.copy("K") if (copy := apart(x)) is x else copy
 
 
 @op("linear", "any_dtype", "elementwise", "complex", c="x")

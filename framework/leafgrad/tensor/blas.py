@@ -11,6 +11,7 @@ from leafgrad.ops import matmul as products, messages
 from leafgrad.ops.elementwise import mul
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.matmul import rows, swap
+from leafgrad.ops.promotion import result_type
 from leafgrad.ops.shape import reshape
 from leafgrad.tensor.arguments import cast, expect_tensor
 from leafgrad.tensor.autocast import autocast
@@ -196,7 +197,10 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: fl
 
 @public(out="cast", inplace=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """``beta * input + alpha * outer(vec1, vec2)``. input broadcasts to (n, m); (n), (m) -> (n, m)"""
+    """``beta * input + alpha * outer(vec1, vec2)``, in the dtype of all. (n, m), (n), (m) -> (n, m)"""
+    if not expect_tensor(input, "input", "addr").dtype is vec1.dtype is vec2.dtype:
+        kind = result_type((input, vec1, vec2))
+        input, vec1, vec2 = (cast(x, kind) for x in (input, vec1, vec2))
     return _plus("addr", input, outer(vec1, vec2), beta, alpha)
 
 

@@ -211,7 +211,7 @@ class Methods:
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         """``addmv`` in place; returns the tensor."""
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        """``beta * input + alpha * outer(vec1, vec2)``. input broadcasts to (n, m); (n), (m) -> (n, m)"""
+        """``beta * input + alpha * outer(vec1, vec2)``, in the dtype of all. (n, m), (n), (m) -> (n, m)"""
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         """``addr`` in place; returns the tensor."""
     def adjoint(self) -> Tensor:

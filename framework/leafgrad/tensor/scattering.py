@@ -163,7 +163,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     v = _slices(x, at, d, source, "index_add")
     if x.dtype is dtypes.uint8 and isinstance(alpha, int) and -256 < alpha < 0:
         alpha += 256  # what is added wraps around to the same
-    scaled = v if alpha == 1 else arguments.cast(v * alpha, x.dtype if isinstance(alpha, int) else None)
+    scaled = v if alpha == 1 else arguments.cast(v * value_for(x, alpha, "index_add: alpha"), x.dtype)
     with indices_within(x, d, "index_add", IndexError):
         added = ops.index_sum.function(scaled, at, shape=tuple(x._data.shape), dims=(d,))
     return unlifted(x + added, input)

@@ -6,6 +6,7 @@ from typing import Any
 
 from leafgrad.dtypes import float16, of
 from leafgrad.ops import activation as ops, messages
+from leafgrad.ops.half import LARGEST
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.op import Op
 from leafgrad.ops.select import where
@@ -139,9 +140,13 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     """
     if min_val > max_val:
         raise ValueError(f"hardtanh: expected min_val <= max_val, got {min_val} and {max_val}")
-    if arguments.expect_tensor(input, "input", "hardtanh").dtype.category == 1:
-        low, high = (value_for(input, v, f"hardtanh: {n}") for n, v in (("min_val", min_val), ("max_val", max_val)))
-        cut = input.clamp(low, high)
+    whole = arguments.expect_tensor(input, "input", "hardtanh").dtype.category == 1
+    if whole or max(-min_val, max_val) > LARGEST:
+        min_val, max_val = (
+            value_for(input, v, f"hardtanh: {n}") for n, v in (("min_val", min_val), ("max_val", max_val))
+        )
+    if whole:
+        cut = input.clamp(min_val, max_val)
         return input.copy_(cut) if inplace else cut
     return _run(ops.hardtanh, input, inplace, min_val=min_val, max_val=max_val)
 
