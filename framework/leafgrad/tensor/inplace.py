@@ -57,7 +57,7 @@ def update(x: T, function: Any, *others: Any, **params: Any) -> T:
     check(x, name)
     if flags & TRACE:
         x = TRACER.get().inside(x)
-    if flags <= GRAD and not (flags and (x._node is not None or any(_requires(o) for o in others))):
+    if flags <= GRAD and not (flags and (_requires(x) or any(map(_requires, others)))):
         return write(x, function(x, *others, **params))
     # A rule may read the old value, so it must not be the memory that is about to be written.
     old = dispatch.alias(x._data if flags & TRACE else dispatch.copied(x._data), x._node)
@@ -109,7 +109,7 @@ def add_parts(tensors: Sequence[Any], flat: Any) -> None:
 
 
 def _requires(value: Any) -> bool:
-    return isinstance(value, TensorBase) and value._node is not None
+    return isinstance(value, TensorBase) and (value._history if value._view is None else value._node) is not None
 
 
 def _plain(x: Any, name: str, y: Any, flags: int) -> bool:
@@ -158,7 +158,7 @@ def check(x: Any, name: str, *, fill: bool = False) -> None:
     Args:
         fill: whether all elements become equal, so that they may lie in one place.
     """
-    if _unshared(x) and not (modes.get() and is_fixed(x._history)):
+    if _unshared(x) and (x._history is None or not (modes.get() and is_fixed(x._history))):
         return
     x = dispatch.inside(x)
     check_captured(x, name)
@@ -257,8 +257,7 @@ def write(x: T, new: Any, *, held: bool = False) -> T:
     given, flags = x, modes.get()
     if flags & TRACE:
         x, new = TRACER.get().inside(x), TRACER.get().inside(new)
-    kind, theirs = dtypes.of(x._data), dtypes.of(new._data)
-    if theirs is not kind:
+    if new._data.dtype is not x._data.dtype and (theirs := dtypes.of(new._data)) is not (kind := dtypes.of(x._data)):
         if theirs.category > kind.category:
             raise RuntimeError(
                 f"result type {theirs} can't be cast to the desired output type {kind}; use the out-of-place operation"
@@ -275,9 +274,9 @@ def write(x: T, new: Any, *, held: bool = False) -> T:
         new._data.check_target(x._data)
     if flags & GRAD and new._node is not None:
         _check_connected(x)
-    base = _owner(x, new, flags)
+    base = x if x._view is None and not flags & TRACE else _owner(x, new, flags)
     before, source = base._node, new._node  # before the write counts, by which a view of x would be made anew
-    if modes.forward_alone():
+    if modes.DERIVATIVES.get() and modes.forward_alone():
         modes.DERIVATIVES.get()[0].writes.note(x, base, version(x))
     if flags & TRACE:
         tracer = TRACER.get()
@@ -286,7 +285,7 @@ def write(x: T, new: Any, *, held: bool = False) -> T:
     else:
         dispatch.overwrite(x._data, new._data)
     if x._writes is not dispatch.INFERENCE_VERSION:
-        version(x).bump()
+        (x._writes or version(x)).bump()
     if flags & GRAD and (before is not None or source is not None):
         _write_history(x, base, before, new, source, flags, held)
     if flags & TRACE:
