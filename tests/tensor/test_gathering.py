@@ -31,3 +31,10 @@ def test_so_many_places_of_what_is_not_zero():
     assert leafgrad.nonzero_static(x, size=0).shape == (0, 2)
     with pytest.raises(RuntimeError, match="non-negative"):
         leafgrad.nonzero_static(x, size=-1)
+
+
+@pytest.mark.parametrize("of", [lambda x: x.max(0).values, lambda x: x.median(0).values, lambda x: x.cummax(0).values])
+def test_gradients_of_an_element_without_dimensions(of):
+    x = leafgrad.tensor(2.0, requires_grad=True)
+    of(x).backward()
+    assert x.grad.item() == 1

@@ -39,7 +39,7 @@ def scatter_best(xp: Any, x: Any, at: Any, v: Any, *, dim: int, largest: bool) -
 def _scatter_best(xp: Any, x: Any, at: Any, v: Any, *, dim: int, largest: bool) -> Any:
     """As above, by sorting: CuPy's maximum.at rounds float64 to float32, and leaves nan out."""
     with bounds():
-        flat = xp.broadcast_to(flat_index(xp, x.shape, along(xp, x.shape, at, dim)), v.shape).reshape(-1)
+        flat = flat_index(xp, x.shape, along(xp, x.shape, at, dim), (dim,), v.shape)
     values = v.reshape(-1)
     ranks = values if largest else -values if v.dtype.kind == "f" else ~values  # nan comes last either way
     order = xp.argsort(ranks, kind="stable")
@@ -85,7 +85,7 @@ def scatter_product(xp: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
     Sorted by index, neighbours are multiplied in log2(n) sweeps; CUDA has no atomic product.
     """
     with bounds():
-        flat = xp.broadcast_to(flat_index(xp, x.shape, along(xp, x.shape, at, dim)), v.shape).reshape(-1)
+        flat = flat_index(xp, x.shape, along(xp, x.shape, at, dim), (dim,), v.shape)
     order = xp.argsort(flat, kind="stable")
     target, run, reach = flat[order], v.reshape(-1)[order].astype(accumulator(v.dtype), copy=False), 1
     while reach < len(target):

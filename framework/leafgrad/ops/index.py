@@ -90,24 +90,31 @@ def _spelled_out(xp: Any, shape: Shape, at: Sequence[Any], dims: tuple[int, ...]
     return tuple(key)
 
 
-def _add_at(xp: Any, shape: Shape, key: tuple[Any, ...], values: Any) -> Any:
+def _add_at(xp: Any, shape: Shape, key: tuple[Any, ...], dims: tuple[int, ...], inside: bool, values: Any) -> Any:
     """Zeros of ``shape`` with ``values`` added at ``key``; through one flat index, for which ufunc.at is fast."""
     out = xp.zeros(shape, dtype=accumulator(values.dtype))
-    flat = flat_index(xp, shape, key)
-    wide = values.astype(out.dtype, copy=False)
-    xp.add.at(out.reshape(-1), xp.broadcast_to(flat, values.shape).reshape(-1), wide.reshape(-1))
+    flat = flat_index(xp, shape, key, dims, values.shape, inside)
+    xp.add.at(out.reshape(-1), flat, values.astype(out.dtype, copy=False).reshape(-1))
     return out.astype(values.dtype, copy=False)
 
 
-def flat_index(xp: Any, shape: Shape, key: tuple[Any, ...]) -> Any:
-    """The index of what ``key`` chooses in the flattened array."""
-    flat, stride = 0, 1
-    for n, k in zip(reversed(shape), reversed(key), strict=True):
-        xp.broadcast_to(xp.zeros((), dtype="bool"), (n,))[k]  # an IndexError if something is out of range
-        k = k.astype("int64")
-        flat = flat + xp.where(k < 0, k + n, k) * stride
+def flat_index(
+    xp: Any, shape: Shape, key: tuple[Any, ...], dims: tuple[int, ...], wide: Shape, inside: bool = False
+) -> Any:
+    """Where in the flattened array is what ``key`` chooses, of shape ``wide``; others than at ``dims`` are in range."""
+    flat: Any = 0
+    stride = 1
+    for d in reversed(range(len(shape))):
+        n, k = shape[d], key[d]
+        if d in dims:
+            if not inside:
+                xp.zeros(n, dtype="bool")[k]  # an IndexError if something is out of range
+            k = k.astype("int64", copy=False)
+            k = xp.where(k < 0, k + n, k)
+        flat = flat + k * stride
         stride *= n
-    return flat
+    alike = getattr(flat, "shape", None) == wide  # of an array without dimensions it is a number
+    return (flat if alike else xp.broadcast_to(flat, wide)).reshape(-1)
 
 
 # ---- one array per dimension --------------------------------------------------------------------------------------
@@ -137,7 +144,7 @@ index.kernel("bfloat16")(index.forward)  # elements are only moved
 @op("linear", "any_dtype", "raises", "complex", transpose_of=index)
 def index_sum(xp: Any, x: Any, *at: Any, shape: Shape, dims: tuple[int, ...], inside: bool = False) -> Any:
     """Zeros of ``shape`` with x added where ``index`` would read; the transpose of index."""
-    return _add_at(xp, shape, _spelled_out(xp, shape, at, dims, inside), x)
+    return _add_at(xp, shape, _spelled_out(xp, shape, at, dims, inside), dims, inside, x)
 
 
 @index_sum.kernel("numpy")
@@ -273,7 +280,7 @@ gather.kernel("bfloat16")(gather.forward)
 def gather_sum(xp: Any, x: Any, at: Any, *, shape: Shape, dim: int, inside: bool = False) -> Any:
     """Zeros of ``shape`` with x added where ``gather`` would read; the transpose of gather."""
     with bounds():
-        return _add_at(xp, shape, along(xp, shape, at, dim, inside), x)
+        return _add_at(xp, shape, along(xp, shape, at, dim, inside), (dim,), inside, x)
 
 
 gather.lower("native", lambda c, e: c.lookup("read", (e.params["dim"],), at=1, along=True))

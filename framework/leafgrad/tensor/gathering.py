@@ -153,10 +153,10 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         )
     mine, theirs = list(input.shape), list(indices.shape)
     mine[d] = theirs[d] = 1
-    common = broadcast_shapes(mine, theirs)
-    mine, theirs = list(common), list(common)
-    mine[d], theirs[d] = input.shape[d], indices.shape[d]
-    return _gathered(input.expand(mine), d, at.expand(theirs), "take_along_dim")
+    if mine != theirs:
+        common = broadcast_shapes(mine, theirs)
+        input, at = (x.expand((*common[:d], x.shape[d], *common[d + 1 :])) for x in (input, at))
+    return _gathered(input, d, at, "take_along_dim")
 
 
 # ---- whole slices -------------------------------------------------------------------------------------------------
@@ -194,11 +194,18 @@ def expect_mask(mask: Any, function: str) -> Tensor:
     return checked
 
 
+def masked(input: Tensor, mask: Any, function: str) -> tuple[Tensor, ...]:
+    """``input`` and ``mask``, which says where something is done, of one shape."""
+    arguments.expect_tensor(input, "input", function)
+    m = expect_mask(mask, function)
+    return (input, m) if input._data.shape == m._data.shape else broadcast_tensors(input, m)
+
+
 @public(out="exact")
 @shown_as("MaskedSelectBackward0")
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where ``mask`` holds. How many depends on values: the host waits. (...) -> (n,)"""
-    x, m = broadcast_tensors(input, expect_mask(mask, "masked_select"))
+    x, m = masked(input, mask, "masked_select")
     return x[m] if x.ndim else reshaped(x, (1,))[reshaped(m, (1,))]
 
 

@@ -92,7 +92,8 @@ class ParsedKey:
             raise IndexError(
                 f"tensors used as indices must be integers or bools, got {k.dtype}; convert it with .long() or .bool()"
             )
-        return tuple(i.to(x.device) for i in found)
+        place = x.device
+        return tuple([i if i.device is place else i.to(place) for i in found])
 
     def _order(self, ndim: int) -> tuple[int, ...] | None:
         """An index without dimensions, whose value is not known, has no say in where those of the others stand."""

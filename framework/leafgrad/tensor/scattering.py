@@ -25,6 +25,7 @@ from leafgrad.tensor.gathering import (
     index_vector,
     indices_within,
     lifted,
+    masked,
     nonzero,
     nothing,
     unlifted,
@@ -34,7 +35,7 @@ from leafgrad.tensor.inplace import update
 from leafgrad.tensor.joining import narrow, select
 from leafgrad.tensor.public import public
 from leafgrad.tensor.rearranging import diagonal
-from leafgrad.tensor.shapes import broadcast_tensors, reshaped
+from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.storage import as_strided
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.writes import value_for
@@ -254,7 +255,7 @@ def _scattered_by_rank(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """``input`` with the elements where ``mask`` holds replaced by those of ``source``, in order."""
     expect_same_dtype(input, arguments.expect_tensor(source, "source", "masked_scatter"), "source", "masked_scatter")
-    x, m = broadcast_tensors(input, expect_mask(mask, "masked_scatter"))
+    x, m = masked(input, mask, "masked_scatter")
     if getattr(dispatch.raw(m), "level", 0):
         return _scattered_by_rank(x, m, source)
     (places,) = nonzero(reshaped(m, (m.numel(),)), as_tuple=True)
