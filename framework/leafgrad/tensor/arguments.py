@@ -214,7 +214,7 @@ def destination(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtype
             switches.append(a)
         elif a is not None:
             raise TypeError(f"to(): expected a dtype, a device or a Tensor, got {a!r}")
-    device, dtype = None if place is None else devices.device(place), None if kind is None else dtypes.check(kind)
+    device, dtype = None if place is None else devices.given(place), None if kind is None else dtypes.check(kind)
     return device, dtype, bool(copy) or switches[1:] == [True]
 
 

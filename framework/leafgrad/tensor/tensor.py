@@ -415,20 +415,20 @@ class Tensor(Methods, asking.Overridable, TensorBase):
         ``non_blocking``, ``copy``, ``memory_format``. A copy between devices is an operation of the graph. With
         ``non_blocking`` nobody waits for that of a pinned tensor, which must not be written until it is done.
         """
-        if not kwargs and len(args) == 1 and isinstance(args[0], dtypes.dtype):
+        form = kwargs.pop("memory_format", None) or dtypes.preserve_format
+        if len(args) == 1 and isinstance(args[0], dtypes.dtype) and not kwargs and form is dtypes.preserve_format:
             return arguments.discarding(self, args[0])
-        memory_format = kwargs.pop("memory_format", None)
-        non_blocking = bool(kwargs.get("non_blocking")) or next((a for a in args if isinstance(a, bool)), False)
         place, kind, copy = arguments.destination(*args, **kwargs)
         out = self
         if kind is not None and kind is not out.dtype:
             out = arguments.discarding(out, kind)
-        if place is not None:
-            target, source = place.resolve(), out.device.resolve()
+        if place is not None and place is not (at := out.device):
+            target, source = place.resolve(), at.resolve()
             if target != source:
-                out = to_device(out, device=target, source=source, non_blocking=non_blocking)
-        if memory_format not in (None, dtypes.preserve_format):
-            return in_format(self, out, memory_format, copy)
+                waits_not = bool(kwargs.get("non_blocking")) or next((a for a in args if isinstance(a, bool)), False)
+                out = to_device(out, device=target, source=source, non_blocking=waits_not)
+        if form is not dtypes.preserve_format:
+            return in_format(self, out, form, copy)
         return out.clone() if copy and out is self else out
 
     def cpu(self) -> Tensor:
