@@ -204,6 +204,16 @@ def new_full(
     return beside(input, full(size, fill_value, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad))
 
 
+def new_like(
+    op: Any, function: str, input: Any, dtype: Any, device: Any, requires_grad: bool, memory_format: Any, **params: Any
+) -> Tensor:
+    """A new tensor in the shape, dtype and device of ``input`` unless others are given."""
+    arguments.expect_tensor(input, "input", function)
+    place = input.device if device is None else device
+    made = new(op, kind(dtype, input.dtype), place, requires_grad, shape=tuple(input._data.shape), **params)
+    return alike(input, beside(input, made), memory_format)
+
+
 def alike(input: Tensor, made: Tensor, memory_format: Any) -> Tensor:
     """``made``, a new tensor of the shape of ``input``, in a memory format; by default it lies as that does."""
     if memory_format is not None and memory_format is not dtypes.preserve_format:
@@ -216,9 +226,7 @@ def zeros_like(
     input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
     """Zeros of the shape, dtype and device of ``input``."""
-    arguments.expect_tensor(input, "input", "zeros_like")
-    made = new_zeros(input, input._data.shape, dtype=dtype, device=device, requires_grad=requires_grad)
-    return alike(input, made, memory_format)
+    return new_like(create.zeros, "zeros_like", input, dtype, device, requires_grad, memory_format)
 
 
 @public(only="leafgrad")
@@ -226,9 +234,7 @@ def ones_like(
     input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
     """Ones of the shape, dtype and device of ``input``."""
-    arguments.expect_tensor(input, "input", "ones_like")
-    made = new_ones(input, input._data.shape, dtype=dtype, device=device, requires_grad=requires_grad)
-    return alike(input, made, memory_format)
+    return new_like(create.full, "ones_like", input, dtype, device, requires_grad, memory_format, value=1)
 
 
 @public(only="leafgrad")
@@ -236,9 +242,7 @@ def empty_like(
     input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
     """Arbitrary elements, in the shape, dtype and device of ``input``."""
-    arguments.expect_tensor(input, "input", "empty_like")
-    made = new_empty(input, input.shape, dtype=dtype, device=device, requires_grad=requires_grad)
-    return alike(input, made, memory_format)
+    return new_like(create.empty, "empty_like", input, dtype, device, requires_grad, memory_format)
 
 
 @public(only="leafgrad")
