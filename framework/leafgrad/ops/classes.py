@@ -120,7 +120,7 @@ def one_hot(xp: Any, x: Any, *, classes: int) -> Any:
     """1 at the class that each element of x names, else 0; a RuntimeError for others. (...) -> (..., classes)"""
     refuse.forward(xp, x < 0, error=RuntimeError, message=NEGATIVE)
     refuse.forward(xp, x >= classes, error=RuntimeError, message=BEYOND.format(classes))
-    return (xp.expand_dims(x, -1) == xp.arange(classes)).astype("int64")
+    return (x[..., None] == xp.arange(classes)).astype("int64")
 
 
 @one_hot.kernel("numpy")

@@ -322,7 +322,11 @@ def _linear_batched(call: Any) -> Any:
 @op("bilinear", "holomorphic")
 def cross(xp: Any, x: Any, y: Any, *, dim: int) -> Any:
     """Cross product along a dimension of size 3. (..., 3, ...), (..., 3, ...) -> (..., 3, ...)"""
-    return xp.cross(x, y, axis=dim)
+    at = [((slice(None),) * (dim % x.ndim) + (i,)) for i in range(3)]
+    (x0, x1, x2), (y0, y1, y2) = [[a[k] for k in at] for a in (x, y)]
+    out = xp.empty(broadcast_shape((x.shape, y.shape)), dtype=x.dtype)
+    out[at[0]], out[at[1]], out[at[2]] = x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0
+    return out
 
 
 cross.label = "LinalgCrossBackward0"

@@ -53,7 +53,7 @@ frac.vjp(x=lambda g: g)
 @op("elementwise")
 def round(xp: Any, x: Any, *, decimals: int = 0) -> Any:
     """x rounded to ``decimals``, halves to the even neighbour. (...) -> (...)"""
-    return xp.round(x, decimals)
+    return x.round(decimals)
 
 
 round.vjp(x=zero)

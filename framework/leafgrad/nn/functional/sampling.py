@@ -95,23 +95,27 @@ def grid_sample(
     _check(input, grid, mode)
     sizes, flat = tuple(input.shape[2:]), input.reshape(*input.shape[:2], math.prod(input.shape[2:]))
     places = [_unscaled(grid[..., -1 - d], n, aligned) for d, n in enumerate(sizes)]
-    taps = [_taps(x, n, mode, padding_mode, aligned) for x, n in zip(places, sizes, strict=True)]
+    taps = [
+        [_chosen(place, share, size) for place, share in _taps(x, size, mode, padding_mode, aligned)]
+        for x, size in zip(places, sizes, strict=True)
+    ]
     n, c, out = *input.shape[:2], tuple(grid.shape[1:-1])
     total: Any = None
     for corner in itertools.product(*taps):
-        weight: Any = 1.0
-        outside: Any = None
-        at: Any = 0
-        for (place, share), size in zip(corner, sizes, strict=True):
-            beyond = (place < 0) | (place > size - 1)
-            outside = beyond if outside is None else outside | beyond
-            weight = share * weight
-            at = at * size + where(beyond | place.isnan(), 0, place).to(int64)
+        at, outside, weight = corner[0]
+        for (place, beyond, share), size in zip(corner[1:], sizes[1:], strict=True):
+            at, outside, weight = at * size + place, outside | beyond, share * weight
         index = at.reshape(n, 1, -1).expand(n, c, math.prod(out))
         part = flat.gather(2, index) * where(outside, 0, weight).reshape(n, 1, -1)
         total = part if total is None else total + part
     result: Tensor = total.reshape(n, c, *out)
     return result
+
+
+def _chosen(place: Any, share: Any, size: int) -> tuple[Any, Any, Any]:
+    """Of one tap the element, the first where there is none; whether it is outside; and its weight."""
+    outside = (place < 0) | (place > size - 1)
+    return where(outside | place.isnan(), 0, place).to(int64), outside, share
 
 
 def _check(input: Tensor, grid: Tensor, mode: str) -> None:
