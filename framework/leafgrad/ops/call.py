@@ -116,8 +116,8 @@ class CallText:
         self.leave = f"return _general({self.args}, {self.params})"
         bilinear = "bilinear" in op.traits and "elementwise" not in op.traits
         self.numbers = not (op.ordered or bilinear)  # whether it takes Python's
-        plain = "complex" in op.traits  # whether complex numbers go along the straight line
-        self.elsewhere = ("biu" if op.converts_integers else "") + ("" if plain else "c")  # kinds that do not
+        # The kinds of numbers that do not go along the straight line.
+        self.elsewhere = ("biu" if op.converts_integers else "") + ("" if op.takes_complex else "c")
         self.checked = self.numbers and op.keeps_dtype and self.count > 1 and op.traits & {"elementwise", "promote"}
 
     @property
@@ -288,7 +288,8 @@ class CallText:
         return [*lines, f"return {f'_dispatch._view(_op, {self.names[0]}, _params, _out)' if view else '_out'}"]
 
     def node(self, params: str) -> list[str]:
-        lines = ["_out._history = _node = Node()", f"_node.op, _node.params = _op, {params}"]
+        op = "_op.conjugating if _r.dtype.kind == 'c' else _op" if self.op.holomorphic else "_op"
+        lines = ["_out._history = _node = Node()", f"_node.op, _node.params = {op}, {params}"]
         lines += ["_node.seq, _node.shape, _node.hooks = _step(), _r.shape, None"]
         keep, none = ["_node.out = _r", "_node.version = _out._writes = Version()"], "_node.out = _node.version = None"
         if self.variadic:
