@@ -109,8 +109,7 @@ def flat_index(
         if d in dims:
             if not inside:
                 xp.zeros(n, dtype="bool")[k]  # an IndexError if something is out of range
-            k = k.astype("int64", copy=False)
-            k = xp.where(k < 0, k + n, k)
+            k = k.astype("int64", copy=False) % n
         flat = flat + k * stride
         stride *= n
     alike = getattr(flat, "shape", None) == wide  # of an array without dimensions it is a number

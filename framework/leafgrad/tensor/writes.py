@@ -9,7 +9,6 @@ from typing import Any
 
 from leafgrad.ops import create, dispatch, random as random_ops
 from leafgrad.ops.complex import view_as_real
-from leafgrad.ops.convert import to_device
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import converted, expect_within, last_whole, number
 from leafgrad.tensor.data import copied
@@ -37,13 +36,12 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         src: a tensor that broadcasts.
         non_blocking: accepted, and not used.
     """
-    if isinstance(src, (int, float, numbers.Number)):
+    if not isinstance(src, Tensor) and isinstance(src, numbers.Number):
         return fill_(self, src)
     check(self, "copy")
     new = arguments.expect_tensor(src, "src", "copy_")
-    target, source = self.device.resolve(), new.device.resolve()
-    if target != source:
-        new = to_device(new, device=target, source=source)
+    if (place := self.device) is not new.device:
+        new = new.to(place)
     return write(self, arguments.discarding(new, self.dtype), held=True)
 
 
