@@ -89,6 +89,8 @@ def is_plain(kind: type) -> bool:
 
 def function_in(held: Any) -> Any:
     """The function inside a method, a property or their like."""
+    if type(held) is types.FunctionType and not held.__dict__:  # most are, and have none of these
+        return held
     for name in ("__func__", "fget", "func"):
         held = getattr(held, name, None) or held
     return held

@@ -11,7 +11,7 @@ from typing import Any
 from leafgrad.compile.guard.environment import Class, Keys
 from leafgrad.compile.guard.known import CODE, OF_NUMPY, file_of
 from leafgrad.compile.guard.objects import ObjectWalker
-from leafgrad.compile.record.names import BELOW, global_names, handed, imported_names
+from leafgrad.compile.record.names import global_names, handed, imported_names, is_above
 from leafgrad.compile.record.watch import is_library, is_ours, source_of
 from leafgrad.ops.op import Op
 
@@ -84,11 +84,6 @@ def is_called(value: Any) -> bool:
     """Whether it is a function, or the like, no call of which goes unseen."""
     kind = type(value)
     return isinstance(value, (types.FunctionType, *CODE, Op)) or kind.__name__ in OF_NUMPY
-
-
-def is_above(file: str) -> bool:
-    """Whether a source file is in a room of this package whose code reads more than it is handed."""
-    return is_ours(file) and not file.startswith(BELOW)
 
 
 __all__ = ["ModuleWalker"]

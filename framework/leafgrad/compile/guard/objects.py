@@ -239,12 +239,13 @@ class ObjectWalker:
         if kind in self.bodies:
             return
         found = self.bodies[kind] = self.names.users & vars(kind).keys()
+        ours, every = self.names.ours, self.names.any_name or self.names.everything
         for name, held in list(vars(kind).items()):
-            special = name.startswith("__")
-            named = self.names.any_name or self.names.everything or name in self.names.ours or name in found
-            if named and not special and not hasattr(held, "__get__") and name != "unguarded":
+            special = name[:2] == "__"
+            plain = not special and not hasattr(held, "__get__") and name != "unguarded"
+            if plain and (every or name in ours or name in found):
                 self.visit("item", vars(kind), name, f"{kind.__name__}.{name}")
-            if name not in self.names.ours and not special:
+            if not special and name not in ours:
                 continue
             function = function_in(held)
             if isinstance(function, types.FunctionType) and function in self.codes:

@@ -311,9 +311,13 @@ class Walker(ModuleWalker):
 
     def check_routes(self) -> None:
         """Executed code of the user must have been found by the walk, or be defined in code that was."""
-        nested = {id(c) for code, _ in self.codes for c in code.co_consts}
-        for code, scope in self.codes:
-            if self.reached.has(code, scope) or id(code) in nested or is_library(source_of(code, scope)):
+        strange = [
+            code for code, scope in self.codes
+            if not self.reached.has(code, scope) and not is_library(source_of(code, scope))
+        ]  # fmt: skip
+        nested = {id(c) for code, _ in self.codes for c in code.co_consts} if strange else ()
+        for code in strange:
+            if id(code) in nested:
                 continue
             where = f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
             self.open(f"{code.co_name} at {where}", "is called by a way that is not known")

@@ -24,6 +24,12 @@ ANY_NAME = frozenset(
 BELOW = tuple(os.path.join(messages.PACKAGE, room) for room in ("backends", "compile", "ops", "plugins"))
 
 
+@functools.cache
+def is_above(file: str) -> bool:
+    """Whether a source file is of this package, and in none of the rooms below."""
+    return is_ours(file) and not file.startswith(BELOW)
+
+
 IDENTITY = frozenset({"id", "is_", "is_not"})
 GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"})
 
@@ -122,17 +128,17 @@ class Names:
             self.add(code, scope)
 
     def add(self, code: types.CodeType, scope: dict[str, Any]) -> None:
-        """Count code among what was executed."""
+        """Count code among what was executed, before anything is asked."""
         file = source_of(code, scope)
-        self.known.clear()
         if not is_library(file):
             self.users |= words(code)
             self.passed_on |= passed_on(code)
             self.handed |= handed(code, of_attributes=True)
             self.any_name |= not ANY_NAME.isdisjoint(words(code)) or matches(code)
         elif not file.startswith(BELOW):
-            self.by_file.setdefault(file, set()).update(words(code))
-            self.ours |= words(code) if is_ours(file) else set()
+            found = words(code)
+            self.by_file.setdefault(file, set()).update(found)
+            self.ours |= found if is_ours(file) else set()
             self.any_name |= scope.get("__name__") in ANY_NAME_MODULES
 
     def of(self, kind: type) -> set[str] | None:

@@ -125,18 +125,20 @@ class Watch:
         self.failed = False
         self.code: frozenset[types.CodeType] = frozenset()  # of the function
         self.positions: set[Position] = set()  # in it, of such calls
-        self.users: dict[tuple[int, int], bool] = {}
+        self.users: dict[int, bool] = {}  # whether code is a user's, by id
         self.aside: types.FrameType | None = None  # no part of the function until it returns
-        self.handlers = handlers()
+        self.handlers = {id(code): code for code in handlers()}  # a hash of code goes through all of it
         self.known: Codes | None = None
         self.beware: Callable[[], None] | None = None  # called before other code of the user begins
 
     def is_user(self, frame: types.FrameType) -> bool:
         """Whether a frame runs code of the user, not of a library."""
-        code, scope = frame.f_code, frame.f_globals
-        found = self.users.get((id(code), id(scope)))  # no other gets these ids: they are held, or on the stack
+        code = frame.f_code
+        found = self.users.get(id(code))  # no other gets this id: it is held, or on the stack
         if found is None:
-            found = self.users[id(code), id(scope)] = not is_library(source_of(code, scope))
+            found = not is_library(source_of(code, frame.f_globals))
+            if code.co_filename[:1] != "<" or is_ours(code.co_filename):  # else its globals say whose it is
+                self.users[id(code)] = found
         return found
 
     def note(self, frame: types.FrameType, event: str, callee: Any) -> None:
@@ -146,18 +148,22 @@ class Watch:
                 self.aside = None
                 self.imported(frame, callee)
         elif event == "call":
-            code = frame.f_code
-            if code is IMPORT or code is FIND or (code in self.handlers and handles_signal(frame)):
+            code, scope = frame.f_code, frame.f_globals
+            if code is IMPORT or code is FIND or (id(code) in self.handlers and handles_signal(frame)):
                 self.aside = frame
                 return
-            self.codes.add(code, frame.f_globals)
-            if self.beware and not (self.known and self.known.has(code, frame.f_globals)) and self.is_user(frame):
+            mark = id(code), id(scope)
+            self.codes.held[mark] = code, scope
+            if self.beware and not (self.known and mark in self.known.held) and self.is_user(frame):
                 self.beware()
             caller = frame.f_back
-            if caller is not None and self.is_user(caller) and not self.is_user(frame):
+            if caller is None or self.users.get(id(caller.f_code)) is False:
+                return
+            if self.is_user(caller) and not self.is_user(frame):
                 self.called(frame, caller)
-        elif event == "c_call" and self.is_user(frame) and not pure.is_pure(callee):
-            self.opens(f"calls {pure.callee_name(callee)}", frame)
+        elif event == "c_call":
+            if self.users.get(id(frame.f_code)) is not False and self.is_user(frame) and not pure.is_pure(callee):
+                self.opens(f"calls {pure.callee_name(callee)}", frame)
         elif event == "c_exception" and self.is_user(frame):
             self.failed = True
 
