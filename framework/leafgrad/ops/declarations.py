@@ -102,7 +102,7 @@ class Declarations:
             self.calls[argument] = rule, call
         self.uses = tuple(uses)
         self.plans.clear()
-        for made in ("rules", "pull"):
+        for made in ("rules", "pull", "pull_recorded"):
             vars(self).pop(made, None)
         for function in self.functions:
             function.__code__ = function.__globals__["stub"]  # to be written anew

@@ -360,6 +360,10 @@ class Op(Declarations):
 
     def pull_recorded(self, node: Node, g: Any, needed: set[GraphNode] | None) -> Pulled:
         """The same with Tensors, connected to the graph that made the saved values."""
+        if not self.signature.variadic:
+            calls = [self.call(a) for a in self.signature.arguments]
+            written: Callable[..., Pulled] = vars(self).setdefault("pull_recorded", compile_pull(calls, recorded=True))
+            return written(node, g, needed)
         saved = self.checked(node)
         args = tuple([
             dispatch.connect(s, e) if isinstance(s, TensorBase) else s

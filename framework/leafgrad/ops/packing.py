@@ -83,7 +83,7 @@ class PackedOp(Op):
     """An op as the nodes know it whose saved values are packed."""
 
     def __init__(self, op: Op) -> None:
-        vars(self).update({name: value for name, value in vars(op).items() if name != "pull"})
+        vars(self).update({name: value for name, value in vars(op).items() if name not in ("pull", "pull_recorded")})
         self.plain = op
 
     def __call__(self, *args: Any, **params: Any) -> Any:
