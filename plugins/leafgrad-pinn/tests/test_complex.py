@@ -63,7 +63,7 @@ def test_the_schroedinger_equation():
     truth = pinn.references.exact(
         RING, points=21, psi_re=lambda x, t: np.cos(x + t / 2), psi_im=lambda x, t: np.sin(x + t / 2)
     )
-    sol = pinn.Problem(psi, [equation]).solve(pinn.GaussNewton(25), reference=truth)
+    sol = pinn.Problem(psi, [equation]).solve(pinn.GaussNewton(13), reference=truth)
     assert max(sol.errors.l2["psi_re"][0], sol.errors.l2["psi_im"][0]) < 2e-2
     wave = sol(np.array([0.0, 1.0]), 0.5)
     assert wave.dtype == np.complex128

@@ -27,7 +27,7 @@ def bending(length, amplitude, **hard):
 @pytest.mark.every(3)
 @pytest.mark.parametrize(("length", "amplitude"), [(1, 1), (3, 1), (1, 0.3)])
 def test_what_is_solved_raises_no_doubts(length, amplitude, capsys):
-    sol = bending(length, amplitude).solve(pinn.GaussNewton(30))
+    sol = bending(length, amplitude).solve(pinn.GaussNewton(15))
     assert float(sol(length / 2)) == pytest.approx(amplitude, rel=1e-2)
     assert sol.run.doubts == ""
     assert max(sol.run.relative.values()) < 0.1
@@ -173,7 +173,7 @@ def test_an_equation_that_is_small_beside_others_of_its_condition_is_looked_at_b
     s, i = pinn.fields("s i", days, pinn.MLP(16, 1))
     spread = pinn.Interior(lambda s, i: (s.t + 4e-7 * s * i, i.t - 4e-7 * s * i + 0.1 * i), n=100, sampler="grid")
     begin = [pinn.Initial(1e6 - 100, field="s", n=1), pinn.Initial(100, field="i", n=1)]
-    sol = pinn.Problem([s, i], [spread, *begin]).solve(pinn.LevenbergMarquardt(45))
+    sol = pinn.Problem([s, i], [spread, *begin]).solve(pinn.LevenbergMarquardt(23))
     assert sol(60.0)["s"] > 9e5
     assert "not solved: the residuals of interior are 100% of its terms" in capsys.readouterr().err
 
@@ -184,7 +184,7 @@ def test_equations_without_a_solution_are_not_solved_though_residuals_are_small(
     """Bratu's u'' + k exp(u) = 0 has none for k > 3.514; its least residuals are 1 % of their terms and more."""
     u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(8, 1), boundary=pinn.Hard(0))
     problem = pinn.Problem(u, pinn.Interior(lambda u: u.xx + strength * lg.exp(u), n=40))
-    sol = problem.solve(pinn.LevenbergMarquardt(40), out=tmp_path)
+    sol = problem.solve(pinn.LevenbergMarquardt(20), out=tmp_path)
     assert sol.run.relative["interior"] < 0.1
     assert "not solved: no change of the fields lowers its residuals" in sol.run.doubts
     assert pinn.Solution.load(tmp_path / "solution.safetensors").run.doubts == sol.run.doubts

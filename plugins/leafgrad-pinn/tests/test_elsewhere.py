@@ -26,7 +26,7 @@ def test_a_delay_equation_has_the_solution_by_the_method_of_steps(exact, tmp_pat
     t = np.linspace(0, 2, 101)
     u = pinn.Field("u", T, net=pinn.MLP(8, 1), history=1, initial=pinn.Hard(1) if exact else None)
     sol = pinn.Problem(u, [EARLIER] if exact else [EARLIER, pinn.Initial(1)]).solve(
-        pinn.LevenbergMarquardt(25), windows=2
+        pinn.LevenbergMarquardt(18), windows=2
     )
     assert np.abs(sol(t) - steps(t)).max() < 1e-4
     assert sol.run.doubts == ""

@@ -63,7 +63,7 @@ def test_fields_that_are_derivatives_and_unknowns():
     k = pinn.Unknown("k", 1.5)
     conditions = [pinn.Interior(lambda s, v: v.t + k * s, n=30), pinn.Data({"t": t}, {"v": 2 * np.cos(2 * t)})]
     truth = pinn.references.exact(domain, s=lambda t: np.sin(2 * t), v=lambda t: 2 * np.cos(2 * t))
-    close(pinn.Problem([s, v], conditions, k).solve(pinn.LevenbergMarquardt(25), reference=truth), 5)
+    close(pinn.Problem([s, v], conditions, k).solve(pinn.LevenbergMarquardt(13), reference=truth), 5)
 
 
 def test_residuals_change_with_unknowns_also_without_grad_mode():
@@ -194,7 +194,7 @@ def test_where_polynomials_explain_too_little_seeds_say_how_far_they_are_apart(m
     u = pinn.Field("u", X, pinn.MLP(12, 1), boundary=pinn.Hard(0))
     problem = pinn.Problem(u, [pinn.Interior(lambda u, x: u.xx + 9 * math.pi**2 * lg.sin(3 * math.pi * x), n=40)])
     truth = pinn.references.exact(X, u=lambda x: np.sin(3 * math.pi * x))
-    sol = problem.solve(pinn.GaussNewton(20), seeds=3, reference=truth)
+    sol = problem.solve(pinn.GaussNewton(10), seeds=3, reference=truth)
     assert not sol.run.estimated
     error = sol.run.errors["u"]["l2"]
     assert error / 5 < sol.errors.estimated["u"] < 5 * error
@@ -207,7 +207,7 @@ def test_where_polynomials_explain_too_little_seeds_say_how_far_they_are_apart(m
             parameter.data.zero_()
     assert zero.errors.apart == {}
     measured = pinn.Data({"x": np.linspace(0, 1, 9)}, {"u": np.sin(3 * np.pi * np.linspace(0, 1, 9))})
-    assert pinn.Problem(u, [*problem.conditions, measured]).solve(pinn.GaussNewton(20), seeds=2).errors.estimated == {}
+    assert pinn.Problem(u, [*problem.conditions, measured]).solve(pinn.GaussNewton(10), seeds=2).errors.estimated == {}
     poor = problem.solve(pinn.Adam(1), seeds=2)  # which are as far from the solution as from each other, or farther
     assert poor.errors.estimated == {}
 

@@ -102,7 +102,7 @@ def test_volterra():
     domain = pinn.Time("t", 0, 2)
     u = pinn.Field("u", domain, pinn.MLP(6, 1))
     equation = pinn.Integral(lambda u: u, lambda u: 1 - u.t, upto="t", n=20, order=8)
-    sol = pinn.Problem(u, [equation, pinn.Initial(0)]).solve(pinn.LevenbergMarquardt(25))
+    sol = pinn.Problem(u, [equation, pinn.Initial(0)]).solve(pinn.LevenbergMarquardt(15))
     t = np.linspace(0, 2, 11)
     assert np.abs(sol(t) - np.sin(t)).max() < 1e-3
 
@@ -114,12 +114,12 @@ def test_round_a_ring():
     equation = pinn.Integral(
         lambda w: w, lambda w, x: w - lg.cos(2 * math.pi * x) + lg.sin(2 * math.pi * x) / 2 / math.pi, upto="x", n=40
     )
-    sol = pinn.Problem(w, equation).solve(pinn.LevenbergMarquardt(40))
+    sol = pinn.Problem(w, equation).solve(pinn.LevenbergMarquardt(20))
     x = np.linspace(0, 1, 21)
     assert np.abs(sol(x) - np.cos(2 * np.pi * x)).max() < 1e-3
     assert sol.integral(lambda w, x: x + w) == pytest.approx(0.5, abs=1e-4)
     moment = [pinn.Interior(lambda w: w.x, n=20), pinn.Integral(lambda w, x: x * w, 0.25)]
-    assert pinn.Problem(w, moment).solve(pinn.LevenbergMarquardt(20))(0.3) == pytest.approx(0.5, abs=3e-3)
+    assert pinn.Problem(w, moment).solve(pinn.LevenbergMarquardt(10))(0.3) == pytest.approx(0.5, abs=3e-3)
 
 
 def test_an_integral_over_one_coordinate_and_one_over_an_edge():
@@ -131,7 +131,7 @@ def test_an_integral_over_one_coordinate_and_one_over_an_edge():
         pinn.Integral(lambda u: u, lambda t: t / 2 + 1, over="x", n=20, order=6),
         pinn.Integral(lambda u: u.n, 0.5, on="x_max", order=6, name="flux"),
     ]
-    sol = pinn.Problem(u, conditions).solve(pinn.LevenbergMarquardt(40))
+    sol = pinn.Problem(u, conditions).solve(pinn.LevenbergMarquardt(20))
     x, t = np.meshgrid(np.linspace(0, 1, 5), np.linspace(0, 1, 5))
     assert np.abs(sol(x, t) - x * t - 1).max() < 1e-3
 
@@ -139,12 +139,12 @@ def test_an_integral_over_one_coordinate_and_one_over_an_edge():
 def test_energies():
     """-u'' = 1 by its energy, and the ground state of -u'' by its quotient."""
     u = pinn.Field("u", X, pinn.MLP(8, 1), boundary=pinn.Hard(0))
-    sol = pinn.Problem(u, pinn.Energy(lambda u: u.x**2 / 2 - u, least=-1)).solve(pinn.SSBroyden(60))
+    sol = pinn.Problem(u, pinn.Energy(lambda u: u.x**2 / 2 - u, least=-1)).solve(pinn.SSBroyden(30))
     x = np.linspace(0, 1, 11)
     assert np.abs(sol(x) - x * (1 - x) / 2).max() < 2e-3
     assert sol.run.doubts == ""
     lowest = pinn.Energy(lambda u: u.x**2, per=lambda u: u**2, least=5)
-    sol = pinn.Problem(u, lowest).solve(pinn.Adam(200, lr=0.02), pinn.SSBroyden(60))
+    sol = pinn.Problem(u, lowest).solve(pinn.Adam(100, lr=0.02), pinn.SSBroyden(30))
     assert math.pi**2 < sol.integral(lambda u: u.x**2) / sol.integral(lambda u: u**2) < 1.02 * math.pi**2
     assert sol.run.doubts == ""
     with pytest.raises(ValueError, match="to be least; take SSBroyden"):

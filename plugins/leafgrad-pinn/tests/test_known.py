@@ -16,7 +16,7 @@ def flow():
     """u = y (1 - y), of an equation that says so."""
     u = pinn.Field("u", CHANNEL, pinn.MLP(8, 1), boundary=pinn.Hard(0, on="y_min y_max"))
     return pinn.Problem(u, [pinn.Interior(lambda u: u.yy + 2, n=60), pinn.Neumann(0, "x_min x_max", n=20)]).solve(
-        pinn.LevenbergMarquardt(30)
+        pinn.LevenbergMarquardt(15)
     )
 
 

@@ -14,7 +14,7 @@ def solution():
     u = pinn.Field("u", DOMAIN, net=pinn.MLP(8, 1), boundary=pinn.Hard(0))
     problem = pinn.Problem(u, pinn.Interior(lambda u, mu: u.lap + mu, n=128))
     exact = pinn.references.exact(DOMAIN, u=lambda x, mu: mu * x * (1 - x) / 2)
-    return problem.solve(pinn.LevenbergMarquardt(25), reference=exact)
+    return problem.solve(pinn.LevenbergMarquardt(13), reference=exact)
 
 
 @pytest.mark.slow
@@ -49,7 +49,7 @@ def test_initial_values_may_be_parameters():
     u = pinn.Field("u", domain, net=pinn.MLP(8, 1), initial=pinn.Hard(lambda a: a))
     problem = pinn.Problem(u, pinn.Interior(lambda u: u.t + u, n=128))
     exact = pinn.references.exact(domain, u=lambda a, t: a * np.exp(-t))
-    assert problem.solve(pinn.LevenbergMarquardt(25), reference=exact).errors.l2["u"][0] < 1e-2
+    assert problem.solve(pinn.LevenbergMarquardt(13), reference=exact).errors.l2["u"][0] < 1e-2
 
 
 def test_points_on_edges_and_at_the_start_are_drawn_from_the_whole_range():

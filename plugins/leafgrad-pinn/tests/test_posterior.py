@@ -106,7 +106,7 @@ def test_a_soft_initial_value_leaves_errors_that_of_a_hard_one():
         k = pinn.Unknown("k", 1.0, positive=True)
         v = pinn.Field("v", pinn.Time("t", 0, 2), net=pinn.MLP(8, 1), initial=hard)
         law = pinn.Interior(lambda v, k=k: v.t + k * v, n=60, weight=100)
-        sol = pinn.Problem(v, [law, data, *soft], unknowns=k).solve(pinn.LevenbergMarquardt(60))
+        sol = pinn.Problem(v, [law, data, *soft], unknowns=k).solve(pinn.LevenbergMarquardt(30))
         deviations.append([sol.run.deviations["k"], *sol.deviation([0.5, 1.5], by="residuals")])
     assert np.allclose(*deviations, rtol=0.05)
 
@@ -114,6 +114,6 @@ def test_a_soft_initial_value_leaves_errors_that_of_a_hard_one():
 def test_data_that_are_met_exactly_say_nothing_of_their_errors():
     u = pinn.Field("u", LINE, net=pinn.MLP(4, 1))
     conditions = [pinn.Interior(lambda u: u.xx, n=30), pinn.Data({"x": [0.2, 0.8]}, {"u": [1, 2]})]
-    sol = pinn.Problem(u, conditions).solve(pinn.LevenbergMarquardt(20))
+    sol = pinn.Problem(u, conditions).solve(pinn.LevenbergMarquardt(10))
     with pytest.raises(ValueError, match="expected residuals that say how large errors are"):
         sol.deviation(0.5, by="residuals")

@@ -124,10 +124,10 @@ def test_causal_weights():
 
 
 STAGES = {
-    "Adam": [pinn.Adam(100, points=pinn.RAD(every=30))],
+    "Adam": [pinn.Adam(60, points=pinn.RAD(every=30))],
     "LBFGS": [pinn.LBFGS(800, points=pinn.Fresh(every=75))],
     "SSBroyden": [pinn.SSBroyden(80, weights=pinn.RBA(), hold=15)],
-    "GaussNewton": [pinn.GaussNewton(30, tolerance=0)],
+    "GaussNewton": [pinn.GaussNewton(15, tolerance=0)],
     "conjugate gradients": [pinn.LevenbergMarquardt(20, tolerance=0, solver="cg", weights=pinn.SelfAdaptive())],
 }
 
