@@ -17,7 +17,7 @@ BATCHLESS = {"argwhere", "ldl_solve", "runs", "unique", "rnn", "gru", "lstm"}
 ELEMENTWISE = [row for row in ROWS if "elementwise" in getattr(row.op, "traits", ())]
 OWN = [row for row in ROWS if not getattr(row.op, "origins", {}).get("chunk", "trait ").startswith("trait ")]
 OTHERS = [row for row in ROWS if row not in ELEMENTWISE and row not in OWN]
-CHUNKED = [row for row in ROWS if row in OWN or row in ELEMENTWISE[::4] or row in OTHERS[::2]]
+CHUNKED = [row for row in ROWS if row in OWN or row in ELEMENTWISE[::8] or row in OTHERS[::2]]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
