@@ -101,9 +101,11 @@ def test_second_derivatives_check_versions_too(t):
     a = leaf(t, 2.0)
     b = a * 1
     c = b * b * b
-    b.add_(1)
-    with pytest.raises(RuntimeError, match=MODIFIED):
-        t.autograd.grad(c, a, create_graph=True)
+    e = a.exp()
+    for written, result in ((b, c), (e, e)):
+        written.add_(1)
+        with pytest.raises(RuntimeError, match=MODIFIED):
+            t.autograd.grad(result, a, create_graph=True)
 
 
 # ---- history ----------------------------------------------------------------------------------------------------
