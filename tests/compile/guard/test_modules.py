@@ -134,10 +134,7 @@ READ = {
         lambda o, x: type(o).through(x),
         lambda o, patch: patch.setattr(o.given, "scale", 5.0),
     ),
-    "a list among the builtins": (
-        lambda o, x: x * zoom[0],  # noqa: F821
-        lambda o, patch: builtins.zoom.__setitem__(0, 5.0),
-    ),
+    "a list among the builtins": (eval("lambda o, x: x * zoom[0]"), lambda o, patch: builtins.zoom.__setitem__(0, 5.0)),
     "a key that is equal": (
         lambda o, x: x * (2.0 if type(next(iter(o.one_key))) is int else 3.0),
         lambda o, patch: patch.setattr(o, "one_key", {1.0: 1}),
