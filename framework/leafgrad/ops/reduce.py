@@ -111,12 +111,12 @@ def _mean_in_steps(graph: Any, equation: Any) -> Any:
     """A sum over a count; not in float16, whose sums overflow."""
     (x,), params = equation.values, equation.params
     n = count(x.shape, params["dim"])
-    return graph.emit(div, graph.emit(sum, x, **params), float(n)) if n and x.dtype in PRECISE else None
+    return graph.emit(div, graph.emit(sum, x, **params), n * 1.0) if n and x.dtype in PRECISE else None
 
 
 def averaged(graph: Any, x: Any, dim: Dims) -> Any:
     """The mean of a value of a graph over ``dim``, kept, for rewrite rules."""
-    return graph.emit(div, graph.emit(sum, x, dim=dim, keepdim=True), float(count(x.shape, dim)))
+    return graph.emit(div, graph.emit(sum, x, dim=dim, keepdim=True), count(x.shape, dim) * 1.0)
 
 
 @op("reduction")
@@ -215,7 +215,7 @@ def _var_in_steps(graph: Any, equation: Any) -> Any:
     c = graph.emit(sub, x, averaged(graph, x, params["dim"]))
     c = graph.emit(sub, c, averaged(graph, c, params["dim"]))
     total = graph.emit(sum, graph.emit(mul, c, c), dim=params["dim"], keepdim=params["keepdim"])
-    return graph.emit(div, total, float(left))
+    return graph.emit(div, total, left * 1.0)
 
 
 @op("reduction")

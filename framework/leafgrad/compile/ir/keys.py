@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from leafgrad.compile.ir.extent import Extent
+
 
 class ProgramPart:
     """A part of a program, a dataclass, that is what its fields are."""
@@ -41,6 +43,8 @@ def key_of(part: Any, numbers: Mapping[int, int] | None = None) -> Any:
     kind = type(part)
     if kind in ATOMS:
         return kind, part
+    if kind is Extent:
+        return kind, part.form
     if isinstance(part, float):
         return kind, float.hex(part)  # nan equals itself
     if isinstance(part, (tuple, list)):

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import backends, dtypes
+from leafgrad.compile.ir.extent import present
 from leafgrad.compile.ir.graph import Operand, Place, Value
+from leafgrad.compile.ir.lengths import changed
 from leafgrad.errors import CompileError
 from leafgrad.ops.abstract import Abstract, Shape, broadcast_shape
 from leafgrad.ops.op import Op
@@ -128,7 +130,8 @@ def failed(op: Op, why: str) -> CompileError:
 def sample(op: Op, inputs: Sequence[Operand], params: dict[str, Any]) -> Any:
     """What the op makes of arrays of one element: of the dtype that it makes of others."""
     try:
-        return op.compute(tuple([one(v.place, v.dtype, v.ndim) if isinstance(v, Value) else v for v in inputs]), params)
+        arrays = [one(v.place, v.dtype, v.ndim) if isinstance(v, Value) else present(v) for v in inputs]
+        return op.compute(tuple(arrays), changed(params, present))
     except Exception as error:  # the op's own, of any kind: it may be due to the one element
         raise Unknown(f"{op.name}: {error}") from error
 

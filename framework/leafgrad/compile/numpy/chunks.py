@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from leafgrad.compile.ir.graph import Equation, Value
-from leafgrad.compile.numpy.scratch import Scratch
 from leafgrad.compile.numpy.writer import NumpyWriter, RawText, Text
 from leafgrad.compile.passes.rewrite import size
 from leafgrad.compile.schedule.axes import Carried
@@ -87,8 +86,8 @@ class LoopWriter(NumpyWriter):
         for (v, axis), part in self.parts.items():
             self.add(f"{part} = {self.names[v]}{cut(axis)}")
         self.write_all()
-        self.scratch = Scratch(self.loop.length, self.allocator.buffers, self.forms, self.ones)
-        unpacked = f"({self.scratch.unpacked})" if self.scratch.unpacked else "_"
+        self.scratch, names = self.arrays(self.loop.length)
+        unpacked = f"({names})" if names else "_"
         sums = "".join(f"{self.names[v]}, " for v in self.loop.summed).rstrip()
         part = f"part{scratch.removeprefix('scratch')}"
         return [

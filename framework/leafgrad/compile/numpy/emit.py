@@ -51,8 +51,8 @@ class WholeWriter(NumpyWriter):
 
     def stage(self, scratch: str) -> list[str]:
         self.write_all()
-        self.scratch = Scratch(0, self.allocator.buffers, self.forms, self.ones)
-        head = [f"    {self.scratch.unpacked}= {scratch}"] if self.scratch.unpacked else []
+        self.scratch, names = self.arrays(0)
+        head = [f"    {names}= {scratch}"] if names else []
         return head + self.lines
 
     def write(self, equation: Equation) -> None:

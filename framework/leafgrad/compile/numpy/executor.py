@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from leafgrad import backends
+from leafgrad.compile.ir.admitted import SETTLED, Settled
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.numpy.emit import emit
 from leafgrad.compile.numpy.parallel import Groups, group_count, has_room
-from leafgrad.compile.numpy.scratch import ScratchProgram
+from leafgrad.compile.numpy.scratch import Scratch, ScratchProgram
 from leafgrad.compile.numpy.writer import stored
 from leafgrad.compile.schedule.schedule import Loop, Schedule, schedule
 from leafgrad.ops.matmul import contract, matmul
@@ -37,29 +38,58 @@ SHARES = 4  # chunks at least, where each has enough to do: what four threads ca
 _MEASURED: dict[tuple[int, ...], int] = {}
 
 
-class NumpyProgram:
-    """A graph, ready to run on NumPy arrays.
-
-    Args:
-        graph: what to run.
-        rows: rows per chunk of every loop; None leaves them to the model, or to a measurement under LEAFGRAD_TUNE=1.
+class NumpyPlan:
+    """All of a program but its memory, whose sizes may be Extents.
 
     Attributes:
         schedule: the stages.
-        chunk: rows per chunk of each loop.
+        program: their source.
+        works: elements that each loop computes for a row.
+        wide: whether each loop has a wide product.
+        ordered: whether an op's calls stay in order, so that the program is not to be tried.
     """
 
-    def __init__(self, graph: Graph, rows: int | None = None) -> None:
+    def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.xp = backends.by_device_type("cpu").xp
         self.schedule: Schedule = schedule(graph, lambda e: not stored(e))
         self.program: ScratchProgram = emit(graph, self.schedule)
         self.loops = [s for s in self.schedule.stages if isinstance(s, Loop)]
         self.works = [work(loop) for loop in self.loops]
-        self.chunk = [self.model(loop, i) if rows is None else rows for i, loop in enumerate(self.loops)]
-        ordered = any(e.op.ordered for e in graph.equations)  # not to be tried
-        self.tuned = not self.loops or ordered or rows is not None or os.environ.get("LEAFGRAD_TUNE") != "1"
-        self.function: Callable[..., list[Any]] = self.program.compile(self.xp)
+        self.wide = [has_wide_product(loop) for loop in self.loops]
+        self.ordered = any(e.op.ordered for e in graph.equations)
+
+    def at(self, settled: Settled) -> NumpyProgram:
+        """The program for these sizes."""
+        return NumpyProgram(self, settled=settled)
+
+
+class NumpyProgram:
+    """A graph, ready to run on NumPy arrays.
+
+    Args:
+        plan: what to run, or its graph.
+        rows: rows per chunk of every loop; None leaves them to the model, or to a measurement under LEAFGRAD_TUNE=1.
+        settled: the sizes that the plan leaves open.
+
+    Attributes:
+        schedule: the stages.
+        scratches: the memory that each asks for.
+        loops: of these, the loops.
+        batches: the memory of each loop.
+        chunk: rows per chunk of each loop.
+    """
+
+    def __init__(self, plan: NumpyPlan | Graph, rows: int | None = None, settled: Settled = SETTLED) -> None:
+        self.xp = backends.by_device_type("cpu").xp
+        self.plan = plan = plan if isinstance(plan, NumpyPlan) else NumpyPlan(plan)
+        self.graph, self.schedule = plan.graph, plan.schedule
+        self.scratches = [scratch.at(settled) for scratch in plan.program.scratch]
+        self.loops = plan.loops
+        self.batches = [scratch for scratch in self.scratches if scratch.length]
+        self.works = [settled(work) for work in plan.works]
+        self.chunk = [self.model(loop, i) if rows is None else rows for i, loop in enumerate(self.batches)]
+        self.tuned = not self.loops or plan.ordered or rows is not None or os.environ.get("LEAFGRAD_TUNE") != "1"
+        self.function: Callable[..., list[Any]] = plan.program.function(self.xp, settled)
         self.rivals: tuple[Rival, ...] = ()
         self.race: list[Rival] | None = None
         self.scratch = self.allocate()
@@ -91,26 +121,26 @@ class NumpyProgram:
 
     def source(self) -> str:
         """The generated Python."""
-        return self.program.source
+        return self.plan.program.source
 
     # ---- chunks -----------------------------------------------------------------------------------------------
 
-    def model(self, loop: Loop, i: int) -> int:
+    def model(self, loop: Scratch, i: int) -> int:
         """Rows per chunk by size alone: all buffers of the loop fit the cache, and wide products their block."""
         known = _MEASURED.get(self.key(loop, i))
         if known is not None:
             return known
-        rows = CACHE_BYTES // max(1, self.program.loops[i].row_bytes())
+        rows = CACHE_BYTES // max(1, loop.row_bytes())
         rows = min(rows, -(-loop.length // group_count(SHARES, self.works[i] * loop.length)))
-        return fit(min(rows, BLAS_ROWS) if has_wide_product(loop) else rows, loop.length)
+        return fit(min(rows, BLAS_ROWS) if self.plan.wide[i] else rows, loop.length)
 
-    def key(self, loop: Loop, i: int) -> tuple[int, ...]:
-        return loop.length, len(loop.equations), self.program.loops[i].row_bytes()
+    def key(self, loop: Scratch, i: int) -> tuple[int, ...]:
+        return loop.length, len(self.loops[i].equations), loop.row_bytes()
 
     def tune(self, inputs: Sequence[Any]) -> None:
         """Try chunk lengths around the model's on the real inputs, loop by loop, and keep the fastest."""
         self.tuned = True
-        for i, loop in enumerate(self.loops):
+        for i, loop in enumerate(self.batches):
             if self.key(loop, i) in _MEASURED:
                 continue
             best: tuple[float, int] | None = None
@@ -132,25 +162,35 @@ class NumpyProgram:
         """The scratch of each stage: for a loop, its chunks in groups; for a whole stage, its arrays."""
         self.threads = get_num_threads()
         self.rivals, self.race = (), None
-        one = self.program.allocate(self.xp, self.chunk, self.works, 1)
+        one = self.arrays(1)
         if self.threads > 1 and has_room(self.xp, self.threads):
-            several = self.program.allocate(self.xp, self.chunk, self.works, self.threads)
+            several = self.arrays(self.threads)
             if any(isinstance(s, Groups) and s.threads > 1 for s in several):
                 self.rivals = Rival(one), Rival(several)
                 self.race = [rival for rival in self.rivals for _ in range(CALLS)]
         return one
 
+    def arrays(self, threads: int) -> list[Any]:
+        """For each stage, what its part of the source unpacks."""
+        loops = zip(self.chunk, self.works, strict=True)
+        xp = self.xp
+        return [
+            s.groups(xp, *next(loops), threads) if s.length else s.arrays(xp, s.memory(xp, 1), 1)
+            for s in self.scratches
+        ]
+
     def explain(self) -> list[str]:
         """Phases, chunks, buffers, and what was not chunked."""
         lines = []
+        loops = iter(zip(self.batches, self.chunk, strict=True))
         for stage in self.schedule.stages:
             if isinstance(stage, Loop):
-                i = self.loops.index(stage)
-                row = self.program.loops[i].row_bytes()
+                scratch, rows = next(loops)
+                row = scratch.row_bytes()
                 lines.append(
-                    f"loop over {stage.length} rows, {self.chunk[i]} at a time: {len(stage.equations)} equations, "
+                    f"loop over {scratch.length} rows, {rows} at a time: {len(stage.equations)} equations, "
                     f"{len(stage.summed)} sums, {len(stage.stored)} stored whole, "
-                    f"{row * self.chunk[i] / 1024:.0f} kB of buffers ({row} bytes a row)"
+                    f"{row * rows / 1024:.0f} kB of buffers ({row} bytes a row)"
                 )
             else:
                 lines.append(f"whole arrays: {len(stage.equations)} equations")
@@ -209,3 +249,7 @@ class NumpyExecutor:
     def compile(self, graph: Graph) -> NumpyProgram:
         """The program that runs ``graph``."""
         return NumpyProgram(graph)
+
+    def plan(self, graph: Graph) -> NumpyPlan:
+        """What gives the programs of a graph whose sizes are Extents."""
+        return NumpyPlan(graph)

@@ -7,10 +7,13 @@ import linecache
 import math
 import re
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+from leafgrad.compile.ir.admitted import Settled
 from leafgrad.compile.ir.agreement import agree, agree_all
+from leafgrad.compile.ir.lengths import changed
 from leafgrad.compile.numpy.parallel import Chunk, Groups, group_count, in_groups
 from leafgrad.compile.schedule.buffers import WorkBuffer
 from leafgrad.ops.define import quiet
@@ -42,17 +45,20 @@ class Scratch:
     """The buffers of a stage and the shapes in which the source sees them."""
 
     def __init__(
-        self, length: int, buffers: list[WorkBuffer], forms: dict[Form, str], ones: dict[tuple[str, int, bool], str]
+        self, length: int, buffers: Sequence[WorkBuffer], forms: Sequence[Form], ones: Sequence[tuple[str, int, bool]]
     ) -> None:
         self.length = length
         self.buffers = buffers
         self.forms = forms
         self.ones = ones
 
-    @property
-    def unpacked(self) -> str:
-        """The names of the arrays, as the source unpacks them."""
-        return "".join(f"{n}, " for n in (*self.forms.values(), *self.ones.values()))
+    def at(self, settled: Settled) -> Scratch:
+        """The same for other sizes."""
+        buffers = [replace(b, elements=settled(b.elements)) for b in self.buffers]
+        forms = [f._replace(shape=tuple(map(settled, f.shape))) for f in self.forms]
+        return Scratch(
+            settled(self.length), buffers, forms, [(dtype, settled(n), each) for dtype, n, each in self.ones]
+        )
 
     def row_bytes(self) -> int:
         return sum(b.elements * itemsize(b.dtype) for b in self.buffers if b.batched)
@@ -112,28 +118,22 @@ class ScratchProgram:
         self.ufuncs = ufuncs
         self.names = names
         self.scratch = scratch
-        self.loops = [s for s in scratch if s.length]
-
-    def compile(self, xp: Any) -> Callable[..., list[Any]]:
-        """The function ``run(inputs, scratch0, scratch1, …)``."""
         file = f"<leafgrad program {next(NUMBERS)}>"
-        linecache.cache[file] = len(self.source), None, self.source.splitlines(True), file
+        self.code = compile(source, file, "exec")
+        linecache.cache[file] = len(source), None, source.splitlines(True), file
+        weakref.finalize(self, linecache.cache.pop, file, None)
+
+    def function(self, xp: Any, settled: Settled) -> Callable[..., list[Any]]:
+        """The function ``run(inputs, scratch0, scratch1, …)`` for these sizes."""
         space: dict[str, Any] = {u: getattr(xp, u) for u in self.ufuncs}
         space.update(xp=xp, matmul=xp.matmul, empty=xp.empty, zeros=xp.zeros, copyto=xp.copyto, reduce=xp.add.reduce)
         space.update(asarray=xp.asarray, in_blocks=in_blocks, agree=agree, agree_all=agree_all, in_groups=in_groups)
         quiet(MODULE)
-        scope = space | self.names | {"__name__": MODULE}
-        exec(compile(self.source, file, "exec"), scope)
+        names = {name: changed(value, settled) for name, value in self.names.items()}
+        scope = space | names | settled.names | {"__name__": MODULE}
+        exec(self.code, scope)
         run: Callable[..., list[Any]] = scope["run"]
-        weakref.finalize(run, linecache.cache.pop, file, None)
         return run
-
-    def allocate(self, xp: Any, chunks: list[int], works: list[int], threads: int) -> list[Any]:
-        """For each stage, what its part of the source unpacks; a loop has rows in a chunk, and work in a row."""
-        loops = zip(chunks, works, strict=True)
-        return [
-            s.groups(xp, *next(loops), threads) if s.length else s.arrays(xp, s.memory(xp, 1), 1) for s in self.scratch
-        ]
 
 
 def in_blocks(xp: Any, out: Any, forward: Callable[..., Any], arrays: tuple[Any, ...], **params: Any) -> None:

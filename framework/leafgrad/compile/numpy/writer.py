@@ -7,6 +7,7 @@ from typing import Any
 
 from leafgrad import backends
 from leafgrad.compile.ir.agreement import is_checked, is_foreign
+from leafgrad.compile.ir.extent import Extent, present
 from leafgrad.compile.ir.graph import Equation, Graph, Value, expression, kind
 from leafgrad.compile.ir.shapes import one
 from leafgrad.compile.numpy.scratch import BLOCK, Form, Scratch, itemsize
@@ -65,6 +66,11 @@ class NumpyWriter:
 
     def add(self, line: str) -> None:
         self.lines.append(self.indent + line)
+
+    def arrays(self, length: int) -> tuple[Scratch, str]:
+        """The scratch memory of the stage, and the names by which its source unpacks that."""
+        names = "".join(f"{n}, " for n in (*self.forms.values(), *self.ones.values()))
+        return Scratch(length, self.allocator.buffers, [*self.forms], [*self.ones]), names
 
     def write_all(self) -> None:
         """The lines of all equations; the last one of each tells in a comment which it is."""
@@ -165,7 +171,7 @@ class NumpyWriter:
 
     def one(self, dtype: str, length: int, each: bool = False) -> str:
         """The name of a vector of so many ones; ``each``: for each row of the chunk."""
-        return self.ones.setdefault((dtype, length, each), f"ones_{dtype}_{length}{'_each' * each}")
+        return self.ones.setdefault((dtype, length, each), f"ones_{dtype}_{len(self.ones)}")
 
     def call(self, equation: Equation, params: dict[str, Any], rows: int | None = None) -> str:
         """A call of the op's own forward; results have the batch on axis ``rows``, if not None."""
@@ -233,7 +239,9 @@ class NumpyWriter:
         if not hasattr(xp, name):
             raise CompileError(f"op {equation.name!r}: expected ufunc= to name a function of NumPy, got {name!r}")
         try:
-            made = getattr(xp, name)(*[xp.empty(0, v.dtype) if isinstance(v, Value) else v for v in equation.inputs])
+            made = getattr(xp, name)(
+                *[xp.empty(0, v.dtype) if isinstance(v, Value) else present(v) for v in equation.inputs]
+            )
         except (TypeError, OverflowError):
             return False
         return bool(made.dtype.name == equation.out.dtype)
@@ -270,7 +278,7 @@ class RawText:
 
 def has_source(value: Any) -> bool:
     """Whether a value is what Python reads its repr as."""
-    return type(value) in (bool, int, str, type(None)) or (type(value) is float and math.isfinite(value))
+    return type(value) in (bool, int, str, type(None), Extent) or (type(value) is float and math.isfinite(value))
 
 
 def comment(code: str, text: str) -> str:

@@ -16,6 +16,7 @@ from leafgrad.ops.matmul import contract, matmul
 from leafgrad.ops.op import Op
 
 Shape = tuple[int, ...]
+PASS = 8  # what an element costs in a pass of an elementwise op, where a term of a product costs 1
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ class Product:
             return broadcast_shape((self.left.shape, self.right.shape))
         return (*(self.left.shape[-1:] if self.op is contract else self.left.shape[:-1]), self.right.shape[-1])
 
-    def cost(self) -> float:
-        work = 1 if self.op is mul else product_work(size(self.left.shape) // max(1, size(self.shape[:-1])))
+    def cost(self) -> int:
+        work = PASS if self.op is mul else product_work(size(self.left.shape) // max(1, size(self.shape[:-1])))
         return size(self.shape) * work + expression_cost(self.left) + expression_cost(self.right)
 
 
@@ -48,24 +49,24 @@ class Sum:
     def shape(self) -> Shape:
         return broadcast_shape(t.shape for _, t in self.terms)
 
-    def cost(self) -> float:
+    def cost(self) -> int:
         passes = len(self.terms) - 1 + bool(self.constant)
         passes += len({abs(c) for c, _ in self.terms} - {1.0})
         if all(c == -1 for c, _ in self.terms) and not self.constant:
             passes += 1
-        return size(self.shape) * passes + sum(expression_cost(t) for _, t in self.terms)
+        return PASS * size(self.shape) * passes + sum(expression_cost(t) for _, t in self.terms)
 
 
 Factor = Value | Product | Sum
 
 
-def expression_cost(x: Factor) -> float:
+def expression_cost(x: Factor) -> int:
     return 0 if isinstance(x, Value) else x.cost()
 
 
-def product_work(terms: int) -> float:
-    """What an element of a matrix product costs that is a sum of so many, in passes of an elementwise op."""
-    return 1 + terms / 8
+def product_work(terms: int) -> int:
+    """What an element of a matrix product costs that is a sum of so many."""
+    return PASS + terms
 
 
 def factor_sums(graph: Graph) -> Graph:
@@ -117,10 +118,10 @@ class Planner:
         (reader,) = self.readers[e.out]
         return not is_sum(reader) or reader.out.shape != e.out.shape
 
-    def collect(self, root: Equation) -> tuple[Sum, float]:
+    def collect(self, root: Equation) -> tuple[Sum, int]:
         """The sum that ends in ``root`` and what it costs now."""
         found: dict[tuple[Value, bool], float] = {}  # by sign: x - x may be nan
-        constant, cost = 0.0, 0.0
+        constant, cost = 0.0, 0
         stack: list[tuple[float, Value]] = [(1.0, root.out)]
         while stack:
             c, v = stack.pop()
@@ -128,7 +129,7 @@ class Planner:
             if e is None or not is_sum(e) or (e is not root and not (self.once(v) and v.shape == root.out.shape)):
                 found[v, c > 0] = found.get((v, c > 0), 0.0) + c
                 continue
-            cost += size(v.shape)
+            cost += PASS * size(v.shape)
             for weight, part in reversed(list(parts(e))):
                 if isinstance(part, Value):
                     stack.append((c * weight, part))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 
 from leafgrad import backends
+from leafgrad.compile.ir.extent import Extent, present
 from leafgrad.compile.ir.graph import Equation, Graph, Operand, Value
+from leafgrad.compile.ir.lengths import changed
 from leafgrad.compile.ir.shapes import broadcast_shape, shape_of
 from leafgrad.compile.passes.rewrite import Rewriter, Rule, rewrite
 from leafgrad.ops.convert import clone, new_full, to_dtype
@@ -57,6 +59,8 @@ def elementwise_of_constants(r: Rewriter, e: Equation) -> Value | None:
 
 def computed(r: Rewriter, e: Equation) -> Value | None:
     """The constant that an equation of constants makes, from running its op on one element."""
+    if any(type(number) is Extent for number in [*map(r.number, e.inputs), *e.params.values()]):
+        return None  # which is another one at other sizes
     backend = backends.by_device_type("cpu")
     arrays = [
         backend.asarray([r.number(v)], v.dtype) if isinstance(v, Value) else v  # the op sees the dtypes it would see
@@ -85,11 +89,11 @@ def beside_numbers(r: Rewriter, e: Equation, inputs: list[Operand]) -> Value | N
 def takes(e: Equation, inputs: list[Operand]) -> bool:
     """Whether the op of ``e`` works with these numbers among its inputs: some ask each argument for its dtype."""
     backend = backends.by_device_type("cpu")
-    arrays = [backend.asarray([1], v.dtype) if isinstance(v, Value) else v for v in inputs]
+    arrays = [backend.asarray([1], v.dtype) if isinstance(v, Value) else present(v) for v in inputs]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
-            result = e.op.compute(tuple(arrays), e.params)
+            result = e.op.compute(tuple(arrays), changed(e.params, present))
         except Exception:  # the op's own, of any kind
             return False
     return bool(result.dtype.name == e.out.dtype)

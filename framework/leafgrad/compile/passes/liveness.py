@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 
+from leafgrad.compile.ir.extent import present
 from leafgrad.compile.ir.graph import Equation, Graph, Value
 
 
@@ -21,7 +22,8 @@ def roots(graph: Graph) -> dict[Value, Value]:
 
 
 def nbytes(value: Value) -> int:
-    return math.prod(value.shape) * itemsize(value.dtype)
+    """What a value takes at present: where sizes may be others, any order of equations that this leads to is right."""
+    return math.prod(map(present, value.shape)) * itemsize(value.dtype)
 
 
 @functools.cache

@@ -196,7 +196,7 @@ def filling(equation: Equation) -> bool | int | float | None:
     value = equation.params["value"]
     dtype = equation.out.dtype
     if dtype.startswith("float"):
-        return float(value) if isinstance(value, (int, float)) else None
+        return value * 1.0 if isinstance(value, (int, float)) else None
     return value if dtype.startswith("int") and type(value) is int else None
 
 

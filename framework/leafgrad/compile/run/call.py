@@ -28,7 +28,7 @@ from leafgrad.compile.run.followed import Followed
 from leafgrad.compile.run.following import Following
 from leafgrad.compile.run.lengths import Lengths
 from leafgrad.compile.run.numbers import NO_NUMBERS, NumberInputs, Strayed, SymbolicValues
-from leafgrad.compile.run.runner import Runner
+from leafgrad.compile.run.runner import Prepared, Runner
 from leafgrad.errors import CompileError
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import GraphNode, Node, Version
@@ -92,7 +92,7 @@ class Call:
         elif guards.symbolic.lengths:
             self.lengths = Lengths(self.graph, traced.decisions, name)
         else:
-            self.lengths, self.runner = None, Runner(self.graph, name)
+            self.lengths, self.runner = None, Runner(Prepared(self.graph, name))
         if self.lengths is not None:
             self.sizes = guards.expressions(self.lengths.texts)
             self.runner = self.lengths.runner(self.sizes(leaves))
@@ -122,7 +122,10 @@ class Call:
     def differentiated(self, name: str | None) -> list[Backward]:
         """How its results are differentiated."""
         results = self.graph.results
-        return [Backward(p, [results[i] for i in p.results], lambda graph: Runner(graph, name)) for p in self.pullbacks]
+        return [
+            Backward(p, [results[i] for i in p.results], lambda graph: Runner(Prepared(graph, name)))
+            for p in self.pullbacks
+        ]
 
     def gathering(
         self, sources: Sequence[Source], values: Sequence[Value]

@@ -20,7 +20,7 @@ from leafgrad.compile.run.checked import asked
 from leafgrad.compile.run.closing import Attempt
 from leafgrad.compile.run.followed import Followed, Unfollowed
 from leafgrad.compile.run.following import Following
-from leafgrad.compile.run.misses import Misses, kind_of
+from leafgrad.compile.run.misses import RECORDING, Cost, Misses, kind_of
 from leafgrad.compile.run.numbers import Strayed
 from leafgrad.compile.run.pace import Pace
 from leafgrad.compile.run.turn import Turn
@@ -97,7 +97,7 @@ class Calls:
                 if checks or not call.trusted:
                     doubted = call
                     break
-                if new and self.waits(structure, leaves, True):
+                if new and lengths is not None and self.waits(structure, leaves, lengths.cost(sizes)):
                     waits = True
                     break
                 if call is not calls[0] and strayed is None:
@@ -142,9 +142,9 @@ class Calls:
         self.programs = [call for call in self.programs if call.symbolic is None and call.thread is None]
         return self.call(modes.get(), args, kwargs, wish)
 
-    def waits(self, structure: Any, leaves: list[Any], length: bool = False) -> bool:
-        """Whether a call of a kind that no program serves, or none of this ``length``, is to run uncompiled yet."""
-        return not self.must_close and self.misses.waits(self.name, kind_of(structure, leaves), length)
+    def waits(self, structure: Any, leaves: list[Any], cost: Cost = RECORDING) -> bool:
+        """Whether a call of a kind that no program serves is to run uncompiled yet, seeing what a program costs."""
+        return not self.must_close and self.misses.waits(self.name, kind_of(structure, leaves), cost)
 
     def missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """No closed program serves this call: it is recorded."""

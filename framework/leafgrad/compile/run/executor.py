@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Final, Protocol, cast
 
 from leafgrad import plugins
+from leafgrad.compile.ir.admitted import Settled
 from leafgrad.compile.ir.graph import Equation, Graph
 from leafgrad.errors import CompileError, PluginError, TraceError
 from leafgrad.ops import messages
@@ -48,6 +49,8 @@ class Program(Protocol):
 class Executor(Protocol):
     """A way to run graphs, listed by the plugin hook ``leafgrad_executors``; its class is called without arguments.
 
+    It may have a method ``plan(graph)``, which gives a Plan of a graph in which sizes are Extents.
+
     Attributes:
         name: as in ``compile(step, executor=name)``.
         device_type: the device type whose graphs it runs; None if it runs all.
@@ -62,6 +65,13 @@ class Executor(Protocol):
         Raises:
             CompileError: it cannot.
         """
+
+
+class Plan(Protocol):
+    """What an executor has made of a graph in which sizes are Extents."""
+
+    def at(self, settled: Settled) -> Program:
+        """The program for these sizes."""
 
 
 class Preferred(Executor, Protocol):
@@ -158,6 +168,13 @@ def build(graph: Graph, name: str | None) -> tuple[Executor, Program]:
         if plain:
             raise
         raise failure from error
+
+
+def plan(graph: Graph, name: str | None) -> tuple[Executor, Plan] | None:
+    """An executor with its plan of a graph in which sizes are Extents; None if it builds a program for each size."""
+    executor = find(name, graph)
+    planned = getattr(executor, "plan", None)
+    return None if planned is None else (executor, planned(graph))
 
 
 def is_preferred(executor: Executor) -> bool:

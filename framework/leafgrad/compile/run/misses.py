@@ -24,12 +24,15 @@ WAIT = 4  # calls of the first kind that waits; the next waits four times as lon
 CHANGES = 4  # new values of one thing, each soon after the last recording, after which a step is left open
 SOON = 8  # calls
 # What recording costs, and what a call saves uncompiled, in us: measured on steps of 50 to 500 equations, and rounded.
-COST, COST_OF_EQUATION, SAVED_BY_EQUATION, SAVED_BY_ELEMENT = 30_000, 500, 1, 0.00075
-COST_OF_LENGTH, COST_OF_LENGTH_BY_EQUATION = 3_000, 130  # of a program for another length, which is not recorded again
+SAVED_BY_EQUATION, SAVED_BY_ELEMENT = 1, 0.00075
+RECORDING = 30_000, 500  # in all, and for each equation
+OF_LENGTH = 3_000, 130  # of a program for another length, which is not recorded again
+OF_MEMORY = 300, 8  # of one that serves other lengths already
 KEPT = 32
 KINDS = 10_000  # of calls that are counted
 
 Kind = tuple[Hashable, Hashable]
+Cost = tuple[int, int]
 
 
 def kind_of(structure: Any, leaves: Sequence[Any]) -> Kind:
@@ -51,8 +54,8 @@ class Misses(list[Miss]):
         hasty: by its path, what a value had become when programs had served few calls since the last recording.
         graphs: how often so early another autograd graph stood behind the call's tensors.
         told: whether a call inside vmap was warned of.
-        repaid: after how many calls the last program has saved what it costs.
-        repaid_by_length: after how many calls of another length that has saved what it costs.
+        equations: those of the last program.
+        saved: what a call of it saves; 0 as long as there is none.
     """
 
     total = 0
@@ -60,7 +63,7 @@ class Misses(list[Miss]):
     told = False
     waited = 0
     graphs = 0
-    repaid = repaid_by_length = math.inf
+    equations, saved = 0, 0.0
 
     def __init__(self) -> None:
         self.shapes: dict[Hashable, set[Hashable]] = {}
@@ -75,25 +78,20 @@ class Misses(list[Miss]):
 
     def made(self, equations: int, elements: int) -> None:
         """A program was made, of so many equations, whose results have so many elements in all."""
-        saved = SAVED_BY_EQUATION * equations + SAVED_BY_ELEMENT * elements + 1
-        self.repaid = math.ceil((COST + COST_OF_EQUATION * equations) / saved)
-        self.repaid_by_length = math.ceil((COST_OF_LENGTH + COST_OF_LENGTH_BY_EQUATION * equations) / saved)
+        self.equations, self.saved = equations, SAVED_BY_EQUATION * equations + SAVED_BY_ELEMENT * elements + 1
 
-    def needed(self, kind: Kind, length: bool = False) -> float:
-        """How often a kind of call must come before it is recorded: a program is to be worth what it costs.
-
-        Args:
-            length: whether there is a program, and it lacks but the one for this length.
-        """
+    def needed(self, kind: Kind, cost: Cost = RECORDING) -> float:
+        """How often a kind of call must come before it is recorded, or what else it costs is paid for it."""
         seen = self.shapes.get(kind[0], ())
         beyond = 0 if kind[1] in seen else len(seen) - EARLY + 1
-        if length:
-            return min(WAIT * max(0, beyond) ** 2, self.repaid_by_length)
-        return min(WAIT * max(0, beyond, self.total - PATIENCE + 1) ** 2, self.repaid)
+        if cost is RECORDING:
+            beyond = max(beyond, self.total - PATIENCE + 1)
+        repaid = math.ceil((cost[0] + cost[1] * self.equations) / self.saved) if self.saved else math.inf
+        return min(WAIT * max(0, beyond) ** 2, repaid)
 
-    def waits(self, name: str, kind: Kind, length: bool = False) -> bool:
+    def waits(self, name: str, kind: Kind, cost: Cost = RECORDING) -> bool:
         """Whether a call of the function ``name``, of a kind that no program serves, is not to be recorded yet."""
-        if self.waiting[kind] >= self.needed(kind, length):
+        if self.waiting[kind] >= self.needed(kind, cost):
             del self.waiting[kind]
             self.shapes.setdefault(kind[0], set()).add(kind[1])
             return False

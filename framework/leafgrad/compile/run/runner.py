@@ -4,42 +4,81 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+from leafgrad.compile.ir.admitted import SETTLED, Extents, Settled
 from leafgrad.compile.ir.draws import States, generators, restore, rewound, states
 from leafgrad.compile.ir.graph import Graph
+from leafgrad.compile.ir.lengths import resized
 from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.run import executor
 from leafgrad.compile.run.checked import Kinds, Mismatch, asked, check_kinds, check_run, expected
+from leafgrad.forks import cached_property
 from leafgrad.ops.dispatch import memory_of, overwrite
 from leafgrad.signals import held
 
 COMPARED = 2**26  # elements of all values: a first run of more is not compared with replay, for memory and time
 
 
-class Runner:
-    """What runs a graph. One call runs at a time.
+class Prepared:
+    """An optimized graph, and an executor's plan for it, where its sizes are Extents.
 
     Attributes:
         before: how many equations the graph had.
         elements: how many all that is computed has.
         graph: the optimized graph.
-        program: the executor's program.
-        compared: whether a plugin's program is compared with replay at its first run.
-        kinds: what a plugin's executor must return; None before its program's first run, and for the core's.
+        planned: an executor, and what gives its programs for the sizes that ``extents`` admit; None where each is
+            built anew.
     """
 
-    def __init__(self, graph: Graph, name: str | None) -> None:
+    def __init__(self, graph: Graph, name: str | None, extents: Extents | None = None) -> None:
         from leafgrad.compile.passes import optimize  # many small modules, which only those who compile need
 
         self.name = name
         self.before = len(graph)
         self.graph = optimize(graph)
         self.elements = sum(math.prod(v.shape) for e in self.graph.equations for v in e.outputs)
-        self.generators = generators(self.graph)
+        self.extents = extents
+        self.planned = None
+        if extents is not None:
+            self.planned = extents.tried(partial(executor.plan, self.graph, name))
+            extents.sealed = True
+
+
+class Runner:
+    """What runs a graph. One call runs at a time.
+
+    Args:
+        made: what was made of the graph.
+        sizes: for which it runs, where these are Extents.
+
+    Attributes:
+        before: how many equations the graph had.
+        elements: how many all that is computed has.
+        program: the executor's program.
+        compared: whether a plugin's program is compared with replay at its first run.
+        kinds: what a plugin's executor must return; None before its program's first run, and for the core's.
+    """
+
+    def __init__(self, made: Prepared, sizes: Sequence[int] = ()) -> None:
+        self.made, self.name, self.before = made, made.name, made.before
+        self.settled = SETTLED if made.extents is None else Settled(made.extents.values(sizes))
+        self.elements = self.settled(made.elements)
+        self.generators = generators(made.graph)
         self.kinds: Kinds | None = None
         self.lock = Lock()
-        self.build()
+        if made.planned is None:
+            self.build()
+        else:
+            self.executor, plan = made.planned
+            self.program = held(plan.at, self.settled)
+            self.foreign = self.compared = False
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The optimized graph."""
+        return resized(self.made.graph, self.settled) if self.settled.values else self.made.graph
 
     def build(self) -> None:
         """Ask for a program."""

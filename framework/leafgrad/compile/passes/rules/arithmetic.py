@@ -12,7 +12,9 @@ or inf.
 from __future__ import annotations
 
 import math
+from typing import Any
 
+from leafgrad.compile.ir.extent import Extent
 from leafgrad.compile.ir.graph import Equation, Operand, Value
 from leafgrad.compile.ir.shapes import broadcast_shape
 from leafgrad.compile.passes.rewrite import Rewriter, Rule, size
@@ -36,9 +38,9 @@ def same(r: Rewriter, e: Equation, x: Operand) -> Value | None:
     return x if x.shape == e.out.shape else r.emit(expand, x, shape=e.out.shape)
 
 
-def plain_number(x: Operand) -> float | None:
+def plain_number(x: Any) -> float | None:
     """``x`` if it is a Python number; True and False are none, which arithmetic treats by dtype."""
-    return x if type(x) is float or type(x) is int else None
+    return x if type(x) in (float, int, Extent) else None
 
 
 def adds_nothing(c: float | None, e: Equation, sign: float) -> bool:

@@ -77,7 +77,7 @@ def ranges(at: Index, shape: Shape) -> tuple[Index, Shape]:
     """A basic index of arrays of this shape that keeps all dimensions and inserts none; the shape that it chooses."""
     kept = [entry if isinstance(entry, tuple) else (entry, entry + 1, 1) for entry in at if entry is not None]
     kept += [(0, n, 1) for n in shape[len(kept) :]]
-    return tuple(kept), tuple(len(range(*entry)) for entry in kept)
+    return tuple(kept), tuple(max(0, -((start - stop) // step)) for start, stop, step in kept)
 
 
 def part_of(r: Rewriter, e: Equation) -> Value | None:

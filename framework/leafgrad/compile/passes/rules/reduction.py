@@ -58,7 +58,7 @@ def of_broadcast(r: Rewriter, e: Equation) -> Value | None:
     count = math.prod(full[i] for i in equal)
     target = tuple(1 if i in equal else n for i, n in enumerate(full))
     part = r.emit(sum_op, r.emit(expand, y, shape=target), dim=dim, keepdim=True)
-    return r.emit(reshape, r.emit(mul, part, float(count)), shape=e.out.shape)
+    return r.emit(reshape, r.emit(mul, part, count * 1.0), shape=e.out.shape)
 
 
 def of_sum(r: Rewriter, e: Equation) -> Value | None:
