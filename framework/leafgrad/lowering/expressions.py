@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from leafgrad.compile.ir.extent import Extent
 from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad.ops.define import C_FUNCTIONS
 from leafgrad.ops.half import nearest
@@ -149,6 +150,8 @@ def worded(text: str, names: dict[str, str], kind: str) -> str:
 
 def literal(value: Any, kind: str) -> str:
     """A number of dtype ``kind``, as NumPy converts it; None is nan, of which every comparison fails."""
+    if type(value) is Extent and kind not in ("bool", *HALVES):
+        return f"(({C_TYPES[kind]}){value})"
     if kind == "bool":
         return f"((uint8_t){int(bool(value))})"
     if kind not in (*FLOATS, *HALVES):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import getitem
 
+from leafgrad.compile.ir.extent import applied
 from leafgrad.lowering.forms import Root
 from leafgrad.lowering.kernels import Kernel, Nest, roots
 
@@ -45,32 +48,42 @@ def place(steps: Sequence[Step], size: dict[Root, int]) -> tuple[dict[Root, int]
             if root in size:
                 first.setdefault(root, k)
                 last[root] = k
-    offsets: dict[Root, int] = {}
+    at: dict[Root, int] = {}  # the number of its block
+    spans: list[tuple[int, int]] = []  # the first and last step of each block
+    needs: list[int] = []
     live: set[Root] = set()
-    total = 0
     for root in sorted(first, key=first.__getitem__):
         k = first[root]
         live = {r for r in live if last[r] >= k}
         free = [x for out, x in steps[k].places if out is root and x in live]
         dying = [x for x in free if last[x] == k and size[x] == size[root]]
         if dying:
-            offsets[root] = offsets[dying[0]]
+            block = at[root] = at[dying[0]]
+            spans[block] = spans[block][0], last[root]
             live.remove(dying[0])
         else:
-            offsets[root] = gap(live, offsets, size, rounded(size[root]))
+            at[root] = len(spans)
+            spans.append((k, last[root]))
+            needs.append(size[root])
         live.add(root)
-        total = max(total, offsets[root] + rounded(size[root]))
-    return offsets, total
+    offsets = applied(partial(laid_out, spans), *needs)
+    return {root: applied(getitem, offsets, k) for root, k in at.items()}, applied(getitem, offsets, -1)
 
 
-def gap(live: Iterable[Root], offsets: dict[Root, int], size: dict[Root, int], need: int) -> int:
-    """The first offset from which ``need`` bytes are free."""
-    at = 0
-    for other in sorted(live, key=offsets.__getitem__):
-        if offsets[other] - at >= need:
-            break
-        at = max(at, offsets[other] + rounded(size[other]))
-    return at
+def laid_out(spans: Sequence[tuple[int, int]], *sizes: int) -> list[int]:
+    """Offsets of blocks that are used from one step to another, and the length of all."""
+    offsets: list[int] = []
+    end = 0
+    for (k, _), size in zip(spans, sizes, strict=True):
+        used = sorted([(at, n) for at, n, (_, last) in zip(offsets, sizes, spans, strict=False) if last >= k])
+        at = 0
+        for other, n in used:
+            if other - at >= rounded(size):
+                break
+            at = max(at, other + rounded(n))
+        offsets.append(at)
+        end = max(end, at + rounded(size))
+    return [*offsets, end]
 
 
 def rounded(size: int) -> int:

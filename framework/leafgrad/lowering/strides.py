@@ -31,7 +31,7 @@ def collapsed(
     for k, n in enumerate(shape):
         if k == axis or n == 1:
             continue
-        here = [int(s[k] or 0) for s in arrays]
+        here = [s[k] or 0 for s in arrays]
         if dims and all(before == n * now for before, now in zip(steps[-1], here, strict=True)):
             dims[-1] *= n
             steps[-1] = here

@@ -36,10 +36,10 @@ def reduce(w: CWriter, reduce: Reduce) -> None:
     if reduce.total and len(outer) <= 1:
         lanes = [(x.shape[k], x.strides[k]) for k in outer] or [(1, 1)]
         (count, step), to = lanes[0], (targets or [1])[0]
-        call = w.products.totals(x.root.dtype, w.chunk, count, int(step or 0), to)
+        call = w.products.totals(x.root.dtype, w.chunk, count, step or 0, to)
         for k in inner:
             w.loop(f"i{k}", x.shape[k])
-        lane = w.row(x, [int(x.strides[k] or 0) for k in inner], [f"i{k}" for k in inner])
+        lane = w.row(x, [x.strides[k] or 0 for k in inner], [f"i{k}" for k in inner])
         w.add(f"{call}(call, {lane}, {w.row(out, [], [])}, n);")
         w.close(len(inner))
         return
@@ -48,7 +48,7 @@ def reduce(w: CWriter, reduce: Reduce) -> None:
         w.loop(f"o{a}", x.shape[k], shared=a == cut)
     outs = [f"o{a}" for a in range(len(outer))]
     where = w.at(out, [s for s in targets if s is not None], outs)
-    steps = [int(x.strides[k] or 0) for k in (*outer, *inner)]
+    steps = [x.strides[k] or 0 for k in (*outer, *inner)]
     variables = [*outs, *(f"i{a}" for a in range(len(inner)))]
     kind = x.root.dtype
     if x.axis is not None and not reduce.total:
@@ -90,7 +90,7 @@ def columns(w: CWriter, reduce: Reduce, x: Form, outer: Sequence[int], inner: Se
     w.add(f"const long stop = b + {ROWS} < {count} ? b + {ROWS} : {count};")
     w.add("memset(s, 0, sizeof s);")
     w.open(f"for (long {names[-1]} = b; {names[-1]} < stop; {names[-1]}++) {{")
-    read = w.at(x, [int(x.strides[k] or 0) for k in (*outer, *inner)], [*outs, *names])
+    read = w.at(x, [x.strides[k] or 0 for k in (*outer, *inner)], [*outs, *names])
     w.add(SIMD)
     w.add(f"for (long {last} = c; {last} < end; {last}++) s[{last} - c] += {read};")
     w.close()
@@ -173,7 +173,7 @@ def normalize(w: CWriter, normalize: Normalize) -> None:
     for a, k in enumerate(kept):
         w.loop(f"o{a}", x.shape[k], shared=a == cut)
     variables = [*(f"o{a}" for a in range(len(kept))), *(f"i{a}" for a in range(len(along)))]
-    read = w.at(x, [int(x.strides[k] or 0) for k in (*kept, *along)], variables)
+    read = w.at(x, [x.strides[k] or 0 for k in (*kept, *along)], variables)
     size = f"[{w.chunk}]" if batched else ""
     here = "[p]" if batched else ""
     w.add(f"{t} top{size}, sum{size};")
@@ -193,11 +193,11 @@ def normalize(w: CWriter, normalize: Normalize) -> None:
         each(f"if (top{here} - top{here} != 0) top{here} = top{here} == top{here} ? 0 : top{here};", inside=False)
     each(f"sum{here} += lg_exp{suffix}({read} - top{here});")
     if name == "logsumexp":
-        steps = [int(s) for s, n in zip(out.strides, out.shape, strict=True) if n != 1 and s is not None]
+        steps = [s for s, n in zip(out.strides, out.shape, strict=True) if n != 1 and s is not None]
         write = w.at(out, steps, variables[: len(kept)])
         each(f"{write} = lg_log{suffix}(sum{here}) + top{here};", inside=False)
     else:
-        write = w.at(out, [int(out.strides[k] or 0) for k in (*kept, *along)], variables)
+        write = w.at(out, [out.strides[k] or 0 for k in (*kept, *along)], variables)
         if name == "softmax":
             each(f"sum{here} = 1 / sum{here};", inside=False)
             each(f"{write} = lg_exp{suffix}({read} - top{here}) * sum{here};")
@@ -225,7 +225,7 @@ def lines(w: CWriter, lines: Lines) -> None:
     macros = {**dict(zip(arguments, lines.sources, strict=True)), "out": out}
     for name, form in macros.items():
         steps = strides if form is out else form.strides
-        place = w.at(form, [int(steps[k] or 0) for k in (*outer, dim)], variables)
+        place = w.at(form, [steps[k] or 0 for k in (*outer, dim)], variables)
         w.add(f"#define {name}(i) {place}")
     w.open(f"{{ const long n = {shape[dim]}; (void)n;")
     for line in expressions.statements(lines.maker, lines.code).splitlines():
@@ -252,16 +252,16 @@ def select(w: CWriter, select: Select) -> None:
     for a, k in enumerate(rest):
         w.loop(f"o{a}", target.shape[k])
     variables = [f"o{a}" for a in range(len(rest))]
-    others = [int(s or 0) for k, s in enumerate(scores.strides) if k != dim]
+    others = [s or 0 for k, s in enumerate(scores.strides) if k != dim]
     batched = target.axis is not None
     if batched:
         w.loop("p", w.chunk, stop="m")
-    w.add(f"const int64_t t = {w.at(target, [int(target.strides[k] or 0) for k in rest], variables)};")
+    w.add(f"const int64_t t = {w.at(target, [target.strides[k] or 0 for k in rest], variables)};")
     w.add(f"const int skip = t == {ignore}LL;")
     w.add(f"if (!skip && (t < 0 || t >= {classes})) return 1;")
     lane = linear(scores.offset, [others[k] for k in rest], variables)
     lane = f"({lane} + (skip ? 0 : t) * {step}L)"
     place = f"{w.names[scores.root]}[{w.scaled(lane) + ' + p' if batched else lane}]"
-    other = w.at(single, [int(single.strides[k] or 0) for k in rest], variables)
+    other = w.at(single, [single.strides[k] or 0 for k in rest], variables)
     w.add(f"{other} = skip ? 0 : {place};" if picks else f"if (!skip) {place} = {other};")
     w.close(len(rest) + batched)

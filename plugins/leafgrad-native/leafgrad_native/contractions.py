@@ -178,8 +178,8 @@ class Contraction:
 def contraction(a: Form, b: Form, out: Form, chunk: int) -> tuple[Contraction, bool]:
     """The sum of ``a[..., k] * b[..., j]`` for ``out[k, j]``, and whether a and b change places in it."""
     lead, (steps, others) = collapsed(a.shape[:-1], a.axis, [a.strides[:-1], b.strides[:-1]])
-    sides = [(form.shape[-1], int(form.strides[-1] or 0), own) for form, own in ((a, steps), (b, others))]
-    sk, sj = (int(s or 0) for s in out.strides)
+    sides = [(form.shape[-1], form.strides[-1] or 0, own) for form, own in ((a, steps), (b, others))]
+    sk, sj = (s or 0 for s in out.strides)
     kind = a.root.dtype
     exchanged = padding(sides[1][0], kind) > padding(sides[0][0], kind)  # it wastes less of its vectors then
     if exchanged:

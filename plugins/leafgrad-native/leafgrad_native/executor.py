@@ -14,9 +14,12 @@ import numpy as np
 
 from leafgrad import threads
 from leafgrad.backends.numpy import philox_bernoulli
+from leafgrad.compile.ir.admitted import SETTLED, Settled
 from leafgrad.compile.ir.graph import Equation, Graph, Value
+from leafgrad.compile.ir.lengths import resized
 from leafgrad.compile.ir.replay import run_equation
 from leafgrad.compile.run.executor import Program
+from leafgrad.forks import cached_property
 from leafgrad.lowering.forms import Form, Root
 from leafgrad.lowering.stages import CPhase, OpPhase
 from leafgrad_native import arrays, blas, build, packed, pool
@@ -56,37 +59,63 @@ class Call(ctypes.Structure):
     ]
 
 
+class NativeCode:
+    """A graph as C, compiled, of which programs are made.
+
+    Args:
+        graph: what to run.
+        general: whether its sizes are Extents.
+
+    Attributes:
+        plan: phases and where arrays lie.
+        numbers: those that the code reads from its call, where sizes are no Extents.
+        agreed: at how many sizes it was compared with NumPy, and gave the same; -inf if it did not at one.
+    """
+
+    def __init__(self, graph: Graph, general: bool = False) -> None:
+        self.given, self.graph, self.names = graph, in_reals(graph), graph.named()
+        self.plan = plan = NativePlan(self.graph, blas=blas.found is not None, cache=core_cache() * 3 // 4)
+        text, numbers = plan.code(general)
+        self.numbers = [int(n.rstrip("L")) if is_size(n) else float(n) for n in numbers]
+        with packed.meanwhile(plan.products.packed):
+            self.library = build.library(text, blas_long=blas.long)
+        self.agreed = 0.0
+
+    def at(self, settled: Settled) -> NativeProgram:
+        """The program for these sizes."""
+        return NativeProgram(self, settled=settled)
+
+
 class NativeProgram:
     """A graph, ready to run as C.
 
     Args:
-        graph: what to run.
+        code: what to run, or its graph.
         checked: whether code that has not been compared with NumPy yet is.
+        settled: the sizes that the code leaves open.
 
     Attributes:
-        plan: phases and where arrays lie.
+        graph: the graph of the code.
+        plan: its phases, and where arrays lie.
         seconds: time spent in each phase, over all calls but the first, which is checked.
         calls: how many there were.
         any_length: whether the library serves other lengths of batches as well.
     """
 
-    def __init__(self, graph: Graph, checked: bool = True) -> None:
-        given, kinds = graph, [(v.shape, np.dtype(v.dtype)) for v in graph.ends]
-        self.graph = graph = in_reals(graph)
+    def __init__(self, code: NativeCode | Graph, checked: bool = True, settled: Settled = SETTLED) -> None:
+        self.code = code = code if isinstance(code, NativeCode) else NativeCode(code)
+        self.graph, self.plan, self.library, self.settled = code.graph, code.plan, code.library, settled
         self.checked = checked
-        self.plan = plan = NativePlan(graph, blas=blas.found is not None, cache=core_cache() * 3 // 4)
-        text, numbers = plan.code()
-        with packed.meanwhile(plan.products.packed):
-            self.library = build.library(text, blas_long=blas.long)
+        plan, numbers = code.plan, settled.values or code.numbers
         self.calls = 0
-        self.arena = arrays.aligned(plan.arena)
-        self.sums = arrays.aligned(plan.sums)
+        self.arena = arrays.aligned(settled(plan.arena))
+        self.sums = arrays.aligned(settled(plan.sums))
         self.scratch = arrays.aligned(0)
         self.slots: list[Any] = [None] * len(plan.slots)
         self.table = (ctypes.c_void_p * max(1, len(plan.slots)))()
-        self.random = [e for e in graph.equations if "random" in e.op.traits]
-        self.sizes = (ctypes.c_long * (len(numbers) + 1))(*(int(n.rstrip("L")) if is_size(n) else 0 for n in numbers))
-        self.reals = (ctypes.c_double * (len(numbers) + 1))(*(0 if is_size(n) else float(n) for n in numbers))
+        self.random = [e for e in self.graph.equations if "random" in e.op.traits]
+        self.sizes = (ctypes.c_long * (len(numbers) + 1))(*(n if type(n) is int else 0 for n in numbers))
+        self.reals = (ctypes.c_double * (len(numbers) + 1))(*(n if type(n) is float else 0 for n in numbers))
         self.any_length = bool(numbers)
         self.keys = (ctypes.c_uint64 * max(1, len(plan.draws)))()
         self.call = Call(
@@ -103,8 +132,10 @@ class NativeProgram:
             look=pool.address("lg_look"),
         )
         self.pointer = ctypes.addressof(self.call)
-        self.inputs = expected(given.inputs, given.named(), "the caller of the program")
-        self.constants = [(plan.slots[plan.whole[e.out].root], run_equation(e, {})) for e in plan.constants]
+        given = code.given
+        self.inputs = self.expected(given.inputs, code.names, "the caller of the program")
+        self.constants = [(plan.slots[plan.whole[e.out].root], run_equation(self.sized[e], {})) for e in plan.constants]
+        kinds = [(self.shape(v), np.dtype(v.dtype)) for v in given.ends]
         self.results = [(plan.slots[r], *kind) for r, kind in zip(plan.results, kinds, strict=True)]
         self.returned = [k for k, _, _ in self.results]
         self.stored = any(dtype.kind == "V" for _, _, dtype in self.results)
@@ -149,6 +180,7 @@ class NativeProgram:
             self.deliver()
         if not self.calls and self.checked and all(p.agreed for p in self.phases if isinstance(p, Checked)):
             self.library.note_passed()
+            self.code.agreed += 1
         self.calls += 1
         return [*map(slots.__getitem__, self.returned)]
 
@@ -170,7 +202,7 @@ class NativeProgram:
     def bernoulli(self, equation: Equation) -> Any:
         """What C has drawn for an equation, from NumPy."""
         key = self.keys[self.plan.draws.index(equation)]
-        return philox_bernoulli(key, equation.params["p"], equation.out.shape, equation.out.dtype)
+        return philox_bernoulli(key, equation.params["p"], self.shape(equation.out), equation.out.dtype)
 
     # ---- memory -----------------------------------------------------------------------------------------------
 
@@ -178,7 +210,7 @@ class NativeProgram:
         """Scratch for as many threads as there are now."""
         count = threads.get_num_threads()
         if count != self.call.threads:
-            self.scratch = arrays.aligned(self.plan.scratch * count)
+            self.scratch = arrays.aligned(self.settled(self.plan.scratch) * count)
             self.call.scratch = self.scratch.ctypes.data
             self.call.threads = count
 
@@ -187,7 +219,7 @@ class NativeProgram:
         for value, root in zip(self.graph.ends, self.plan.results, strict=True):
             form = self.plan.whole[value]
             if form.root is not root and self.available(form.root):
-                self.memory(root).reshape(value.shape)[...] = self.seen(form)
+                self.memory(root).reshape(self.shape(value))[...] = self.seen(form)
 
     def available(self, root: Root) -> bool:
         slot = self.plan.slots.get(root)
@@ -197,22 +229,40 @@ class NativeProgram:
 
     def seen(self, form: Form) -> Any:
         """A form as a NumPy array."""
-        flat = self.memory(form.root)
-        strides = [s * flat.itemsize for s in form.strides if s is not None]
-        return arrays.HOST.wrap(np.lib.stride_tricks.as_strided(flat[form.offset :], form.shape, strides))
+        flat, settled = self.memory(form.root), self.settled
+        strides = [settled(s) * flat.itemsize for s in form.strides if s is not None]
+        return arrays.HOST.wrap(
+            np.lib.stride_tricks.as_strided(flat[settled(form.offset) :], self.shape(form), strides)
+        )
 
     def memory(self, root: Root) -> Any:
         """A root's memory, flat."""
         slot = self.plan.slots.get(root)
         if slot is not None:
             return self.slots[slot].reshape(-1).view(root.dtype)
-        at = self.plan.offsets[root]
-        size = root.lanes * np.dtype(root.dtype).itemsize
+        at = self.settled(self.plan.offsets[root])
+        size = math.prod(self.shape(root)) * np.dtype(root.dtype).itemsize
         return self.arena[at : at + size].view(root.dtype)
 
     def value(self, value: Value) -> Any:
         """A whole value as a NumPy array."""
         return self.seen(self.plan.whole[value])
+
+    def shape(self, of: Value | Form | Root) -> tuple[int, ...]:
+        """That of an array, at these sizes."""
+        return tuple(map(self.settled, of.shape))
+
+    def expected(self, values: Iterable[Value], names: Mapping[Value, str], giver: str) -> arrays.Expected:
+        """What arrays of these values must be that ``giver`` hands over."""
+        values = list(values)
+        return arrays.Expected([names[v] for v in values], [*map(self.shape, values)], [v.dtype for v in values], giver)
+
+    @cached_property
+    def sized(self) -> dict[Any, Any]:
+        """What each value and equation of the graph is at these sizes."""
+        at: dict[Any, Any] = {}
+        graph = resized(self.graph, self.settled, at)
+        return at | dict(zip(self.graph.equations, graph.equations, strict=True))
 
     # ---- looking inside ---------------------------------------------------------------------------------------
 
@@ -235,18 +285,14 @@ class NativeProgram:
                     lines.append(f"  whole arrays: {len(s.equations)} equations in {len(s.kernels)} kernels")
                 else:
                     lines.append(
-                        f"  loop over {s.loop.length} rows, {s.chunk} at a time, in {s.parts} parts: "
+                        f"  loop over {self.settled(s.loop.length)} rows, {s.chunk} at a time, "
+                        f"in {self.settled(s.parts)} parts: "
                         f"{len(s.equations)} equations in {len(s.kernels)} kernels, {len(s.lowering.sums)} sums, "
                         f"{s.scratch * s.chunk / 1024:.0f} kB of scratch a thread"
                     )
-        lines.append(f"memory between phases: {self.plan.arena / 1024:.0f} kB; threads: {threads.get_num_threads()}")
+        arena = self.settled(self.plan.arena) / 1024
+        lines.append(f"memory between phases: {arena:.0f} kB; threads: {threads.get_num_threads()}")
         return lines
-
-
-def expected(values: Iterable[Value], names: Mapping[Value, str], giver: str) -> arrays.Expected:
-    """What arrays of these values must be that ``giver`` hands over."""
-    values = list(values)
-    return arrays.Expected([names[v] for v in values], [v.shape for v in values], [v.dtype for v in values], giver)
 
 
 def in_reals(graph: Graph) -> Graph:
@@ -267,11 +313,12 @@ class OpRunner:
         self.equation = phase.equation
         whole, slots = program.plan.whole, program.plan.slots
         self.outputs = [slots[whole[v].root] for v in phase.equation.outputs]
-        self.expected = expected(phase.equation.outputs, program.plan.names, f"the op {phase.equation.name!r}")
+        self.expected = program.expected(phase.equation.outputs, program.plan.names, f"the op {phase.equation.name!r}")
 
     def __call__(self) -> None:
-        program, equation = self.program, self.equation
-        given = {v: program.value(v) for v in equation.values}
+        program = self.program
+        sized, equation = program.sized, program.sized[self.equation]
+        given = {sized[v]: program.value(v) for v in self.equation.values}
         result = run_equation(equation, given)
         found = [own(a, given.values()) for a in (result if equation.several else (result,))]
         self.expected.check(found)
@@ -298,6 +345,10 @@ class NativeExecutor:
         except CompilationFailed as error:
             notice(f"compiled steps run with NumPy, not as C: {error}")
             return with_numpy(graph)
+
+    def plan(self, graph: Graph) -> NativeCode:
+        """What gives the programs of a graph whose sizes are Extents."""
+        return NativeCode(graph, general=True)
 
     def gains(self, graph: Graph) -> bool:
         """Whether C can run nearly all of a graph that is long enough to be worth a compiler's time."""

@@ -3,7 +3,7 @@
 The C of a step at two lengths is the same text but for some numbers: ends of loops, where arrays lie, what a sum is
 divided by for its mean. At the first length they stand in the text, where the compiler makes the most of them. From the
 second on those that differ are read from the call, as ``call->sizes[3]`` or ``call->reals[0]``, and lengths that differ
-in no other number need no compiler.
+in no other number need no compiler. Where a program is planned for many sizes at once, its text names their Extents.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ MANY = 8  # steps of one kind
 _WORD = re.compile(r"[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.])*")
 _SIZE = re.compile(r"\d{1,18}L?")
 _REAL = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_ATOM = re.compile(r"\b(size|real)(\d+)L?\b")  # of Extents
+_LONG = re.compile(r"\)L\b")  # of a sum of some
 _FIXED = re.compile(r"^ *#(?!define).*|\[\d+\] = \{+0\}+", re.MULTILINE)  # where C wants a number
 
 
@@ -84,6 +86,11 @@ def served(graph: Graph, text: str) -> tuple[str, list[str]]:
             return text, []
         held, slots = known.read(numbers), known.slots
     return joined(pieces, numbers, slots), held
+
+
+def of_any_sizes(text: str) -> str:
+    """A text with Extents in it, which reads their atoms from the call."""
+    return _LONG.sub(")", _ATOM.sub(lambda atom: f"call->{atom[1]}s[{atom[2]}]", text))
 
 
 def mark_of(parts: Sequence[object]) -> bytes:

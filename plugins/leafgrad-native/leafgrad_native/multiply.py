@@ -40,7 +40,7 @@ def product(w: CWriter, product: Product) -> None:
     variables = [f"l{k}" for k in dims]
 
     def base(form: Form, strides: Strides, extra: Sequence[tuple[str, int]] = ()) -> str:
-        steps = [int(strides[k] or 0) for k in dims] + [s for _, s in extra]
+        steps = [strides[k] or 0 for k in dims] + [s for _, s in extra]
         return w.row(form, steps, [*variables, *(v for v, _ in extra)])
 
     if out.axis is None:
@@ -70,30 +70,26 @@ def chunked(
     if x.axis is not None and y.axis is not None:  # both vary with the point
         w.loop("i", rows)
         w.loop("j", cols)
-        call = w.products.points(kind, w.chunk, k, int(sx[-1] or 0), int(sy[-2] or 0))
-        left, right = base(x, sx, [("i", int(sx[-2] or 0))]), base(y, sy, [("j", int(sy[-1] or 0))])
-        w.add(f"{call}(call, {left}, {right}, {base(out, so, [('i', int(so[-2] or 0)), ('j', int(so[-1] or 0))])}, m);")
+        call = w.products.points(kind, w.chunk, k, sx[-1] or 0, sy[-2] or 0)
+        left, right = base(x, sx, [("i", sx[-2] or 0)]), base(y, sy, [("j", sy[-1] or 0)])
+        w.add(f"{call}(call, {left}, {right}, {base(out, so, [('i', so[-2] or 0), ('j', so[-1] or 0)])}, m);")
         w.close(2)
     elif x.axis is not None:  # each point has rows, and shares the matrix on the right
-        step = () if sx[-2] is None else (("i", int(sx[-2])),)
+        step = () if sx[-2] is None else (("i", sx[-2]),)
         if step:
             w.loop("i", rows)
-        call = w.products.weights(
-            kind, w.chunk, k, cols, int(sx[-1] or 0), int(so[-1] or 0), int(sy[-2] or 0), int(sy[-1] or 0)
-        )
-        target = () if not step else (("i", int(so[-2] or 0)),)
+        call = w.products.weights(kind, w.chunk, k, cols, sx[-1] or 0, so[-1] or 0, sy[-2] or 0, sy[-1] or 0)
+        target = () if not step else (("i", so[-2] or 0),)
         w.add(
             f"if ((code = {call}(call, {base(x, sx, step)}, {base(y, sy)}, {base(out, so, target)}, m))) return code;"
         )
         w.close(len(step))
     else:  # the matrix on the left is shared, and each point has columns
-        step = () if sy[-1] is None else (("j", int(sy[-1])),)
+        step = () if sy[-1] is None else (("j", sy[-1]),)
         if step:
             w.loop("j", cols)
-        call = w.products.weights(
-            kind, w.chunk, k, rows, int(sy[-2] or 0), int(so[-2] or 0), int(sx[-1] or 0), int(sx[-2] or 0)
-        )
-        target = () if not step else (("j", int(so[-1] or 0)),)
+        call = w.products.weights(kind, w.chunk, k, rows, sy[-2] or 0, so[-2] or 0, sx[-1] or 0, sx[-2] or 0)
+        target = () if not step else (("j", so[-1] or 0),)
         w.add(
             f"if ((code = {call}(call, {base(y, sy, step)}, {base(x, sx)}, {base(out, so, target)}, m))) return code;"
         )

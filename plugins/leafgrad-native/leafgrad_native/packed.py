@@ -117,18 +117,16 @@ def text(kind: str) -> str:
     return in_parts(END.join("\n".join(lines) for lines in [turned(kind), edge(kind), *tiles, last]))
 
 
-def sizes(
-    kind: str, m: int, k: int, n: int, a: tuple[int, int], b: tuple[int, int], o: tuple[int, int]
-) -> tuple[int, ...]:
-    """``lg_sizes`` of a product with these strides."""
+def sizes(kind: str, m: int, k: int, n: int, *strides: int) -> tuple[int, ...]:
+    """``lg_sizes`` of a product of a[m, k] and b[k, n] with these strides, two of each and of the product."""
     wide, most = block(-(-n // lanes(kind)))
     step = wide * lanes(kind)
-    room = min(LARGEST, max(PACKED, core_cache() // 4)) if a[1] == 1 else PACKED
+    room = min(LARGEST, max(PACKED, core_cache() // 4)) if strides[1] == 1 else PACKED
     elements = room // (vector_bytes() // lanes(kind))
     columns = min(-(-n // step), max(1, elements // min(k, DEEP) // step)) * step
     depth = min(k, elements // columns)
     height, tall = blocks(m, most)[0]
-    return (k, n, *a, *b, *o, depth, columns, step, wide, height, tall)
+    return (k, n, *strides, depth, columns, step, wide, height, tall)
 
 
 def units(m: int, n: int, kind: str) -> int:

@@ -8,8 +8,11 @@ of whole arrays go to the BLAS that NumPy carries, where it has one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from operator import getitem
 from typing import Any
 
+from leafgrad.compile.ir.extent import applied, present
 from leafgrad.lowering.expressions import C_TYPES
 from leafgrad.lowering.forms import Form
 from leafgrad_native.blocks import (
@@ -160,7 +163,7 @@ class Products:
     def by_blas(self, a: Form, b: Form, out: Form) -> bool:
         """Whether BLAS computes a product of whole matrices: it is large, and BLAS can read them."""
         (m, k), n = a.shape[-2:], b.shape[-1]
-        om, on = (int(s or 0) for s in out.strides[-2:])
+        om, on = (s or 0 for s in out.strides[-2:])
         large = self.blas and m * k * n >= BLAS_FROM
         return large and leading(a) is not None and leading(b) is not None and (on == 1 or n == 1) and om >= n
 
@@ -169,7 +172,7 @@ class Products:
         kind = a.root.dtype
         m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
         (am, ak), (bk, bn), (om, on) = (
-            tuple(int(s or 0) for s in f.strides[-2:]) for f in (a, b, out)
+            tuple(s or 0 for s in f.strides[-2:]) for f in (a, b, out)
         )  # fmt: skip
         left, right = leading(a), leading(b)
         if self.by_blas(a, b, out) and left and right:
@@ -181,9 +184,10 @@ class Products:
         if n < vector_bytes() // 8 and m > n:  # the longer side along the vector
             m, n, pa, pb = n, m, pb, pa
             (am, ak), (bk, bn), (om, on) = (bn, bk), (ak, am), (on, om)
-        numbers = ", ".join(map(str, sizes(kind, m, k, n, (am, ak), (bk, bn), (om, on))))
+        numbers = applied(partial(sizes, kind), m, k, n, am, ak, bk, bn, om, on)
+        numbers = ", ".join([str(applied(getitem, numbers, i)) for i in range(len(present(numbers)))])
         self.packed.add(kind)
-        first, last = ends(units(m, n, kind))
+        first, last = ends(applied(units, m, n, kind))
         call = f"call->product_{short(kind)}(call, {pa}, {pb}, {po}, &(lg_sizes){{{numbers}}}, {first}, {last})"
         return f"if ((code = {call})) return code;  // {m} x {k} and {k} x {n}"
 
@@ -191,7 +195,7 @@ class Products:
 def leading(x: Form) -> tuple[int, int] | None:
     """How BLAS reads a matrix: 111 as it is, 112 transposed; and its leading dimension."""
     m, n = x.shape[-2:]
-    rows, columns = (int(s or 0) for s in x.strides[-2:])
+    rows, columns = (s or 0 for s in x.strides[-2:])
     if (columns == 1 or n == 1) and (rows >= n or m == 1):
         return 111, max(rows, n) if m > 1 else max(n, 1)
     if (rows == 1 or m == 1) and (columns >= m or n == 1):

@@ -17,7 +17,7 @@ from leafgrad.lowering.product_patterns import MatrixProduct
 from leafgrad.lowering.stages import CPhase, OpPhase, Segment, Stages
 from leafgrad_native import emit
 from leafgrad_native.blocks import LONGEST, QUANTUM
-from leafgrad_native.lengths import served
+from leafgrad_native.lengths import of_any_sizes, served
 from leafgrad_native.parts import END, in_parts
 from leafgrad_native.patterns import pattern
 from leafgrad_native.products import Products
@@ -128,7 +128,7 @@ class NativePlan(Stages):
             segment.offsets[root] = segment.sums
             segment.sums += memory.rounded(root.lanes * itemsize(root.dtype))
         rows = min(LONGEST, self.cache // max(1, segment.scratch), loop.length)
-        segment.chunk = max(QUANTUM, rows // QUANTUM * QUANTUM)
+        segment.chunk = rows // QUANTUM * QUANTUM if rows >= QUANTUM else QUANTUM
         chunks = -(-loop.length // segment.chunk)
         most = max(8, min(MOST_PARTS, SUMS_BYTES // max(1, segment.sums)))
         segment.parts = max(1, min(most, chunks // 2))
@@ -153,12 +153,14 @@ class NativePlan(Stages):
             entries += ["    return 0;", "}", ""]
         return [*bodies, *entries]
 
-    def code(self) -> tuple[str, list[str]]:
+    def code(self, general: bool = False) -> tuple[str, list[str]]:
         """The C of all phases, without the headers that it includes, and the numbers that a call must hold for it.
 
-        It is the same wherever the same is computed: nothing in it depends on names, lines of source, or addresses.
+        Where it is ``general`` these are the atoms of Extents. It is the same wherever the same is computed: nothing in
+        it depends on names, lines of source, or addresses.
         """
-        text, numbers = served(self.graph, self.joined([line for line in self.lines if not isinstance(line, Note)]))
+        text = self.joined([line for line in self.lines if not isinstance(line, Note)])
+        text, numbers = (of_any_sizes(text), []) if general else served(self.graph, text)
         return in_parts(text), numbers
 
     def source(self) -> str:

@@ -64,7 +64,7 @@ def stepped(w: CWriter, scan: Scan) -> None:
 
 def element(w: CWriter, scan: Scan, form: Form, part: str | None = None) -> str:
     """An array's element at this step, row and place, in a part of its last dimension."""
-    *steps, last = (int(s or 0) for s in form.strides)
+    *steps, last = (s or 0 for s in form.strides)
     variables = ["lg_t", "lg_r"][2 - len(steps) :]
     if part is not None:
         steps, variables = [*steps, last * scan.hidden], [*variables, part]
@@ -85,7 +85,7 @@ def begun(w: CWriter, scan: Scan) -> None:
 def multiplied(w: CWriter, scan: Scan, cut: Sequence[tuple[int, int]]) -> None:
     """``across``: the matrix times the first result of the step before, or times what comes first."""
     panels, (_, columns), t = scan.matrix, product(scan).shape, C_TYPES[scan.target.root.dtype]
-    time, *steps = (int(s or 0) for s in scan.target.strides)
+    time, *steps = (s or 0 for s in scan.target.strides)
     earlier = "(lg_t + 1)" if scan.step.reverse else "(lg_t - 1)"
     before = f"{w.names[scan.target.root]} + {linear(scan.target.offset, [time], [earlier])}"
     if scan.step.first is None:
@@ -95,7 +95,7 @@ def multiplied(w: CWriter, scan: Scan, cut: Sequence[tuple[int, int]]) -> None:
         w.add(f"const {t} *from = {before}; const long by = {steps[0]}, next = {steps[1]};")
     else:
         first = scan.arrays[scan.step.first]
-        by, following = (f"lg_s ? {s} : {int(f or 0)}" for s, f in zip(steps, first.strides, strict=True))
+        by, following = (f"lg_s ? {s} : {f or 0}" for s, f in zip(steps, first.strides, strict=True))
         w.open()
         w.add(f"const {t} *from = lg_s ? {before} : {w.row(first, [], [])};")
         w.add(f"const long by = {by}, next = {following};")

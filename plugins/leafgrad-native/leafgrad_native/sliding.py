@@ -24,7 +24,7 @@ def planes(w: CWriter, x: Form, windows: int) -> list[str]:
 
 
 def steps(x: Form) -> list[int]:
-    return [int(s or 0) for s in x.strides]
+    return [s or 0 for s in x.strides]
 
 
 def largest(w: CWriter, kernel: Slide) -> None:

@@ -101,7 +101,7 @@ def framed(w: CWriter, x: Form, f: str, frame: Frame, chunked: bool) -> None:
         last = f"({last} % {frame.split} * {frame.extent[-1] // frame.split} + {last} / {frame.split})"
     before = [f"({name} - ({low}))" for name, low in zip(names[1:-1], frame.low, strict=False)]
     into = f"{f} + {linear(0, [frame.channel, *frame.strides, frame.unit], ['c', *before, last])}"
-    image, *steps = (int(s or 0) for s in x.strides)
+    image, *steps = (s or 0 for s in x.strides)
     if chunked:
         w.add(f"memcpy({into}, {w.row(x, steps, names)}, m * sizeof *{f});")
     else:
@@ -156,13 +156,13 @@ def sweep(w: CWriter, kernel: Convolve, found: Layout, lines: Sequence[Line], f:
     inputs, outputs = x.shape[1] // groups, out.shape[1] // groups
     swapped = kernel.kind == "spread"
     wo, wc = (weight.strides[1], weight.strides[0]) if swapped else (weight.strides[0], weight.strides[1])
-    by = [int(s or 0) for s in weight.strides[2:]]
+    by = [s or 0 for s in weight.strides[2:]]
     offsets = [
         sum((line.tap + k * line.each) * s for line, k, s in zip(lines, tap, by, strict=True)) for tap in places(lines)
     ]
     table(w, "at", sources(found, lines))
     table(w, "of", offsets)
-    group = int(weight.strides[0] or 0) * (inputs if swapped else outputs)
+    group = (weight.strides[0] or 0) * (inputs if swapped else outputs)
     w.loop("g", groups)
     first = 0
     for height, count in blocks(outputs):
@@ -176,9 +176,9 @@ def sweep(w: CWriter, kernel: Convolve, found: Layout, lines: Sequence[Line], f:
             w.loop("c", inputs)
             w.loop("k", len(offsets))
             w.add(f"const {t} *from = {f} + (g * {inputs} + c) * {found.frame.channel}L + {base} + at[k] + p;")
-            place = linear(weight.offset, [group, int(wc or 0), 1], ["g", "c", "of[k]"])
-            w.add(f"const {t} *by = {w.names[weight.root]} + {place} + o * ({int(wo or 0)}L);")
-            for line in accumulated(kind, [f"by[{r * int(wo or 0)}]" for r in rows], wide, "from", loose(kind)):
+            place = linear(weight.offset, [group, wc or 0, 1], ["g", "c", "of[k]"])
+            w.add(f"const {t} *by = {w.names[weight.root]} + {place} + o * ({wo or 0}L);")
+            for line in accumulated(kind, [f"by[{r * (wo or 0)}]" for r in rows], wide, "from", loose(kind)):
                 w.add(line)
             w.close(2)
             for r in rows:
@@ -196,7 +196,7 @@ def started(w: CWriter, kernel: Convolve, height: int, wide: int, channels: Sequ
     start = []
     if len(kernel.sources) > 2:
         bias = kernel.sources[2]
-        start = [w.at(bias, [int(bias.strides[0] or 0)], [f"({channel})"]) for channel in channels]
+        start = [w.at(bias, [bias.strides[0] or 0], [f"({channel})"]) for channel in channels]
     w.add(accumulators(kernel.target.root.dtype, height, wide, start))
 
 
@@ -210,7 +210,7 @@ def target(w: CWriter, kernel: Convolve, found: Layout, lines: Sequence[Line], a
 
 def moved(y: Form, lines: Sequence[Line], at: Sequence[str]) -> tuple[list[int], Sequence[str], int]:
     """How an array is stepped through from channel to channel and output to output, and where the first lies."""
-    steps = [int(s or 0) for s in y.strides[1:]]
+    steps = [s or 0 for s in y.strides[1:]]
     every = [line.every * s for line, s in zip(lines, steps[1:], strict=True)]
     return [steps[0], *every], at, sum(line.out * s for line, s in zip(lines, steps[1:], strict=True))
 
@@ -228,7 +228,7 @@ def delivered(w: CWriter, y: Form, found: Layout, lines: Sequence[Line], name: s
     for variable, line in zip(names[1:-1], lines, strict=False):
         w.loop(variable, line.size)
     steps, at, extra = moved(y, lines, names)
-    image = int(y.strides[0] or 0)
+    image = y.strides[0] or 0
     place = w.row(y, [image, *steps], ["first", *at], extra), steps[-1], image
     run = f"{name} + {linear(0, [*row_steps(found, lines), found.frame.unit], names)}", found.frame.unit, 1
     copied(w, C_TYPES[y.root.dtype], found.frame.unit, lines[-1].size, *((run, place) if back else (place, run)))
@@ -244,12 +244,12 @@ def taps(w: CWriter, kernel: Convolve, found: Layout, f: str, t: str) -> None:
     inputs, outputs = x.shape[1] // groups, y.shape[1] // groups
     each = math.prod(line.taps for line in lines)
     table(w, "at", sources(found, lines))
-    by = [int(s or 0) for s in out.strides[2:]]
+    by = [s or 0 for s in out.strides[2:]]
     table(w, "of", [sum(k * s for k, s in zip(tap, by, strict=True)) for tap in places(lines)])
     if w.chunk:
         blank(w, x, y, found, f)
         runs_ = w.names[y.root]
-        steps = [int(s or 0) * w.chunk for s in y.strides[1:]]
+        steps = [(s or 0) * w.chunk for s in y.strides[1:]]
         start, end = y.offset * w.chunk, f"(n + {size - 1}) / {size} * {size}"
     else:
         runs_ = w.names[kernel.scratch[1].root]
@@ -306,7 +306,7 @@ def collected(
 ) -> None:
     """The sums of vectors, added to their places."""
     out, size = kernel.target, lanes(kind)
-    steps = [int(s or 0) for s in out.strides[:2]]
+    steps = [s or 0 for s in out.strides[:2]]
     for start in range(0, len(cells), size):
         some = cells[start : start + size]
         names = [f"a{r}_{c}" for r, c in some] + [f"({vector(kind)}){{0}}"] * (size - len(some))
@@ -327,5 +327,5 @@ def blank(w: CWriter, x: Form, y: Form, found: Layout, f: str) -> None:
     names = [f"i{d}" for d in range(len(y.shape) - 1)]
     for name, n in zip(names, y.shape[1:], strict=True):
         w.loop(name, n)
-    w.add(f"for (long p = n; p < m; p++) {w.at(y, [int(s or 0) for s in y.strides[1:]], names)} = 0;")
+    w.add(f"for (long p = n; p < m; p++) {w.at(y, [s or 0 for s in y.strides[1:]], names)} = 0;")
     w.close(1 + len(names))

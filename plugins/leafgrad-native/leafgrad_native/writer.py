@@ -114,7 +114,9 @@ class CWriter:
         ``simd``: it stands under this pragma. ``stop``: its end in C, where the text does not know it. ``shared``: its
         rounds can run in any order, and at once; threads may share them.
         """
-        inside = self.inside[-1] * by // max(by, end - first)
+        inside = self.inside[-1]
+        if inside > LOOK:
+            inside = inside * by // max(by, end - first)
         start, stop = str(first), stop or str(end)
         if shared:
             start, stop = self.ends(end, by if simd is None else GRAIN)

@@ -9,8 +9,10 @@ import pytest
 
 import leafgrad
 from leafgrad import nn
+from leafgrad.compile.run import misses
 from leafgrad.nn import functional as F
-from leafgrad_native.lengths import Known, cut, joined
+from leafgrad_native import build, check
+from leafgrad_native.lengths import Known, cut, joined, of_any_sizes
 
 
 def steps(net):
@@ -56,6 +58,58 @@ def test_a_training_step_of_many_lengths_has_few_libraries(monkeypatch):
     assert len(libraries(compiled)) <= 3  # one for the first, one for the second, one where a batch has several parts
 
 
+def test_the_second_length_is_the_last_that_needs_the_compiler(monkeypatch):
+    monkeypatch.setattr(misses, "EARLY", 1000)
+    made, compared = [], []
+    library, agreement = build.library, check.Checked.compare
+    monkeypatch.setattr(build, "library", lambda *args, **more: made.append(args) or library(*args, **more))
+    monkeypatch.setattr(check.Checked, "compare", lambda *args: compared.append(args) or agreement(*args))
+    compiled, step = leafgrad.compile(steps(network(4, 20, 3)), executor="native"), steps(network(4, 20, 3))
+    for n in (100, 100, 101, 101, *range(102, 128)):
+        x, y = leafgrad.randn(n, 4), leafgrad.randint(0, 3, (n,))
+        for _ in range(2):
+            np.testing.assert_allclose(compiled(x, y).item(), step(x, y).item(), rtol=1e-5)
+    assert len(programs_of(compiled)) == 28
+    assert len(made) == 2
+    assert len(compared) <= 2 + 3 * 2  # phases of the first program, and of three lengths of the other
+
+
+def test_a_program_without_any_size_in_its_text_does_not_read_those_of_its_call(monkeypatch):
+    """Its text is like that of steps of other shapes, which read from their calls what differs."""
+    monkeypatch.setattr(misses, "EARLY", 1000)
+    monkeypatch.setenv("LEAFGRAD_NATIVE_CHECK", "0")
+
+    def step(x, y):
+        return leafgrad.cat([y.expand(-1, 4), x])[y.shape[0] :] * 2
+
+    compiled = leafgrad.compile(step, executor="native")
+    for n, m in ((3, 6), (3, 6), (2, 6), (2, 7), (2, 7), (2, 7), (2, 8), (2, 9), (2, 40)):
+        x, y = leafgrad.rand(n, 4), leafgrad.rand(m, 1)
+        np.testing.assert_array_equal(compiled(x, y).numpy(), step(x, y).numpy())
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_whole_arrays_of_many_lengths_lie_apart(monkeypatch, kind):
+    """Which lie where, and how products are cut, is another matter at each length."""
+    monkeypatch.setattr(misses, "EARLY", 1000)
+    monkeypatch.setenv("LEAFGRAD_NATIVE_CHECK", "0")
+    leafgrad.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, dropout=0.0).to(getattr(leafgrad, kind))
+
+    def step(x):
+        y = layer(x)
+        return y.detach(), (y @ y.transpose(1, 2)).softmax(2).cumsum(1).detach()
+
+    compiled = leafgrad.compile(step, executor="native")
+    for n in (20, 20, 21, 21, 21, *range(2, 70, 3), 127, 128, 129):
+        x = leafgrad.rand(3, n, 16).to(getattr(leafgrad, kind))
+        for ours, right in zip(compiled(x), step(x), strict=True):
+            np.testing.assert_allclose(ours.numpy(), right.numpy(), rtol=2e-4, atol=2e-5)
+    (found,) = [call.lengths for call in compiled._calls.programs if call.lengths is not None]
+    assert len(found.runners) > 2 * len(found.made)
+    assert any(made.planned is not None for made in found.made)
+
+
 def test_what_is_divided_by_the_length_is_right_at_each():
     def step(x):
         return ((x.sin() - x.sin().mean(0)) ** 2).mean() / len(x)
@@ -91,6 +145,12 @@ def test_names_lengths_of_arrays_with_values_and_what_the_preprocessor_reads_kee
     assert numbers == ["64", "12L", "1e-05", "0.5"]
     assert joined(pieces, numbers, {0: 1, 1: 1, 2: 0}) == (
         "r1 = x0[call->sizes[1]] * call->sizes[1] + call->reals[0] + 0.5;\n#if LG_PARTS & 4\n"
+    )
+
+
+def test_extents_are_read_from_the_call():
+    assert of_any_sizes("x[size3] * (8 + 2*size0*size3)L + size1L / real2;") == (
+        "x[call->sizes[3]] * (8 + 2*call->sizes[0]*call->sizes[3]) + call->sizes[1] / call->reals[2];"
     )
 
 

@@ -107,7 +107,7 @@ def test_every_block_there_is(dtype):
     rng = np.random.default_rng(0)
     for m, k, n in itertools.product([*range(1, 20), 65], (1, 9), [*range(1, 70, 3), 8, 16, 32, 48, 64, 400]):
         a, b = rng.normal(size=(m, k)).astype(dtype), rng.normal(size=(k, n)).astype(dtype)
-        o, numbers = np.full((m, n), np.nan, dtype), packed.sizes(dtype, m, k, n, (k, 1), (n, 1), (n, 1))
+        o, numbers = np.full((m, n), np.nan, dtype), packed.sizes(dtype, m, k, n, k, 1, n, 1, n, 1)
         sizes, last = (ctypes.c_long * len(numbers))(*numbers), packed.units(m, n, dtype)
         data = [array.ctypes.data for array in (a, b, o)]
         for first, end in ((0, last // 2), (last // 2, last)):

@@ -17,16 +17,17 @@ def extents():
 
 def test_sums_of_products_are_the_same_however_they_came_about(extents):
     n, m = extents.given
-    assert repr(4 * (n + 2) - 8) == "(4*n0)"
-    assert repr(math.prod((2, n, m)) + 3) == "(3 + 2*n0*n1)"
+    assert repr(4 * (n + 2) - 8) == "(4*size0)"
+    assert repr(math.prod((2, n, m)) + 3) == "(3 + 2*size0*size1)"
     assert 6 * n // 3 // n == 2
     assert (n * m) % m == 0
     assert n - n == 0
     assert type(n - n) is int
     assert len({n + m, m + n, hash}) == 2
     assert not extents.bounds.keys() - {(((0,), 1),), (((1,), 1),)}  # that neither is 0, by which it was divided
-    assert repr(n // 5) == "n2"
+    assert repr(n // 5) == "size2"
     assert present(-(-n // 5)) == 3
+    assert repr(n * 1.0) == "real4"
 
 
 def test_they_are_ints_and_floats_to_those_who_ask(extents):
@@ -35,7 +36,7 @@ def test_they_are_ints_and_floats_to_those_who_ask(extents):
     assert isinstance(n * 1.0, float)
     assert type(n) is not int
     assert copy.deepcopy([n])[0] is n
-    assert f"{n}" == "n0"
+    assert f"{n}" == "size0"
     assert not extents.bounds
 
 

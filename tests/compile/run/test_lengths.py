@@ -8,8 +8,9 @@ import leafgrad.nn.functional as F
 from leafgrad import nn, optim
 from leafgrad.compile.ir.lengths import resized
 from leafgrad.compile.numpy import executor
-from leafgrad.compile.run import misses
+from leafgrad.compile.run import executor as executors, misses
 from leafgrad.compile.run.runner import Prepared, Runner
+from leafgrad.errors import CompileError
 from leafgrad.ops import elementwise
 from leafgrad.ops.define import op
 
@@ -122,3 +123,33 @@ def test_programs_for_many_lengths_are_not_made_again_and_again(emitted):
         compiled(leafgrad.rand(n, 4))
         compiled(leafgrad.rand(n, 4))
     assert all(call.lengths is None or len(call.lengths.made) <= 8 for call in compiled._calls.programs)
+
+
+def test_a_plan_that_is_wrong_at_a_length_serves_no_other(monkeypatch):
+    """An executor's plan is compared with replay at a few lengths; one that differs is not tried again."""
+
+    class Wrong(executor.NumpyExecutor):
+        def plan(self, graph):
+            plan = super().plan(graph)
+
+            class Other(executor.NumpyPlan):
+                def at(self, settled):
+                    program = plan.at(settled)
+                    made.append(settled.values)
+                    return lambda inputs: [a + 1 for a in program(inputs)]
+
+            return Other(graph)
+
+    made = []
+    Wrong.__module__ = "elsewhere"
+    monkeypatch.setattr(executors, "load", lambda name: Wrong())
+    compiled = leafgrad.compile(lambda x: x.sin().sum(0), executor="numpy")
+    for n in (12, 12):
+        compiled(leafgrad.rand(n, 4))
+    for _ in range(2):
+        with pytest.raises(CompileError, match="from replay's"):
+            compiled(leafgrad.rand(20, 4))
+    for n in (21, 22, 23):
+        x = leafgrad.rand(n, 4)
+        assert leafgrad.allclose(compiled(x), x.sin().sum(0))
+    assert len(made) == 1

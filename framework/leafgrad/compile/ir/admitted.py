@@ -31,6 +31,7 @@ class Extents:
         bounds: for sums without their constants the least and greatest value of the same answers, and values between
             that give others.
         answers: what else was asked, with what came out.
+        asked: what need not be noted again.
         bound: whether a size was used as a number, to which the program is bound.
         sealed: whether the program is made, so that nothing may be asked any more.
     """
@@ -42,6 +43,7 @@ class Extents:
         self.known: dict[Any, Extent] = {}
         self.bounds: dict[Form, tuple[float, float, set[int]]] = {}
         self.answers: dict[Any, tuple[Callable[..., Any], Any, Any, bool]] = {}
+        self.asked: dict[Any, bool] = {}
         self.bound = self.sealed = False
         own = {k: self.atom(operator.itemgetter(k), (), sizes[k]) for k in set(self.first)}
         self.given = [own[k] for k in self.first]
@@ -86,7 +88,7 @@ class Extents:
         except Exception as error:  # of a rule that cannot compute with Extents; another comes again with numbers
             log(f"made for each size: {type(error).__name__}: {error}")
         if found is None or self.bound:
-            found, (self.bounds, self.answers) = None, before
+            found, (self.bounds, self.answers), self.asked = None, before, {}
         self.bound |= bound
         return found
 
@@ -124,7 +126,7 @@ class Settled:
     @property
     def names(self) -> dict[str, Any]:
         """What source means that was written with Extents."""
-        return {f"n{k}": value for k, value in enumerate(self.values)}
+        return {f"{'real' if type(v) is float else 'size'}{k}": v for k, v in enumerate(self.values)}
 
 
 SETTLED = Settled()  # where no size is open

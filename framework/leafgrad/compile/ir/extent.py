@@ -44,8 +44,9 @@ class Extent:
         return hash(self.form)
 
     def __repr__(self) -> str:
-        """As source of Python or C, in which atoms are n0, n1, …"""
-        terms = ["*".join([str(c)] * (c != 1 or not term) + [f"n{k}" for k in term]) for term, c in self.form]
+        """As source of Python or C, in which atoms are size0, size1, …, and real2, … where they are floats."""
+        stem = "real" if is_real(self) else "size"
+        terms = ["*".join([str(c)] * (c != 1 or not term) + [f"{stem}{k}" for k in term]) for term, c in self.form]
         return terms[0] if len(terms) == 1 and terms[0].isalnum() else f"({' + '.join(terms)})"
 
     def __format__(self, spec: str) -> str:
@@ -182,17 +183,22 @@ def exactly(a: Any, b: Any, of: Any) -> Any:
 
 
 def applied(function: Callable[..., Any], *parts: Any) -> Any:
-    """What a function makes of numbers, as one that depends on the same sizes."""
-    of = next(p.of for p in parts if type(p) is Extent)
-    return of.atom(function, parts, function(*map(present, parts)))
+    """What a function makes of numbers, as what depends on the same sizes. It may be of any type."""
+    found = function(*map(present, parts))
+    of = next((p.of for p in parts if type(p) is Extent), None)
+    return found if of is None else of.atom(function, parts, found)
 
 
 def answered(function: Callable[[Any, Any], bool], a: Any, b: Any) -> bool:
     """Whether two numbers compare so, on which the program rests."""
     of = a.of if type(a) is Extent else b.of
-    found = function(present(a), present(b))
-    of.note(function, a, b, found)
-    return found
+    key = function, a.form if type(a) is Extent else a, b.form if type(b) is Extent else b
+    found = of.asked.get(key)
+    if found is None:
+        found = function(present(a), present(b))
+        of.note(function, a, b, found)
+        of.asked[key] = found
+    return bool(found)
 
 
 def arithmetic(function: Callable[..., Any], rule: Callable[..., Any] | None) -> tuple[Any, Any]:

@@ -20,9 +20,12 @@ class Length(ProgramPart):
         return self.text
 
 
-def resized(graph: Graph, change: Callable[[Any], Any]) -> Graph:
-    """The graph with other sizes: ``change`` gives what becomes of each, and of other numbers among parameters."""
-    at: dict[Value, Value] = {}
+def resized(graph: Graph, change: Callable[[Any], Any], at: dict[Value, Value] | None = None) -> Graph:
+    """The graph with other sizes: ``change`` gives what becomes of each, and of other numbers among parameters.
+
+    ``at`` is told what becomes of each value.
+    """
+    at = {} if at is None else at
 
     def value(v: Value) -> Value:
         shape = tuple(map(change, v.shape))

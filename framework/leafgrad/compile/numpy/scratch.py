@@ -54,8 +54,10 @@ class Scratch:
 
     def at(self, settled: Settled) -> Scratch:
         """The same for other sizes."""
-        buffers = [replace(b, elements=settled(b.elements)) for b in self.buffers]
-        forms = [f._replace(shape=tuple(map(settled, f.shape))) for f in self.forms]
+        if not settled.values:
+            return self
+        buffers = [b if type(b.elements) is int else replace(b, elements=settled(b.elements)) for b in self.buffers]
+        forms = [f if (s := changed(f.shape, settled)) is f.shape else f._replace(shape=s) for f in self.forms]
         return Scratch(
             settled(self.length), buffers, forms, [(dtype, settled(n), each) for dtype, n, each in self.ones]
         )
@@ -78,7 +80,7 @@ class Scratch:
             elif turned:
                 found.append(flat.reshape(n, math.prod(lead)))
             else:
-                found.append(xp.moveaxis(flat.reshape(n, *lead), 0, -1))
+                found.append(flat.reshape(n, *lead).transpose(*range(1, len(full)), 0))
         ones = (xp.ones(n * rows if each else n, dtype=dtype) for dtype, n, each in self.ones)
         return (*found, *ones)
 

@@ -18,6 +18,7 @@ from leafgrad.forks import cached_property
 from leafgrad.ops.dispatch import memory_of, overwrite
 from leafgrad.signals import held
 
+SEVERAL = 3  # sizes at which a plan is compared with replay
 COMPARED = 2**26  # elements of all values: a first run of more is not compared with replay, for memory and time
 
 
@@ -30,6 +31,7 @@ class Prepared:
         graph: the optimized graph.
         planned: an executor, and what gives its programs for the sizes that ``extents`` admit; None where each is
             built anew.
+        compared: how many programs of the plan are compared with replay.
     """
 
     def __init__(self, graph: Graph, name: str | None, extents: Extents | None = None) -> None:
@@ -39,7 +41,7 @@ class Prepared:
         self.before = len(graph)
         self.graph = optimize(graph)
         self.elements = sum(math.prod(v.shape) for e in self.graph.equations for v in e.outputs)
-        self.extents = extents
+        self.extents, self.compared = extents, 0
         self.planned = None
         if extents is not None:
             self.planned = extents.tried(partial(executor.plan, self.graph, name))
@@ -73,7 +75,9 @@ class Runner:
         else:
             self.executor, plan = made.planned
             self.program = held(plan.at, self.settled)
-            self.foreign = self.compared = False
+            self.foreign = executor.is_foreign(self.executor)
+            self.compared = self.elements <= COMPARED and made.compared < SEVERAL
+            made.compared += 1
 
     @cached_property
     def graph(self) -> Graph:
@@ -156,7 +160,11 @@ class Runner:
         self.replace(executor.blame(found, graph, error, attempt), error)
 
     def replace(self, failure: executor.ExecutorFailure, error: Exception) -> None:
-        """Another executor runs the program from now on, or, where somebody asked for this one, it is an error."""
+        """Another executor runs the program from now on, or, where somebody asked for this one, it is an error.
+
+        No further size gets a program of the plan.
+        """
+        self.made.planned = None
         if not (self.name is None and executor.is_preferred(self.executor)):
             raise failure from error
         executor.leave_out(self.executor.name, str(failure))
