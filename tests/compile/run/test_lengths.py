@@ -153,3 +153,16 @@ def test_a_plan_that_is_wrong_at_a_length_serves_no_other(monkeypatch):
         x = leafgrad.rand(n, 4)
         assert leafgrad.allclose(compiled(x), x.sin().sum(0))
     assert len(made) == 1
+
+
+def test_where_there_is_no_memory_for_a_length_the_error_names_what_takes_it(monkeypatch):
+    compiled = leafgrad.compile(lambda x: x.sin().sum(0), executor="numpy")
+    for n in (12, 12, 20, 20):
+        compiled(leafgrad.rand(n, 4))
+
+    def refuse(*args):
+        raise MemoryError("none left")
+
+    monkeypatch.setattr(executor.NumpyProgram, "allocate", refuse)
+    with pytest.raises(MemoryError, match="take a smaller batch"):
+        compiled(leafgrad.rand(21, 4))

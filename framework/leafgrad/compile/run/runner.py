@@ -12,6 +12,7 @@ from leafgrad.compile.ir.draws import States, generators, restore, rewound, stat
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.lengths import resized
 from leafgrad.compile.ir.locks import Lock
+from leafgrad.compile.ir.log import log
 from leafgrad.compile.run import executor
 from leafgrad.compile.run.checked import Kinds, Mismatch, asked, check_kinds, check_run, expected
 from leafgrad.forks import cached_property
@@ -70,14 +71,20 @@ class Runner:
         self.generators = generators(made.graph)
         self.kinds: Kinds | None = None
         self.lock = Lock()
-        if made.planned is None:
+        if made.planned is None or not self.planned(*made.planned):
             self.build()
-        else:
-            self.executor, plan = made.planned
-            self.program = held(plan.at, self.settled)
-            self.foreign = executor.is_foreign(self.executor)
-            self.compared = self.elements <= COMPARED and made.compared < SEVERAL
-            made.compared += 1
+
+    def planned(self, found: executor.Executor, plan: executor.Plan) -> bool:
+        """Take the program of a plan; whether there is one."""
+        try:
+            self.executor, self.program = found, held(plan.at, self.settled)
+        except Exception as error:  # also for want of memory: what is built for these sizes alone tells more
+            log(f"made for each size: {type(error).__name__}: {error}")
+            return False
+        self.foreign = executor.is_foreign(found)
+        self.compared = self.elements <= COMPARED and self.made.compared < SEVERAL
+        self.made.compared += 1
+        return True
 
     @cached_property
     def graph(self) -> Graph:
