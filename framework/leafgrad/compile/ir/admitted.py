@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from leafgrad.compile.ir.extent import Extent, Form, is_real, number_key, late, settle, value_of
+from leafgrad.compile.ir.extent import Extent, Form, is_real, late, number_key, settle, value_of
 from leafgrad.compile.ir.log import log
 
 T = TypeVar("T")
