@@ -12,7 +12,7 @@ from leafgrad.compile.guard.environment import Class, Keys
 from leafgrad.compile.guard.known import CODE, OF_NUMPY, file_of
 from leafgrad.compile.guard.objects import ObjectWalker
 from leafgrad.compile.record.names import global_names, handed, imported_names, is_above
-from leafgrad.compile.record.watch import is_library, is_ours, source_of
+from leafgrad.compile.record.watch import is_library, source_of
 from leafgrad.ops.op import Op
 
 
@@ -48,12 +48,12 @@ class ModuleWalker(ObjectWalker):
         library, held = is_library(file_of(value)), vars(value)
         self.place("class", value, None, f"type({path})", Class(type(value), None))
         names = self.names.users & held.keys()
-        if self.names.any_name and id(value) in self.loose and library:
+        if self.names.computed and id(value) in self.loose and library:
             self.named(value, held.keys())
             for name, found in list(held.items()):
-                if isinstance(found, types.ModuleType) and is_ours(file_of(found)):
+                if isinstance(found, types.ModuleType) and is_above(file_of(found)):
                     self.push(found, f"{path}.{name}")
-        elif self.names.any_name and id(value) in self.loose:
+        elif self.names.computed and id(value) in self.loose:
             self.place("keys", held, None, f"the names in {path}", Keys.of(held))
             names = names | {name for name in held if not name.startswith("__")}
         for name in sorted(names):
@@ -64,7 +64,7 @@ class ModuleWalker(ObjectWalker):
                 self.visit("item", held, name, f"{path}.{name}")
             if name in self.names.handed:
                 self.called_from_c(found, f"{path}.{name}")
-        if not library or self.names.any_name or "AttributeError" in self.names.users:
+        if not library or self.names.computed or "AttributeError" in self.names.users:
             self.absent(held, f"{path}", self.names.users)
 
     def named(self, value: types.ModuleType, names: Iterable[str]) -> None:

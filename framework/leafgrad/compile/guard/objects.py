@@ -54,7 +54,7 @@ class ObjectWalker:
     def push(self, value: Any, path: str) -> None:
         if isinstance(value, types.ModuleType) and id(value) not in self.loose:
             way, _, name = path.rpartition(".")
-            computed = bool(way) and self.names.any_name
+            computed = bool(way) and self.names.computed
             if computed or not name.isidentifier() or name in self.names.passed_on or value is sys.modules.get(path):
                 self.loose.add(id(value))
                 self.seen.pop(id(value), None)
@@ -239,7 +239,7 @@ class ObjectWalker:
         if kind in self.bodies:
             return
         found = self.bodies[kind] = self.names.users & vars(kind).keys()
-        ours, every = self.names.ours, self.names.any_name or self.names.everything
+        ours, every = self.names.ours, self.names.computed or self.names.everything
         for name, held in list(vars(kind).items()):
             special = name[:2] == "__"
             plain = not special and not hasattr(held, "__get__") and name != "unguarded"

@@ -55,9 +55,9 @@ def look(
     walker = Walker(codes, everything, given)
     try:
         walker.begin(roots)
-        if walker.found.renamed - {"type"} and not walker.names.any_name:  # getattr, say, is reached by another name
+        if walker.found.renamed - {"type"} and not walker.names.computed:  # getattr, say, is reached by another name
             walker = Walker(codes, everything, given)
-            walker.names.any_name = True
+            walker.names.computed = True
             walker.begin(roots)
         walker.end()
     except Exception as error:  # of a user's class that lies of itself, say

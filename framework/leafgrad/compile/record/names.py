@@ -118,7 +118,8 @@ class Names:
         self.users: set[str] = set()
         self.ours: set[str] = set()
         self.by_file: dict[str, set[str]] = {}
-        self.any_name = False
+        self.computed = False  # names, by the user's code
+        self.copied = False  # objects, perhaps, by a library
         self.passed_on: set[str] = set()
         self.handed: set[str] = set()
         self.everything = everything
@@ -134,12 +135,17 @@ class Names:
             self.users |= words(code)
             self.passed_on |= passed_on(code)
             self.handed |= handed(code, of_attributes=True)
-            self.any_name |= not ANY_NAME.isdisjoint(words(code)) or matches(code)
+            self.computed |= not ANY_NAME.isdisjoint(words(code)) or matches(code)
         elif not file.startswith(BELOW):
             found = words(code)
             self.by_file.setdefault(file, set()).update(found)
             self.ours |= found if is_ours(file) else set()
-            self.any_name |= scope.get("__name__") in ANY_NAME_MODULES
+            self.copied |= scope.get("__name__") in ANY_NAME_MODULES
+
+    @property
+    def any_name(self) -> bool:
+        """Whether attributes of any name may be read of objects."""
+        return self.computed or self.copied
 
     def of(self, kind: type) -> set[str] | None:
         """The names that matter in an object of a class; None for all of them.
