@@ -7,3 +7,11 @@ from leafgrad.errors import TraceError
 
 class Unclosed(TraceError):
     """What a call did that no program can repeat, in words that follow "since"."""
+
+
+def must_close(name: str, reason: str) -> TraceError:
+    """What is said of a function that was to be closed."""
+    return TraceError(
+        f"{name} was compiled with closed=True, but is open: {reason}. Pass what changes as an "
+        "argument, take it out of the function, or leave closed=True out, and its Python runs at each call"
+    )

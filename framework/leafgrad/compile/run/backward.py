@@ -9,8 +9,10 @@ from typing import Any
 from leafgrad.autograd import engine
 from leafgrad.compile.ir.graph import Equation, Graph, Value
 from leafgrad.compile.ir.locks import Lock
+from leafgrad.compile.ir.sources import Source
 from leafgrad.compile.passes.remove_dead import remove_dead
-from leafgrad.compile.record.gradients import Pullback
+from leafgrad.compile.record.gradients import Pullback, staying
+from leafgrad.compile.record.trace import Traced
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.elementwise import add
@@ -208,3 +210,14 @@ def zeros_like(value: Value, some: Value, e: Equation) -> Equation:
     """An equation that makes zeros in the shape of ``value``."""
     params = {"shape": value.shape, "value": 0, "dtype": value.dtype}
     return Equation(new_full, (some,), params, (Value(value.shape, value.dtype, value.place),), e.line)
+
+
+def plan_saved(traced: Traced, inputs: list[Value]) -> list[tuple[Value, Source | int | None, int | None]]:
+    """Each saved value with what has its memory, a source, a result or None, and its number among inputs and results.
+
+    What stays in that memory has none.
+    """
+    graph, saved = traced.graph, traced.gradients.saved
+    at = {v: k for k, v in enumerate(graph.results, len(inputs))} | {v: k for k, v in enumerate(inputs)}
+    stay = staying(graph, saved, traced.memory)
+    return [(v, owner, None if v in stay else at[v]) for v, owner in zip(saved, traced.memory, strict=True)]

@@ -15,19 +15,18 @@ from leafgrad.compile.guard.guards import Guards
 from leafgrad.compile.ir.draws import States, restore
 from leafgrad.compile.ir.effects import complete, plan_effects
 from leafgrad.compile.ir.graph import Effect, Graph, SetData, SetRequiresGrad, Value, Write
-from leafgrad.compile.ir.keys import key_of
 from leafgrad.compile.ir.locks import Occupied
 from leafgrad.compile.ir.memory import laid_out
 from leafgrad.compile.ir.sources import Argument, Captured, Expression, Grad, KeptArray, Source
-from leafgrad.compile.record.gradients import Pullback, staying
+from leafgrad.compile.record.gradients import Pullback
 from leafgrad.compile.record.shared import set_memory
 from leafgrad.compile.record.trace import Slot, Traced
 from leafgrad.compile.run.alike import adopts
-from leafgrad.compile.run.backward import Backward, Refused, Saved
+from leafgrad.compile.run.backward import Backward, Refused, Saved, plan_saved
 from leafgrad.compile.run.followed import Followed
 from leafgrad.compile.run.following import Following
 from leafgrad.compile.run.lengths import Lengths
-from leafgrad.compile.run.numbers import NO_NUMBERS, NumberInputs, Strayed, SymbolicValues
+from leafgrad.compile.run.numbers import NumberInputs, Strayed, SymbolicValues
 from leafgrad.compile.run.runner import Prepared, Runner
 from leafgrad.errors import CompileError
 from leafgrad.ops import dispatch
@@ -195,24 +194,6 @@ class Call:
         """What ran the program last."""
         return self.runner if self.lengths is None else self.lengths.last
 
-    def same_as(self, other: Call) -> bool:
-        """Whether a second recording gave the same program, results and effects."""
-        one = self.runner is other.runner if self.lengths is None else self.lengths is other.lengths
-        return one and self.key() == other.key()
-
-    def key(self) -> Any:
-        """What it returns and leaves behind."""
-        places = [(id(w.container), w.key) for w in self.replaced]
-        numbers = NO_NUMBERS if self.symbolic is None else self.symbolic.forms
-        return key_of(
-            (self.sources(), self.structure, self.outputs, self.aliases, places, numbers, self.roots, self.freed)
-        )
-
-    def sources(self) -> list[Any]:
-        """Where its inputs come from, its effects go, and the gradients of its results."""
-        targets = [t for p in self.pullbacks for t in p.targets if not isinstance(t, int)]
-        return [*self.graph.inputs.values(), *(e.source for e in self.graph.effects), *targets]
-
     def is_left_by(self, followed: Followed | None) -> bool:
         """Whether a second recording went another way, since a value that is computed was another one."""
         if followed is None or not followed.numbers.follows:
@@ -359,14 +340,3 @@ def written(*tensors: Any) -> None:
         if version is not dispatch.INFERENCE_VERSION:
             versions.append(version)
     Version.bump(*versions)
-
-
-def plan_saved(traced: Traced, inputs: list[Value]) -> list[tuple[Value, Source | int | None, int | None]]:
-    """Each saved value with what has its memory, a source, a result or None, and its number among inputs and results.
-
-    What stays in that memory has none.
-    """
-    graph, saved = traced.graph, traced.gradients.saved
-    at = {v: k for k, v in enumerate(graph.results, len(inputs))} | {v: k for k, v in enumerate(inputs)}
-    stay = staying(graph, saved, traced.memory)
-    return [(v, owner, None if v in stay else at[v]) for v, owner in zip(saved, traced.memory, strict=True)]

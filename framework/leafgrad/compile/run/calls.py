@@ -12,8 +12,9 @@ from leafgrad.compile.ir.draws import restore, states
 from leafgrad.compile.ir.locks import Occupied, TryLock
 from leafgrad.compile.ir.log import log
 from leafgrad.compile.record.lazy import LazyRecorder
-from leafgrad.compile.record.unclosed import Unclosed
+from leafgrad.compile.record.unclosed import Unclosed, must_close
 from leafgrad.compile.record.watch import Watch
+from leafgrad.compile.run.alike import is_again
 from leafgrad.compile.run.breaks import Breaks
 from leafgrad.compile.run.call import Call, Failed
 from leafgrad.compile.run.checked import asked
@@ -24,7 +25,7 @@ from leafgrad.compile.run.misses import RECORDING, Cost, Misses, kind_of
 from leafgrad.compile.run.numbers import Strayed
 from leafgrad.compile.run.pace import Pace
 from leafgrad.compile.run.turn import Turn
-from leafgrad.errors import CompileError, TraceError
+from leafgrad.errors import CompileError
 from leafgrad.signals import interruptible
 from leafgrad.tensor.tensor import Tensor
 
@@ -72,9 +73,8 @@ class Calls:
         self.turn = Turn(lock, self.following)
         self.last: Call | None = None
         self.misses, self.pace = Misses(), Pace()
-        self.always = False
+        self.always, self.since = False, modes.Checkpoint.number
         self.reason: str | None = None
-        self.since = modes.Checkpoint.number
         self.watch: Watch | None = None
 
     def call(self, flags: int, args: Any, kwargs: Any, wish: str | None) -> Any:
@@ -201,7 +201,7 @@ class Calls:
         self.misses.made(call.runner.before, call.runner.elements)
         self.watch, self.last = attempt.watch, call
         call.first = first
-        if not any(map(call.same_as, fits)):  # else rounding decides
+        if not any(is_again(call, fit) for fit in fits):  # else rounding decides
             self.programs = [call, *([] if new else settled)][:KEPT]
         seconds = time.perf_counter() - start
         log(
@@ -223,10 +223,8 @@ class Calls:
             again = attempt.close(recorder, results, self.executor, followed, [call, *self.programs])
             if call.is_left_by(followed) or again.views > call.views:  # arguments that share memory at this call
                 return self.other_way(recorder, call, again, leaves, args, kwargs)
-            if not again.same_as(call):
-                raise Unclosed(
-                    "its Python does something else at the next call, although nothing that it reads changed"
-                )
+            if not is_again(again, call):
+                raise Unclosed("its Python does something else at the next call, though nothing that it reads changed")
         except Unclosed as error:
             if call.is_left_by(followed):
                 return self.left_open(error, attempt, recorder, results[0], followed)
@@ -245,7 +243,7 @@ class Calls:
         self, recorder: LazyRecorder, confirmed: Call, call: Call, leaves: list[Any], args: Any, kwargs: Any
     ) -> Any:
         """A value that was computed, or shared memory, led another way than the program that was to be confirmed."""
-        known = next((c for c in self.programs if call.same_as(c)), None)
+        known = next((c for c in self.programs if is_again(call, c)), None)
         if known is None:
             self.programs = [call, *self.programs][:KEPT]
             self.strays(confirmed)
@@ -288,8 +286,7 @@ class Calls:
 
     def recorder(self, leaves: list[Any], wary: bool) -> LazyRecorder:
         recorder = LazyRecorder([t for t in leaves if isinstance(t, Tensor)], wary)
-        recorder.strict = self.must_close
-        recorder.goes_through = not self.misses.graph_varies
+        recorder.strict, recorder.goes_through = self.must_close, not self.misses.graph_varies
         return recorder
 
     def left_open(
@@ -312,10 +309,7 @@ class Calls:
             result = followed.settle(result)
         if not fails:
             return result
-        raise TraceError(
-            f"{self.name} was compiled with closed=True, but is open: {reason}. Pass what changes as an "
-            "argument, take it out of the function, or leave closed=True out, and its Python runs at each call"
-        )
+        raise must_close(self.name, reason)
 
     def gives_up(self) -> bool:
         """Whether calls are not worth watching any more, since one value keeps changing."""
@@ -330,7 +324,6 @@ class Calls:
 
     @property
     def is_new(self) -> bool:
-        """Whether it has not been called."""
         return self.watch is None and not self.programs and not self.pace.failures
 
     @property
