@@ -162,3 +162,15 @@ def test_copies_of_saved_tensors_end_with_the_context(t):
             pass
     with pytest.raises(AssertionError, match="Trying to backward outside"):
         left.backward()
+
+
+@pytest.mark.parametrize("name", ["tanh", "sigmoid", "reciprocal"])
+def test_an_output_that_is_written_after_a_recorded_pass_is_noticed_under_hooks(name):
+    x = leafgrad.tensor([0.7, 1.3], requires_grad=True)
+    with leafgrad.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        y = getattr(x, name)()
+    (g,) = leafgrad.autograd.grad(y.sum(), x, create_graph=True)
+    with leafgrad.no_grad():
+        y.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        leafgrad.autograd.grad((g * g).sum(), x)

@@ -508,3 +508,17 @@ def test_writes_into_what_is_expanded_within_are_refused():
         with pytest.raises(RuntimeError, match="more than one element"):
             leafgrad.compile(lambda x, function=function: leafgrad.vmap(function)(x))(x)
     assert x.tolist() == [[1.0]] * 4
+
+
+@pytest.mark.parametrize("write", [lambda x, v: x.copy_(v), lambda x, v: x.__setitem__(..., v), lambda x, v: x.add_(v)])
+def test_gradients_of_what_is_written_into_each_sample(write):
+    def f(x, v):
+        y = x.clone()
+        write(y, v * 2)
+        return y
+
+    x, v = leafgrad.ones(3, 2), leafgrad.tensor([1.0, 2.0], requires_grad=True)
+    (leafgrad.func.vmap(f, in_dims=(0, None))(x, v) ** 2).sum().backward()
+    own = leafgrad.tensor([1.0, 2.0], requires_grad=True)
+    (leafgrad.stack([f(row, own) for row in x]) ** 2).sum().backward()
+    assert v.grad.tolist() == own.grad.tolist()

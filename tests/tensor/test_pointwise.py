@@ -456,3 +456,9 @@ def test_powers_of_zero_with_an_unknown_exponent_have_unknown_slopes():
     (g,) = leafgrad.autograd.grad((0.0**y).sum(), y)
     assert g.isnan().tolist() == [True, False, False]
     assert g.tolist()[1:] == [0, -float("inf")]
+
+
+def test_decimals_of_halves_are_those_of_floats():
+    x = leafgrad.tensor([2.5, 0.123, 100.25, 15.9434, -7.0], dtype=leafgrad.float16)
+    for decimals in (1, 2, 3, 5):
+        assert leafgrad.round(x, decimals=decimals).tolist() == x.float().round(decimals=decimals).half().tolist()

@@ -312,3 +312,14 @@ def test_what_the_function_saves_and_writes_is_noticed():
 
     with pytest.raises(RuntimeError, match=r"modified by an inplace operation: .*that the function saved of shape .2"):
         recomputed(written, leaf(leafgrad, 0.1, 0.2)).sum().backward()
+
+
+def test_arguments_in_lists_and_dicts_that_are_written_are_noticed():
+    for pack in (lambda x: [x], lambda x: {"x": (x,)}):
+        x = leafgrad.ones(2)
+        given, w = pack(x), leaf(leafgrad, 0.1, 0.2)
+        first = (lambda held: held[0]) if isinstance(given, list) else (lambda held: held["x"][0])
+        y = recomputed(lambda held, w, first=first: (first(held) * w).sin(), given, w)
+        x.add_(1)
+        with pytest.raises(RuntimeError, match=r"checkpoint: an argument of shape \[2\] is at version 1"):
+            y.sum().backward()

@@ -311,14 +311,20 @@ def reconnect_output(node: Node) -> Any:
         return None
     ends: dict[Any, Any] = getattr(node, "results", EMPTY)
     if type(node.out) is tuple:
-        outs = [raw_of(o) for o in node.out]
-        return tuple([alias(o, ends.get(i) or Output.of(node, i, o.shape)) for i, o in enumerate(outs)])
-    return alias(raw_of(node.out), ends.get(None, node))
+        ends = {i: ends.get(i) or Output.of(node, i, o.shape) for i, o in enumerate(node.out)}
+        return tuple([kept_output(o, ends[i]) for i, o in enumerate(node.out)])
+    return kept_output(node.out, ends.get(None, node))
 
 
-def raw_of(kept: Any) -> Any:
-    """The raw array of an output that a node keeps, if need be unpacked."""
-    return kept.tensor()._data if hasattr(kept, "unpack") else kept
+def kept_output(kept: Any, end: Any) -> Any:
+    """An output that a node keeps, if need be unpacked, as a Tensor whose history is ``end``."""
+    if not hasattr(kept, "unpack"):
+        return alias(kept, end)
+    found = kept.tensor()
+    found._writes = found._writes or Version()
+    out = alias(found._data, end)
+    out._writes = found._writes  # what keeps it is told of writes to come
+    return out
 
 
 def on_device_of_arrays(forward: Callable[..., Any], backend: backends.Backend) -> Callable[..., Any]:

@@ -193,6 +193,7 @@ def freed() -> FreedGraphError:
 
 def modified(node: Any, data: Any, version: Any) -> RuntimeError:
     kinds = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16"}
+    data = data[0] if type(data) is tuple else data  # of several results, any of which may have been written
     kind = f"{kinds.get(dtypes.of(data).name, '')}Tensor"
     where = getattr(node, "where", "")
     before, certain = version.count_at(node.seq)

@@ -17,9 +17,10 @@ Hook = Callable[[Any], Any]
 class Packed:
     """What ``pack`` made of a tensor, and how to get that back. Hooks see a batch as one tensor, from outside."""
 
-    __slots__ = ("close", "unpack", "value")
+    __slots__ = ("close", "shape", "unpack", "value")
 
     def __init__(self, tensor: Any, pack: Hook, unpack: Hook) -> None:
+        self.shape = tensor._data.shape
         data, self.close = dispatch.opened(tensor._data)
         whole = tensor if data is tensor._data else dispatch.alias(data)
         before = dispatch.inside(whole)._writes

@@ -53,6 +53,8 @@ frac.vjp(x=lambda g: g)
 @op("elementwise")
 def round(xp: Any, x: Any, *, decimals: int = 0) -> Any:
     """x rounded to ``decimals``, halves to the even neighbour. (...) -> (...)"""
+    if decimals and x.dtype == "float16":  # whose own products would overflow
+        return x.astype("float32").round(decimals).astype(x.dtype)
     return x.round(decimals)
 
 

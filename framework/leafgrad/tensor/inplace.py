@@ -345,6 +345,9 @@ def _write_symbol(x: Any, symbol: Any) -> None:
 
 
 def _write_history(x: Any, base: Any, before: Any, new: Any, node: Any, flags: int, held: bool = False) -> None:
+    if getattr(x._data, "level", 0) != getattr(new._data, "level", 0):  # of one sample, written into each
+        new = overwrite(dispatch.alias(x._data), new)
+        node = new._node
     if x is base:
         if held or node is None or isinstance(node, Leaf):
             node = overwrite.node((x, new), {}, (x._data, new._data), x._data, (before, node), flags)

@@ -102,12 +102,12 @@ def finer(value: Any, dtype: dtypes.dtype) -> Any:
 
 
 def tensors(values: Any) -> Iterator[Tensor]:
-    """The tensors among ``values`` and in lists and tuples there."""
+    """The tensors among ``values`` and in lists, tuples and dicts there."""
     for value in values:
         if isinstance(value, Tensor):
             yield value
-        elif isinstance(value, (tuple, list)):
-            yield from tensors(value)
+        elif isinstance(value, (tuple, list, dict)):
+            yield from tensors(value.values() if isinstance(value, dict) else value)
 
 
 def store(result: Tensor, target: Tensor) -> None:

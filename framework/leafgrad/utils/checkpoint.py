@@ -14,6 +14,7 @@ from typing import Any
 from leafgrad import modes
 from leafgrad.autograd import engine
 from leafgrad.autograd.saved import saved_tensors_hooks
+from leafgrad.tensor.out import tensors
 from leafgrad.tensor.random import fork_rng, rng_states, set_rng_states
 from leafgrad.tensor.tensor import Tensor
 
@@ -95,9 +96,9 @@ class Recomputation:
     """
 
     def __init__(
-        self, function: Callable[[], Any], given: list[Any], around: Any, preserve: bool, stop: bool, check: bool
+        self, function: Callable[[], Any], given: list[Tensor], around: Any, preserve: bool, stop: bool, check: bool
     ) -> None:
-        self.given = [Unwritten(x, "an argument") for x in given if isinstance(x, Tensor)]
+        self.given = [Unwritten(x, "an argument") for x in given]
         self.function, self.around, self.stop, self.check = function, around, stop, check
         self.states = rng_states() if preserve else None
         self.precision = modes.autocast(modes.get() & modes.AUTOCAST)
@@ -214,7 +215,7 @@ def checkpoint(
     forward, again = context_fn()
     checked = determinism_check == "default"
     stop = early_stop if _early_stop is None else _early_stop
-    given = [*args, *kwargs.values()]
+    given = [*tensors((args, kwargs))]
     call = Recomputation(lambda: function(*args, **kwargs), given, again, preserve_rng_state, stop, checked)
     with forward:
         return call.first()
