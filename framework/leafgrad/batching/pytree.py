@@ -24,8 +24,11 @@ def is_tuple(value: Any) -> bool:
 
 
 def with_parts(value: tuple[Any, ...], parts: Iterable[Any]) -> tuple[Any, ...]:
-    """A tuple of the class of ``value`` with other parts, whatever it is constructed of."""
-    return tuple.__new__(type(value), parts)
+    """A tuple of the class of ``value``, whatever that is constructed of, with its attributes and other parts."""
+    made = tuple.__new__(type(value), parts)
+    if own := getattr(value, "__dict__", None):
+        vars(made).update(own)
+    return made
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
@@ -42,7 +45,8 @@ def _walk(tree: Any, leaves: list[Any]) -> Any:
         keys, tree, default_factory = tuple(tree), tree.values(), getattr(tree, "default_factory", None)
         kinds = [*map(type, keys)] if {*map(type, keys)} - {str} else None  # 1 and True are equal
     elif kind is list or kind is tuple or is_tuple(tree):
-        keys = len(tree)
+        tree = tree if kind is list else tuple.__iter__(tree)  # a class may have another
+        keys = len(tree := [*tree])
     else:
         leaves.append(tree)
         return None
@@ -71,15 +75,19 @@ def unflatten(structure: Any, leaves: Iterator[Any]) -> Any:
 def containers(tree: Any) -> list[Any]:
     """The lists and dicts in nested results."""
     found: list[Any] = []
+    seen: set[int] = set()  # what may be within itself
     waiting = [tree]
     while waiting:
         part = waiting.pop()
         if type(part) is list or type(part) in DICTS:
             found.append(part)
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
         if type(part) in DICTS:
             waiting += part.values()
         elif isinstance(part, (list, tuple)):
-            waiting += part
+            waiting += tuple.__iter__(part) if isinstance(part, tuple) else part
     return found
 
 

@@ -54,6 +54,13 @@ class Typed:
     __class_getitem__ = classmethod(types.GenericAlias)
 
 
+Mode = enum.Enum("Mode", {"TRAIN": "train"}, type=str)
+
+
+class Scaling(leafgrad.Tensor):
+    k = 2.0
+
+
 class Kinds(enum.Flag):
     A = 1
     B = 2
@@ -139,6 +146,10 @@ READ = {
         lambda o, x: x * (2.0 if type(next(iter(o.one_key))) is int else 3.0),
         lambda o, patch: patch.setattr(o, "one_key", {1.0: 1}),
     ),
+    "a class among the builtins": (
+        eval("lambda o, x: x * Zoomed.k"),
+        lambda o, patch: patch.setattr(builtins.Zoomed, "k", 5.0),
+    ),
     "the class of an alias": (lambda o, x: x * o.alias.k, lambda o, patch: patch.setattr(Typed, "k", 5.0)),
     "slots that are named": (
         lambda o, x: x * len(type(o.slotted).__slots__),
@@ -154,6 +165,7 @@ def test_what_changes_is_seen(way, monkeypatch):
     monkeypatch.setattr(nn.Module, "scale", 2.0, raising=False)
     monkeypatch.setattr(leafgrad.Tensor, "zoom", [2.0], raising=False)
     monkeypatch.setattr(builtins, "zoom", [2.0], raising=False)
+    monkeypatch.setattr(builtins, "Zoomed", type("Zoomed", (), {"k": 2.0}), raising=False)
     o = Unguarded()
     step = leafgrad.compile(lambda x: read(o, x))
     before = [step(x).tolist() for _ in range(4)]
@@ -257,11 +269,12 @@ def test_classes_and_attributes_of_named_tuples_are_read(monkeypatch):
 def test_comparisons_of_other_things_leave_a_step_closed():
     def step(x, batch):
         kind = type(batch["x"])
-        return x * batch["x"] * (2.0 if kind is leafgrad.Tensor and F.relu is not F.gelu else 3.0) * (Kinds.A in FLAGS)
+        right = kind is leafgrad.Tensor and F.relu is not F.gelu and batch["mode"] is Mode.TRAIN and Kinds.A in FLAGS
+        return x * batch["x"] * (2.0 if right else 3.0)
 
     compiled = leafgrad.compile(step, closed=True)
     for _ in range(4):
-        assert compiled(x, {"x": x}).tolist() == [2.0, 2.0]
+        assert compiled(x, {"x": x, "mode": Mode.TRAIN}).tolist() == [2.0, 2.0]
 
 
 FLAGS = Kinds.A | Kinds.B
@@ -277,3 +290,11 @@ def test_what_lies_of_itself_leaves_a_step_open():
     o = Liar("O", (), {"k": 2.0})
     step = leafgrad.compile(lambda x: x * o.k)
     assert [step(x).tolist() for _ in range(4)] == [[2.0, 2.0]] * 4
+
+
+def test_the_class_of_a_tensor_that_is_given_is_read(monkeypatch):
+    step = leafgrad.compile(lambda t: t.as_subclass(leafgrad.Tensor) * type(t).k)
+    t = leafgrad.ones(2).as_subclass(Scaling)
+    assert [step(t).tolist() for _ in range(4)] == [[2.0, 2.0]] * 4
+    monkeypatch.setattr(Scaling, "k", 5.0)
+    assert step(t).tolist() == [5.0, 5.0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
@@ -217,3 +218,51 @@ def test_a_number_that_changes_in_a_class_is_what_it_is_uncompiled(held):
         return found
 
     assert lives(leafgrad.compile) == lives(lambda step: step)
+
+
+class Turned(NamedTuple):
+    a: float
+    b: float
+
+    def __iter__(self):
+        return iter((self[1], self[0]))
+
+
+class Counted(NamedTuple("Counted", [("a", float)])):
+    def __new__(cls, a, n=0):
+        made = super().__new__(cls, a)
+        made.n = n
+        return made
+
+
+def test_tuples_of_classes_with_methods_of_their_own():
+    o = SimpleNamespace(n=1, kept=None)
+
+    def turned(x):
+        return Turned(x * 1, 2.0)
+
+    def counted(x):
+        o.n += 1
+        o.kept = Counted(o.n, o.n)
+        return Counted(x * 1, o.n)
+
+    first, second = leafgrad.compile(turned), leafgrad.compile(counted)
+    for i in range(6):
+        found = first(leafgrad.ones(1))
+        assert (type(found), found.a.tolist(), found.b) == (Turned, [1.0], 2.0)
+        found = second(leafgrad.ones(1))
+        assert (type(found), type(found.n), found.n) == (Counted, int, i + 2)
+        assert (type(o.kept[0]), type(o.kept.n), o.kept.a, o.kept.n) == (int, int, i + 2, i + 2)
+
+
+def test_a_list_that_is_within_itself():
+    def step(x):
+        made = [x * 2]
+        made.append(made)
+        return made
+
+    compiled = leafgrad.compile(step)
+    for _ in range(4):
+        found = compiled(leafgrad.ones(1))
+        assert found[0].tolist() == [2.0]
+        assert found[1] is found

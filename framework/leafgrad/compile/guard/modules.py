@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from leafgrad.compile.guard.environment import Class, Keys
-from leafgrad.compile.guard.known import CODE, OF_NUMPY, file_of
+from leafgrad.compile.guard.known import CODE, HEAP, OF_NUMPY, file_of
 from leafgrad.compile.guard.objects import ObjectWalker
 from leafgrad.compile.record.names import global_names, handed, imported_names, is_above
 from leafgrad.compile.record.watch import is_library, source_of
@@ -25,7 +25,7 @@ class ModuleWalker(ObjectWalker):
             self.visit("item", scope, name, name)
         own = vars(builtins)
         for name in sorted(wanted & own.keys() - scope.keys()):
-            if isinstance(own[name], (*CODE, type)):
+            if isinstance(own[name], CODE) or (isinstance(own[name], type) and not own[name].__flags__ & HEAP):
                 self.place("item", own, name, name, own[name])
             else:  # the user put it there
                 self.visit("item", own, name, name)

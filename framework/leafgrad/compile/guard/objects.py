@@ -102,8 +102,8 @@ class ObjectWalker:
     def instance(self, value: Any, path: str) -> None:
         kind = type(value)
         if kind is not types.SimpleNamespace:
-            of_enums = {"builtins", "enum"} if issubclass(kind, enum.Enum) else set()
-            bases = [b for b in kind.__mro__ if b is not object and b.__module__ not in of_enums]
+            known = SCALARS if issubclass(kind, enum.Enum) else ()
+            bases = [b for b in kind.__mro__ if b is not object and b not in known and not issubclass(b, enum.Enum)]
             strange = next((b for b in bases if not is_plain(b)), None)
             if strange is not None:
                 self.open(path, f"is of a type that is not known, {kind.__module__}.{kind.__qualname__}")
@@ -187,7 +187,7 @@ class ObjectWalker:
                 self.body(base)
         if is_ours(file_of(value)):
             return
-        if not is_plain(value):
+        if not is_plain(value) and not issubclass(value, enum.Enum):
             array_library = is_library(file_of(value)) and not is_python(file_of(value))
             if value.__module__ not in pure.TYPES and not array_library:
                 self.open(path, f"is a class that is not known, {value.__module__}.{value.__qualname__}")

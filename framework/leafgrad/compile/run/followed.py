@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from leafgrad.batching.pytree import containers, flatten, is_tuple, with_parts
+from leafgrad.batching.pytree import containers, flatten, with_parts
 from leafgrad.compile.guard.environment import Environment, GivenPlaces, Place, is_state, now
 from leafgrad.compile.guard.guards import Symbolic
 from leafgrad.compile.ir.keys import same
@@ -281,8 +281,8 @@ class Followed:
             if id(holder) in own or type(holder) is SymbolicNumber or isinstance(holder, (Node, types.FrameType)):
                 continue
             if isinstance(holder, tuple):
-                parts: list[Any] = [plain.get(id(part), part) for part in holder]
-                plain[id(holder)] = with_parts(holder, parts) if is_tuple(holder) else tuple(parts)
+                parts: list[Any] = [plain.get(id(part), part) for part in tuple.__iter__(holder)]
+                plain[id(holder)] = with_parts(holder, parts)
                 tuples.append(holder)
                 continue
             found = [Written(*slot) for slot in swapped(class_in(holder), plain)]

@@ -110,12 +110,14 @@ def ordinary(result: Any) -> Any:
     """A result whose tuples have ordinary numbers and lists; its lists and dicts stay the same objects."""
     if isinstance(result, Size):
         return Size(map(settled, result)) if holds(result) else result
-    if not is_tuple(result):
+    if not isinstance(result, tuple):
         return result.real if type(result) in (GrowingList, Drawer) else settled(result)
-    parts = [ordinary(part) for part in result]
-    if all(map(operator.is_, parts, result)):
-        return result
-    return with_parts(result, parts)
+    before = [*tuple.__iter__(result)]
+    parts = [*map(ordinary, before)]
+    made = result if all(map(operator.is_, parts, before)) else with_parts(result, parts)
+    for name, value in [*getattr(made, "__dict__", {}).items()]:
+        vars(made)[name] = ordinary(value)
+    return made
 
 
 def swapped(holder: Any, plain: dict[int, Any]) -> Iterator[tuple[Any, Any, Any]]:

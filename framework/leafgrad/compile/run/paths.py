@@ -49,10 +49,11 @@ def walk(value: Any, path: str, found: list[str]) -> None:
 def roots(
     function: Any, leaves: Sequence[Any], paths: Sequence[str], tuples: Sequence[Any] = ()
 ) -> list[tuple[Any, str]]:
-    """Where a function may begin to read: itself, and objects and the classes of tuples among its arguments."""
+    """Where a function may begin to read: itself, and objects and classes of tensors and tuples among its arguments."""
     name = "self" if not hasattr(function, "__name__") else function.__name__
     objects = [(leaf, path) for leaf, path in zip(leaves, paths, strict=True) if not isinstance(leaf, Tensor)]
-    return [(function, name), *objects, *[(type(value), type(value).__name__) for value in tuples]]
+    kinds = {type(value) for value in (*leaves, *tuples) if isinstance(value, (Tensor, tuple))} - {Tensor}
+    return [(function, name), *objects, *[(kind, kind.__name__) for kind in kinds]]
 
 
 def named_tuples(given: Any) -> list[Any]:
