@@ -97,20 +97,78 @@ def mpi():
         pytest.skip(f"no processes can be started by MPI: {error}")
 
 
+def program(code):
+    """A rank's program: what it imports before its code, networks, which take their time, only where it needs them."""
+    return START + NETWORKS * ("nn." in code or "DistributedDataParallel" in code) + code
+
+
+# `leafgrad run --ranks` without the imports of leafgrad, which take the launcher longer than what it does. Tests of how
+# it ends when it is asked to, in tests/distributed/, run the command itself.
+LAUNCH = f"""
+import sys, types
+for name, folder in {[(p.__name__, str(Path(p.__file__).parent)) for p in (leafgrad, distributed)]}:
+    sys.modules[name] = package = types.ModuleType(name)
+    package.__path__ = [folder]
+from leafgrad.distributed import launcher
+sys.exit(launcher.run_ranks([sys.executable, "-m", "leafgrad", "run", *sys.argv[2:]], int(sys.argv[1])))
+"""
+
+
+def launched(script, count=2, **environment):
+    """A script on some ranks: exit status, stdout, stderr."""
+    command = [sys.executable, "-c", LAUNCH, str(count), str(script)]
+    around = {**os.environ, **environment}
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, cwd=script.parent, env=around, check=False
+    )
+
+
+@pytest.fixture(scope="session")
+def launch(mpi):
+    """`launched`, where MPI can start processes."""
+    return launched
+
+
 @pytest.fixture
-def ranks(tmp_path, mpi):
+def ranks(tmp_path, launch):
     """Runs code on some ranks: (exit status, stdout, stderr). Every status but ``status`` fails the test."""
 
     def run(code, count=2, status=0, **environment):
         script = tmp_path / "script.py"
-        networks = NETWORKS if "nn." in code or "DistributedDataParallel" in code else ""  # take their time to import
-        script.write_text(START + networks + textwrap.dedent(code))
-        command = [sys.executable, "-m", "leafgrad", "run", "--ranks", str(count), str(script)]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=120, cwd=tmp_path, env={**os.environ, **environment}
-        )
+        script.write_text(program(textwrap.dedent(code)))
+        done = launch(script, count, **environment)
         assert done.returncode == status, done.stdout + done.stderr
         return done
+
+    return run
+
+
+EACH = """
+for name, code in CASES.items():
+    exec(compile(code, name, "exec"), {**globals()})
+    print(f"{name}: right\\n", end="", flush=True)  # in one write, or lines of two ranks mix
+"""
+
+
+@pytest.fixture(scope="session")
+def ranks_for_all(tmp_path_factory, launch):
+    """Runs several cases, one after the other, on two ranks that are started once; each knows what ``setting`` makes.
+
+    Gives a check that a case went well on both. A case that fails ends all: those that follow have not passed either.
+    """
+
+    def run(cases, setting=""):
+        script = tmp_path_factory.mktemp("ranks") / "script.py"
+        given = {name: textwrap.dedent(code) for name, code in cases.items()}
+        script.write_text(program(textwrap.dedent(setting) + f"CASES = {given!r}\n" + EACH))
+        done = launch(script)
+
+        def check(name):
+            assert done.stdout.count(f"{name}: right\n") == 2, done.stdout + done.stderr
+            if name == list(cases)[-1]:
+                assert done.returncode == 0, done.stderr
+
+        return check
 
     return run
 

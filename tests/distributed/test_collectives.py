@@ -91,9 +91,9 @@ def test_values(ranks, count):
     assert ranks(VALUES, count).stdout.count("right") == count
 
 
-def test_gradients_are_those_of_the_sum_over_all_ranks(ranks):
-    """One process has all inputs in a row each; each rank computes with its own row."""
-    code = """
+CASES = {
+    # One process has all inputs in a row each; each rank computes with its own row.
+    "gradients are those of the sum over all ranks": """
     lg.manual_seed(0)
     rows, weights = lg.randn(size, 3, dtype=lg.float64), lg.randn(size, 3, dtype=lg.float64)
     f = dist.functional
@@ -112,14 +112,9 @@ def test_gradients_are_those_of_the_sum_over_all_ranks(ranks):
         h, = lg.autograd.grad((g * g * weights[rank]).sum(), x)
         H, = lg.autograd.grad((G * G * weights).sum(), X)
         assert lg.allclose(h, H[rank], rtol=1e-12), name
-        print("right", flush=True)
-    """
-    assert ranks(code).stdout.count("right") == 10
-
-
-def test_order_in_compiled_functions(ranks):
-    """Ranks whose parts differ in size, so that their programs do, still meet in the order of the calls."""
-    code = """
+    """,
+    # Ranks whose parts differ in size, so that their programs do, still meet in the order of the calls.
+    "order in compiled functions": """
     def f(x, y):
         unused = dist.functional.all_reduce(y.sum())
         a = dist.functional.all_reduce((x * x).sum())
@@ -132,27 +127,57 @@ def test_order_in_compiled_functions(ranks):
             x, y = lg.rand(n + 5000 * rank, 4, dtype=lg.float64), lg.rand(7 - rank, dtype=lg.float64)
             for _ in range(3):
                 assert lg.allclose(compiled(x, y), f(x, y), rtol=1e-12)
-    print("right", flush=True)
-    """
-    assert ranks(code).stdout.count("right") == 2
+    """,
+    "ranks that disagree": """
+    def refused(act, told):
+        try:
+            act()
+        except (RuntimeError, ValueError) as error:
+            assert told in str(error), error
+        else:
+            raise AssertionError("no error")
+    def backward():
+        w = lg.ones((), requires_grad=True)
+        for _ in range(2):
+            (dist.functional.all_reduce(w.detach() if rank else w) + w).backward()
+    refused(
+        lambda: dist.all_reduce(lg.zeros(2 + rank)),
+        "rank 0: all_reduce(sum of float32 (2,)); rank 1: all_reduce(sum of float32 (3,))",
+    )
+    refused(lambda: dist.all_reduce(lg.zeros(2, dtype=[lg.float32, lg.int32][rank])), "int32 (2,)")
+    refused(
+        lambda: dist.all_reduce(lg.zeros(2)) if rank else dist.barrier(), "rank 0: barrier(); rank 1: all_reduce"
+    )
+    refused(lambda: dist.broadcast(lg.zeros(2), src=rank), "broadcast(from rank 1, float32 (2,))")
+    refused(backward, "rank 0: all_reduce(gradient, sum of float32 ()); rank 1: all_reduce(sum of float32 ())")
+    refused(
+        lambda: dist.shard(lg.arange(5)),
+        "shard: tensor: expected a multiple of 2 rows, one part for each rank, got 5",
+    )
+    """,
+}
 
 
-@pytest.mark.every(2)
+@pytest.fixture(scope="module")
+def went_well(ranks_for_all):
+    """Checks that a case went well on both of two ranks."""
+    return ranks_for_all(CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_on_two_ranks(went_well, name):
+    went_well(name)
+
+
 @pytest.mark.parametrize(
     ("code", "told"),
     [
         ("dist.all_reduce(lg.zeros(2 + rank))", "rank 0: all_reduce(sum of float32 (2,)); rank 1: all_reduce(sum of"),
-        slow("dist.all_reduce(lg.zeros(2, dtype=[lg.float32, lg.int32][rank]))", "int32 (2,)"),
-        slow("dist.all_reduce(lg.zeros(2)) if rank else dist.barrier()", "rank 0: barrier(); rank 1: all_reduce"),
-        ("dist.broadcast(lg.zeros(2), src=rank)", "broadcast(from rank 1, float32 (2,))"),
-        (
-            "w = lg.ones((), requires_grad=True)\n"
-            "    for _ in range(2): (dist.functional.all_reduce(w.detach() if rank else w) + w).backward()",
-            "rank 0: all_reduce(gradient, sum of float32 ()); rank 1: all_reduce(sum of float32 ())",
-        ),
         slow("dist.barrier() if rank else None", "rank 0: the end of the program; rank 1: barrier()"),
         ("sys.exit() if rank else dist.barrier()", "rank 0: barrier(); rank 1: the end of the program"),
-        ("raise KeyError('oh') if rank else dist.barrier()", "leafgrad: rank 1 of 2: ends by KeyError; all ranks are"),
+        slow(
+            "raise KeyError('oh') if rank else dist.barrier()", "leafgrad: rank 1 of 2: ends by KeyError; all ranks are"
+        ),
     ],
 )
 def test_ranks_that_disagree_all_end(ranks, code, told):
@@ -182,28 +207,26 @@ def test_a_rank_that_does_not_leave_is_no_success(ranks, code):
 @pytest.mark.parametrize(
     ("code", "status"), [("raise KeyError('early')", 1), slow("sys.exit(7)", 7), ("os._exit(3)", 3), ("os._exit(0)", 1)]
 )
-def test_a_rank_that_ends_before_it_met_the_others_ends_all(code, status, mpi, tmp_path):
+def test_a_rank_that_ends_before_it_met_the_others_ends_all(code, status, launch, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import os, sys\nimport leafgrad.distributed as dist\n"
         f"if int(os.environ.get('PMI_RANK', os.environ.get('OMPI_COMM_WORLD_RANK', 0))) == 1:\n    {code}\n"
         "dist.init_process_group()\n"
     )
-    command = [sys.executable, "-m", "leafgrad", "run", "--ranks", "2", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = launch(script)
     assert done.returncode == status
     assert "rank 1 ended without the others; all ranks are stopped" in done.stderr
 
 
 @pytest.mark.parametrize(("code", "status"), [slow("sys.exit(5)", 5), ("sys.exit('no')", 1), ("sys.exit(300)", 44)])
-def test_a_rank_that_ends_while_others_wait_gives_its_status(code, status, mpi, tmp_path):
+def test_a_rank_that_ends_while_others_wait_gives_its_status(code, status, launch, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import sys\nimport leafgrad.distributed as dist\ndist.init_process_group()\n"
         f"if dist.get_rank() == 1:\n    {code}\ndist.barrier()\n"
     )
-    command = [sys.executable, "-m", "leafgrad", "run", "--ranks", "2", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = launch(script)
     assert done.returncode == status
     assert "rank 1: the end of the program, with exit status" in done.stderr
 
@@ -274,11 +297,6 @@ def test_wrong_groups():
         dist.init_process_group("gloo")
     with pytest.raises(ValueError, match="has not been initialized"):
         dist.get_rank()
-
-
-def test_rows_that_cannot_be_divided(ranks):
-    told = ranks("dist.shard(lg.arange(5))", status=1).stderr
-    assert "shard: tensor: expected a multiple of 2 rows, one part for each rank, got 5" in told
 
 
 def test_the_ops_by_the_kit(alone):

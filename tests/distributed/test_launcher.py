@@ -45,25 +45,25 @@ def test_what_ends_the_launcher_ends_all_ranks(ask, status, mpi, tmp_path):
             os.kill(rank, 0)
 
 
-def launched(tmp_path, count, code):
-    """``leafgrad run`` of some lines, which know their rank before any group does."""
+def script_of(tmp_path, code):
+    """A script of some lines, which know their rank before any group does."""
     script = tmp_path / "script.py"
     script.write_text(
         "import os, signal, sys, time\nimport leafgrad.distributed as dist\n"
         "rank = int(os.environ.get('PMI_RANK', os.environ.get('OMPI_COMM_WORLD_RANK', 0)))\n" + code
     )
-    command = [sys.executable, "-m", "leafgrad", "run", "--ranks", str(count), str(script)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return script
 
 
 @pytest.mark.times(1, 20)
 @pytest.mark.every(2)
 @pytest.mark.parametrize("victim", [0, 2])
 @pytest.mark.parametrize("joined", [False, True])
-def test_the_rank_that_was_killed_is_the_one_that_is_named(victim, joined, count, mpi, tmp_path, tried):
+def test_the_rank_that_was_killed_is_the_one_that_is_named(victim, joined, count, launch, tmp_path, tried):
     start = "dist.init_process_group()\n" * joined
     for _ in range(count):
-        done = launched(tmp_path, 3, f"{start}if rank == {victim}: os.kill(os.getpid(), 9)\ntime.sleep(60)\n")
+        code = f"{start}if rank == {victim}: os.kill(os.getpid(), 9)\ntime.sleep(60)\n"
+        done = launch(script_of(tmp_path, code), 3)
         assert done.returncode != 0
         named = rf"leafgrad run: rank {victim} of 3, process "
         if not hasattr(os, "pidfd_open"):
@@ -105,7 +105,8 @@ def test_ends_between_two_looks_are_known_in_their_order(order, tmp_path):
 
 
 def test_more_ranks_than_this_machine_can_have(mpi, tmp_path):
-    done = launched(tmp_path, 100_000, "")
+    command = [sys.executable, "-m", "leafgrad", "run", "--ranks", "100000", str(script_of(tmp_path, ""))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert "--ranks: expected at most 64 for each of " in done.stderr
 

@@ -62,22 +62,19 @@ STEPS = """
                 got = trained(DistributedDataParallel(net), dist.shard(X), make, compiled, **options)
                 assert equal_everywhere(got), (name, options, compiled)
                 assert lg.allclose(got, want, rtol=1e-9, atol=1e-12), (name, options, compiled, got - want)
-    print("right", flush=True)
 """
-
-
-def test_as_one_process_with_the_whole_batch(ranks):
-    """Each optimizer in one way; on three ranks, which takes its time, in all."""
-    assert ranks(SETTING + STEPS).stdout.count("right") == 2
 
 
 @pytest.mark.slow
 def test_on_three_ranks(ranks):
-    assert ranks(SETTING + STEPS, 3).stdout.count("right") == 3
+    code = SETTING + STEPS + '    print("right", flush=True)\n'
+    assert ranks(code, 3).stdout.count("right") == 3
 
 
-def test_gradients_that_are_not_sent_are_sent_later(ranks):
-    code = """
+# Cases that two ranks go through, which are started once; `STEPS` has each optimizer in one way, on three ranks in all.
+CASES = {
+    "as one process with the whole batch": STEPS,
+    "gradients that are not sent are sent later": """
     net = layers()
     wrapped = DistributedDataParallel(net)
     own, other = dist.shard(X).chunk(2)
@@ -90,13 +87,8 @@ def test_gradients_that_are_not_sent_are_sent_later(ranks):
     net.zero_grad()
     (2 * net(X)).mean().backward()  # also averaged: the parameters are what is watched
     assert all(lg.allclose(p.grad, m, rtol=1e-12) for p, m in zip(net.parameters(), means))
-    print("right", flush=True)
-    """
-    assert ranks(SETTING + code).stdout.count("right") == 2
-
-
-def test_parameters_without_gradient(ranks):
-    code = """
+    """,
+    "parameters without gradient": """
     class Two(nn.Module):
         def __init__(self):
             super().__init__()
@@ -109,14 +101,14 @@ def test_parameters_without_gradient(ranks):
     assert net.c.weight.grad is None
     assert equal_everywhere(net.b.weight.grad) and equal_everywhere(net.a.weight.grad)
     assert lg.allclose(net.b.weight.grad, X.sum(0) / 2)
-    DistributedDataParallel(Two())(X).sum().backward()
-    """
-    told = ranks(SETTING + code, status=1).stderr
-    assert "c.weight, c.bias got no gradient in this pass; use them in the loss" in told
-
-
-def test_buffers_are_those_of_the_first_rank(ranks):
-    code = """
+    try:
+        DistributedDataParallel(Two())(X).sum().backward()
+    except RuntimeError as error:
+        assert "c.weight, c.bias got no gradient in this pass; use them in the loss" in str(error)
+    else:
+        raise AssertionError("no error")
+    """,
+    "buffers are those of the first rank": """
     for compiled in (False, True):
         net = layers(norm=True)
         wrapped = DistributedDataParallel(net)
@@ -126,13 +118,8 @@ def test_buffers_are_those_of_the_first_rank(ranks):
         dist.broadcast_parameters(net.buffers())
         mean = net[1].running_mean
         assert equal_everywhere(mean) and mean.abs().sum() > 0 and net[1].num_batches_tracked.item() == 3
-    print("right", flush=True)
-    """
-    assert ranks(SETTING + code).stdout.count("right") == 2
-
-
-def test_copies_and_parameters_that_come_later(ranks):
-    code = """
+    """,
+    "copies and parameters that come later": """
     import copy, pickle
     def unfrozen(net):
         net[0].weight.requires_grad_(False)
@@ -172,15 +159,8 @@ def test_copies_and_parameters_that_come_later(ranks):
             alone(X).sin().mean().backward()
             for p, q in zip(wrapped.parameters(), alone.parameters()):
                 assert p.grad is q.grad is None or lg.allclose(p.grad, q.grad, rtol=1e-12), make
-    print("right", flush=True)
-    """
-    assert ranks(SETTING + code).stdout.count("right") == 2
-
-
-@pytest.mark.every(2)
-@pytest.mark.parametrize("executor", ["numpy", "native"])
-def test_gradients_of_mean_gradients(ranks, executor):
-    code = """
+    """,
+    "gradients of mean gradients": """
     import warnings
     warnings.simplefilter("ignore", UserWarning)
     def backward(net, x):
@@ -199,26 +179,17 @@ def test_gradients_of_mean_gradients(ranks, executor):
         means = [p.grad.detach().clone() for p in wrapped.parameters()]
         backward(alone, X)
         assert all(lg.allclose(p.grad, m, rtol=1e-9) for p, m in zip(alone.parameters(), means))
-    print("right", flush=True)
-    """
-    assert ranks(SETTING + code, LEAFGRAD_EXECUTOR=executor).stdout.count("right") == 2
-
-
-def test_models_that_differ(ranks):
-    told = ranks("DistributedDataParallel(nn.Linear(2 + rank, 3 - rank, bias=False))", status=1).stderr
-    assert "rank 1: DistributedDataParallel(weight: float32 (2, 3) trained)" in told
-
-
-def test_what_is_no_model_of_parameters(alone):
-    with pytest.raises(TypeError, match="module: expected a Module, got CompiledObject"):
-        DistributedDataParallel(lg.compile(nn.Linear(2, 1)))
-    with pytest.raises(RuntimeError, match="module: expected parameters that require a gradient, got none"):
-        DistributedDataParallel(nn.ReLU())
-
-
-def test_on_a_device(ranks):
-    """The same path on the stand-in device, whose arrays the host cannot read."""
-    code = """
+    """,
+    "models that differ": """
+    try:
+        DistributedDataParallel(nn.Linear(2 + rank, 3 - rank, bias=False))
+    except RuntimeError as error:
+        assert "rank 1: DistributedDataParallel(weight: float32 (2, 3) trained)" in str(error)
+    else:
+        raise AssertionError("no error")
+    """,
+    # The same path on the stand-in device, whose arrays the host cannot read.
+    "on a device": """
     from leafgrad.testing import fake
     fake.register()
     net = layers().to("fake")
@@ -230,6 +201,29 @@ def test_on_a_device(ranks):
     alone.load_state_dict({k: v.to("cpu") for k, v in net.state_dict().items()})
     alone(X).mean().backward()
     assert all(lg.allclose(g, p.grad, rtol=1e-12) for g, p in zip(got, alone.parameters()))
-    print("right", flush=True)
-    """
-    assert ranks(SETTING + code).stdout.count("right") == 2
+    """,
+}
+
+
+@pytest.fixture(scope="module")
+def went_well(ranks_for_all):
+    """Checks that a case went well on both ranks."""
+    return ranks_for_all(CASES, SETTING)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_on_two_ranks(went_well, name):
+    went_well(name)
+
+
+@pytest.mark.slow
+def test_gradients_of_mean_gradients_in_c(ranks):
+    code = SETTING + CASES["gradients of mean gradients"] + '    print("right", flush=True)\n'
+    assert ranks(code, LEAFGRAD_EXECUTOR="native").stdout.count("right") == 2
+
+
+def test_what_is_no_model_of_parameters(alone):
+    with pytest.raises(TypeError, match="module: expected a Module, got CompiledObject"):
+        DistributedDataParallel(lg.compile(nn.Linear(2, 1)))
+    with pytest.raises(RuntimeError, match="module: expected parameters that require a gradient, got none"):
+        DistributedDataParallel(nn.ReLU())
