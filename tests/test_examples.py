@@ -56,6 +56,11 @@ def test_conv_digits_learns(tmp_path, example):
     assert number("test accuracy", printed) >= 0.8
 
 
+def test_an_example_stops_at_nan(tmp_path, example):
+    with pytest.raises(FloatingPointError, match=r"step \d+: loss is (nan|inf); "):
+        example("conv_digits.py", "--lr", "1e30", "--epochs", 3, "--out", tmp_path)
+
+
 @pytest.mark.slow
 def test_conv_digits_reaches_its_accuracy(tmp_path):
     assert number("test accuracy", run(EXAMPLES / "conv_digits.py", "--out", tmp_path)) >= 0.985

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import os
 import pty
 import random
 import re
+import runpy
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+import types
 from pathlib import Path
 
 import pytest
@@ -319,17 +322,26 @@ def test_another_setup_is_refused(tmp_path):
 
 @pytest.fixture(scope="module")
 def short(tmp_path_factory):
-    """A folder with a short training of burgers.py."""
-    folder = tmp_path_factory.mktemp("short")
-    burgers("--steps", 50, "--out", folder)
+    """A folder with a short training of burgers.py, made in this process and without the picture at its end."""
+    folder, before = tmp_path_factory.mktemp("short"), lg.get_default_dtype()
+    example = types.SimpleNamespace(**runpy.run_path(str(EXAMPLES / "burgers.py")))
+    recipe = dataclasses.replace(example.QUICK, steps=50)
+    lg.set_default_dtype(lg.float64)
+    try:
+        lg.manual_seed(0)
+        training = example.Training(recipe, "cpu", {"seed": 0, "dtype": "float64"})
+        with Interrupts() as interrupts:
+            training.run(Checkpoints(folder), interrupts)
+    finally:
+        lg.set_default_dtype(before)
     return folder
 
 
-def burgers(*arguments, code=0):
+def burgers(*arguments):
     """What the example printed and said."""
     command = [sys.executable, EXAMPLES / "burgers.py", "--quick", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stderr
+    assert done.returncode == 0, done.stderr
     return done
 
 
@@ -348,14 +360,15 @@ def test_errors_of_burgers_are_one_line(short, arguments, message, example):
         example("burgers.py", "--quick", "--out", short, *arguments)
 
 
-def test_a_folder_without_a_checkpoint_is_not_made(tmp_path):
-    said = burgers("--resume", "--out", tmp_path / "nowhere", code=1).stderr
-    assert re.fullmatch("burgers.py: expected a checkpoint in the folder .*nowhere, found none\n", said)
+def test_a_folder_without_a_checkpoint_is_not_made(tmp_path, example, capsys):
+    with pytest.raises(SystemExit, match=r"^burgers.py: expected a checkpoint in the folder .*nowhere, found none$"):
+        example("burgers.py", "--quick", "--resume", "--out", tmp_path / "nowhere")
+    assert capsys.readouterr() == ("", "")
     assert os.listdir(tmp_path) == []
 
 
 def test_results_and_progress_do_not_mix(short):
-    done = burgers("--steps", 50, "--resume", "--out", short)
+    done = burgers("--steps", 75, "--resume", "--out", short)
     assert done.stdout.startswith("relative L2 error")
     assert all(
         float(value) < bound
@@ -364,7 +377,7 @@ def test_results_and_progress_do_not_mix(short):
         )
     )
     assert (short / "burgers.png").stat().st_size > 10_000
-    assert (short / "checkpoint-000002.safetensors").exists()
+    assert (short / "checkpoint-000003.safetensors").exists()
     assert "training: 100%" in done.stderr
 
 
@@ -378,8 +391,3 @@ def test_nan_names_term_and_step_and_keeps_the_state_before(tmp_path):
     with pytest.raises(FloatingPointError, match=r"step 5: kl is nan; an earlier state is in .*checkpoint-000002"):
         training.note(log_p=1.0, kl=lg.tensor(math.nan))
     assert Checkpoints(tmp_path).latest()["done"] == 4
-
-
-def test_an_example_stops_at_nan(tmp_path, example):
-    with pytest.raises(FloatingPointError, match=r"step \d+: loss is (nan|inf); "):
-        example("conv_digits.py", "--lr", "1e30", "--epochs", 3, "--out", tmp_path)
