@@ -51,7 +51,7 @@ import faulthandler, os, signal
 import leafgrad as lg
 
 lg.set_num_threads(3)
-x = lg.rand(300_000, 4, dtype=lg.float64)
+x = lg.rand(150_000, 4, dtype=lg.float64)
 
 @lg.compile(executor="native")
 def step(x):
