@@ -173,6 +173,7 @@ def test_a_rank_that_stands_still_is_named(mpi, tmp_path, monkeypatch, capfd):
         "import os, signal, time\nimport leafgrad.distributed as dist\ndist.init_process_group()\n"
         "if dist.get_rank() == 1 and os.fork():\n    os.kill(os.getpid(), signal.SIGSTOP)\n"
         "elif dist.get_rank() == 1:\n    time.sleep(1)\n    os.kill(os.getppid(), signal.SIGCONT)\n    os._exit(0)\n"
+        "else:\n    time.sleep(1)  # in a barrier it would be busy\n"
         "dist.barrier()\n"
     )
     monkeypatch.setattr(watch, "STILL", 0.2)
