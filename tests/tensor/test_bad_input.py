@@ -306,11 +306,12 @@ def folder(tmp_path_factory):
 def elsewhere(folder, monkeypatch):
     fake.register()
     monkeypatch.chdir(folder)
-    state = leafgrad.get_rng_state()
+    state, threads = leafgrad.get_rng_state(), leafgrad.get_num_threads()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
     leafgrad.set_rng_state(state)
+    leafgrad.set_num_threads(threads)  # which one of the calls sets to 99, for all tests that follow
 
 
 def faults(name, function, given, share=1):
