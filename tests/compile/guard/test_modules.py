@@ -19,6 +19,7 @@ import pytest
 import leafgrad
 import leafgrad.nn.functional as F
 from leafgrad import nn
+from leafgrad.tensor.overrides import unwrapped
 
 x = leafgrad.ones(2)
 RELU, SCALE, INNER = ("".join(letters) for letters in (["re", "lu"], ["sc", "ale"], ["inn", "er"]))
@@ -58,6 +59,7 @@ Mode = enum.Enum("Mode", {"TRAIN": "train"}, type=str)
 
 
 class Scaling(leafgrad.Tensor):
+    __torch_function__ = unwrapped
     k = 2.0
 
 

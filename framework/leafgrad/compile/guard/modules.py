@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import sys
 import types
 from collections.abc import Iterable
@@ -14,6 +15,8 @@ from leafgrad.compile.guard.objects import ObjectWalker
 from leafgrad.compile.record.names import global_names, handed, imported_names, is_above
 from leafgrad.compile.record.watch import is_library, source_of
 from leafgrad.ops.op import Op
+
+CACHED = type(functools.lru_cache(len))  # what it is of is a function of the library
 
 
 class ModuleWalker(ObjectWalker):
@@ -48,6 +51,7 @@ class ModuleWalker(ObjectWalker):
         library, held = is_library(file_of(value)), vars(value)
         self.place("class", value, None, f"type({path})", Class(type(value), None))
         names = self.names.users & held.keys()
+        known = {way.rpartition(".")[2] for way in (path, value.__name__)}  # by which code may have read it
         if self.names.computed and id(value) in self.loose and library:
             self.named(value, held.keys())
             for name, found in list(held.items()):
@@ -62,7 +66,7 @@ class ModuleWalker(ObjectWalker):
                 self.place("item", held, name, f"{path}.{name}", found)
             else:
                 self.visit("item", held, name, f"{path}.{name}")
-            if name in self.names.handed:
+            if not self.names.handed.isdisjoint([(own, name) for own in known]):
                 self.called_from_c(found, f"{path}.{name}")
         if not library or self.names.computed or "AttributeError" in self.names.users:
             self.absent(held, f"{path}", self.names.users)
@@ -83,7 +87,7 @@ class ModuleWalker(ObjectWalker):
 def is_called(value: Any) -> bool:
     """Whether it is a function, or the like, no call of which goes unseen."""
     kind = type(value)
-    return isinstance(value, (types.FunctionType, *CODE, Op)) or kind.__name__ in OF_NUMPY
+    return isinstance(value, (types.FunctionType, *CODE, CACHED, Op)) or kind.__name__ in OF_NUMPY
 
 
 __all__ = ["ModuleWalker"]

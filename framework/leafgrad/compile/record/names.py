@@ -31,6 +31,7 @@ def is_above(file: str) -> bool:
 
 
 IDENTITY = frozenset({"id", "is_", "is_not"})
+ATTRIBUTE = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"})
 
 
@@ -85,10 +86,22 @@ def passed_on(code: types.CodeType) -> frozenset[str]:
 
 
 @functools.cache
-def handed(code: types.CodeType, of_attributes: bool = False) -> frozenset[str]:
-    """The globals, or the attributes, that a code object reads for more than to call them at once."""
-    found = ("LOAD_ATTR", "LOAD_METHOD") if of_attributes else GLOBAL
-    return frozenset(i.argval for i in dis.get_instructions(code) if i.opname in found and not calls_at_once(i))
+def handed(code: types.CodeType) -> frozenset[str]:
+    """The globals that a code object reads for more than to call them at once."""
+    steps = dis.get_instructions(code)
+    return frozenset(step.argval for step in steps if step.opname in GLOBAL and not calls_at_once(step))
+
+
+@functools.cache
+def handed_of(code: types.CodeType) -> frozenset[tuple[str, str]]:
+    """The attributes of which that is so, each behind the name by which their owner was read."""
+    found, called = set(), False  # whether the whole chain is what is called, as it is of modules
+    for owner, step in pairwise(dis.get_instructions(code)):
+        if step.opname in ATTRIBUTE:
+            called = called if owner.opname in ATTRIBUTE else calls_at_once(owner)
+            if not called and not calls_at_once(step) and isinstance(owner.argval, str):
+                found.add((owner.argval, step.argval))
+    return frozenset(found)
 
 
 def calls_at_once(step: dis.Instruction) -> bool:
@@ -121,7 +134,7 @@ class Names:
         self.computed = False  # names, by the user's code
         self.copied = False  # objects, perhaps, by a library
         self.passed_on: set[str] = set()
-        self.handed: set[str] = set()
+        self.handed: set[tuple[str, str]] = set()
         self.everything = everything
         self.file_of = file_of
         self.known: dict[type, set[str] | None] = {}
@@ -134,7 +147,7 @@ class Names:
         if not is_library(file):
             self.users |= words(code)
             self.passed_on |= passed_on(code)
-            self.handed |= handed(code, of_attributes=True)
+            self.handed |= handed_of(code)
             self.computed |= not ANY_NAME.isdisjoint(words(code)) or matches(code)
         elif not file.startswith(BELOW):
             found = words(code)

@@ -167,18 +167,24 @@ class Following:
 
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
         """What a call is given, arguments, what places of tensors hold, and what it draws: flat, and its structure."""
+        identities = None
         if not kwargs and set(map(type, args)) <= TENSOR:  # as mostly
             leaves, structure = list(args), plain(len(args))
         else:
             leaves, structure = flatten((args, kwargs))
-            if len(given := [*map(id, containers((args, kwargs)))]) > 1:  # beside kwargs
-                structure = structure, [-1 if key in self.outside else given.index(key) for key in given]
+            identities = self.identities(args, kwargs)
         if self.tensors:
             held, shape = flatten([now(place) for place in self.tensors])
             leaves, structure = [*leaves, *held], (structure, shape)
         if draws := self.draws:
             leaves, structure = [*leaves, *[draw() for draw in draws]], (structure, len(draws))
-        return leaves, structure
+        return leaves, (structure, identities)
+
+    def identities(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int] | None:
+        """Which of the lists and dicts of arguments are one, or one from outside that code may ask for."""
+        given = [*map(id, containers((args, kwargs)))]
+        known = self.outside
+        return [key if key in known else given.index(key) for key in given] if len(given) > 1 else None  # beside kwargs
 
     @property
     def sources(self) -> list[Source]:
