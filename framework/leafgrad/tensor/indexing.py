@@ -172,11 +172,11 @@ def _entry(x: Tensor, k: Any) -> Any:
     if isinstance(k, Tensor):
         single = not k._data.ndim and k.dtype in INTEGERS and not isinstance(k._data, SymbolBase)
         return int(k.item()) if single else k
-    if hasattr(type(k), "__index__") and getattr(k, "dtype", None) != "bool":  # which is 0 or 1 for older NumPy
+    if hasattr(k.__class__, "__index__") and getattr(k, "dtype", None) != "bool":  # which is 0 or 1 for older NumPy
         return operator.index(k)
     raise IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None and integer or bool tensors are valid indices, got "
-        f"{type(k).__name__}"
+        f"{k.__class__.__name__}"
     )
 
 
