@@ -31,6 +31,13 @@ def with_parts(value: tuple[Any, ...], parts: Iterable[Any]) -> tuple[Any, ...]:
     return made
 
 
+def parts_of(tree: Any) -> list[Any]:
+    """What a tuple, list or dict holds, in the order in which Python keeps it: a class may have an ``__iter__``."""
+    if isinstance(tree, dict):
+        return [*tree.values()]
+    return [*tuple.__iter__(tree)] if isinstance(tree, tuple) else [*tree]
+
+
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """The leaves of nested tuples, lists and dicts, and a structure that compares equal for equal nesting."""
     leaves: list[Any] = []
@@ -42,22 +49,19 @@ def _walk(tree: Any, leaves: list[Any]) -> Any:
     keys: Any = None
     default_factory = kinds = None
     if kind in DICTS:
-        keys, tree, default_factory = tuple(tree), tree.values(), getattr(tree, "default_factory", None)
+        keys, default_factory = tuple(tree), getattr(tree, "default_factory", None)
         kinds = [*map(type, keys)] if {*map(type, keys)} - {str} else None  # 1 and True are equal
-    elif kind is list or kind is tuple or is_tuple(tree):
-        tree = tree if kind is list else tuple.__iter__(tree)  # a class may have another
-        keys = len(tree := [*tree])
-    else:
+    elif kind is not list and not is_tuple(tree):
         leaves.append(tree)
         return None
     parts: list[Any] = []
-    for value in tree:
+    for value in parts_of(tree):
         if isinstance(value, CONTAINERS):
             parts.append(_walk(value, leaves))
         else:
             leaves.append(value)
             parts.append(None)
-    return kind, keys, tuple(parts), default_factory, kinds
+    return kind, len(parts) if keys is None else keys, tuple(parts), default_factory, kinds
 
 
 def unflatten(structure: Any, leaves: Iterator[Any]) -> Any:
@@ -84,10 +88,8 @@ def containers(tree: Any) -> list[Any]:
             if id(part) in seen:
                 continue
             seen.add(id(part))
-        if type(part) in DICTS:
-            waiting += part.values()
-        elif isinstance(part, (list, tuple)):
-            waiting += tuple.__iter__(part) if isinstance(part, tuple) else part
+        if type(part) in DICTS or isinstance(part, (list, tuple)):
+            waiting += parts_of(part)
     return found
 
 

@@ -266,3 +266,13 @@ def test_a_list_that_is_within_itself():
         found = compiled(leafgrad.ones(1))
         assert found[0].tolist() == [2.0]
         assert found[1] is found
+
+
+def test_lengths_in_tuples_of_classes_with_methods_of_their_own():
+    def step(pair):
+        return pair.a * 10, pair.b.sum() + pair.a.shape[0]
+
+    compiled = leafgrad.compile(step)
+    for n in (3, 3, 3, 4, 5, 6, 4):
+        pair = Turned(leafgrad.ones(n), leafgrad.arange(2.0 * n))
+        assert [r.tolist() for r in compiled(pair)] == [r.tolist() for r in step(pair)]

@@ -10,7 +10,7 @@ from typing import Any
 
 from leafgrad.autograd import engine
 from leafgrad.autograd.context import FunctionNode
-from leafgrad.batching.pytree import DICTS, flatten
+from leafgrad.batching.pytree import DICTS, flatten, parts_of
 from leafgrad.compile.record.recorder import Recorder
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.unclosed import Unclosed
@@ -118,11 +118,6 @@ def check_holders(recorder: Recorder, results: list[Any]) -> None:
     for holder in gc.get_referrers(*tensors):
         if id(holder) not in known and not isinstance(holder, (Tensor, GraphNode, Leaf, View)):
             raise Unclosed(f"a {type(holder).__name__} keeps a tensor that it makes and returns")
-
-
-def parts_of(tree: Any) -> list[Any]:
-    """What a tuple, list or dict holds."""
-    return [*tree.values()] if isinstance(tree, dict) else [*tree]
 
 
 def held_elsewhere(held: list[Any], holders: list[Any]) -> bool:

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from leafgrad.batching.pytree import containers, flatten, with_parts
+from leafgrad.batching.pytree import containers, flatten, parts_of, with_parts
 from leafgrad.compile.guard.environment import Environment, GivenPlaces, Place, is_state, now
 from leafgrad.compile.guard.guards import Symbolic
 from leafgrad.compile.ir.keys import same
 from leafgrad.compile.record.drawn import Drawer, Draws
 from leafgrad.compile.record.growing import READING, GrowingList
-from leafgrad.compile.record.kept import held_elsewhere, parts_of
+from leafgrad.compile.record.kept import held_elsewhere
 from leafgrad.compile.record.numbers import Numbers
 from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, SymbolicNumber
 from leafgrad.compile.record.unclosed import Unclosed
@@ -281,7 +281,7 @@ class Followed:
             if id(holder) in own or type(holder) is SymbolicNumber or isinstance(holder, (Node, types.FrameType)):
                 continue
             if isinstance(holder, tuple):
-                parts: list[Any] = [plain.get(id(part), part) for part in tuple.__iter__(holder)]
+                parts: list[Any] = [plain.get(id(part), part) for part in parts_of(holder)]
                 plain[id(holder)] = with_parts(holder, parts)
                 tuples.append(holder)
                 continue

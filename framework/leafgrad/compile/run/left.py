@@ -10,13 +10,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from leafgrad.batching.pytree import DICTS, containers, is_tuple, with_parts
+from leafgrad.batching.pytree import DICTS, containers, is_tuple, parts_of, with_parts
 from leafgrad.compile.guard.environment import CONTAINERS, GONE, Place, class_of
 from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.ir.keys import same
 from leafgrad.compile.record.drawn import Drawer
 from leafgrad.compile.record.growing import Append, GrowingList
-from leafgrad.compile.record.kept import parts_of
 from leafgrad.compile.record.symbolic import SymbolicNumber, holds, settled
 from leafgrad.tensor.size import Size
 
@@ -80,7 +79,7 @@ class Written(NamedTuple):
 def settled_parts(tree: Any) -> Any:
     """A pytree with ordinary numbers; its lists and dicts stay the same objects."""
     for part in containers(tree):
-        values = list(part.values() if isinstance(part, dict) else part)
+        values = parts_of(part)
         plain = {id(value): new for value in values if (new := ordinary(value)) is not value}
         for _ in swapped(part, plain):
             pass
@@ -112,7 +111,7 @@ def ordinary(result: Any) -> Any:
         return Size(map(settled, result)) if holds(result) else result
     if not isinstance(result, tuple):
         return result.real if type(result) in (GrowingList, Drawer) else settled(result)
-    before = [*tuple.__iter__(result)]
+    before = parts_of(result)
     parts = [*map(ordinary, before)]
     made = result if all(map(operator.is_, parts, before)) else with_parts(result, parts)
     for name, value in [*getattr(made, "__dict__", {}).items()]:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from leafgrad.batching.pytree import DICTS, containers, flatten, is_tuple, with_parts
+from leafgrad.batching.pytree import DICTS, containers, flatten, is_tuple, parts_of, with_parts
 from leafgrad.compile.guard.environment import Environment
 from leafgrad.compile.guard.guards import Symbolic
 from leafgrad.compile.guard.known import file_of, is_plain
@@ -67,8 +67,9 @@ class Sizes:
     def given(self, tree: Any, leaves: Iterator[int]) -> Any:
         """An argument with what stands for tensors in it, of which ``leaves`` are the next ones."""
         if is_tuple(tree):
-            parts = [self.given(part, leaves) for part in tree]
-            if all(map(operator.is_, parts, tree)):
+            before = parts_of(tree)
+            parts = [self.given(part, leaves) for part in before]
+            if all(map(operator.is_, parts, before)):
                 return tree
             return with_parts(tree, parts)
         if type(tree) in DICTS or type(tree) is list:
@@ -192,13 +193,12 @@ class Sizes:
         """A pytree with arguments in the place of what stood for them; its lists and dicts stay the same objects."""
         plain = {key: tensor for key, (_, tensor) in self.standing.items()}
         for part in containers(tree) if plain else ():
-            values = list(part.values() if isinstance(part, dict) else part)
+            values = parts_of(part)
             tuples = {id(value): new for value in values if is_tuple(value) and (new := self.real(value)) is not value}
             for _ in swapped(part, plain | tuples):
                 pass
         if is_tuple(tree) and any(id(leaf) in plain for leaf in flatten(tree)[0]):
-            parts = map(self.real, tree)
-            return with_parts(tree, parts)
+            return with_parts(tree, map(self.real, parts_of(tree)))
         return plain.get(id(tree), tree)
 
 
