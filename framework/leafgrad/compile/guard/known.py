@@ -43,6 +43,7 @@ OF_CLASSES = frozenset(
 )
 DESCRIPTORS = (property, staticmethod, classmethod, functools.cached_property)
 TABLES = frozenset({"_parameters", "_buffers", "_modules"})  # left out of paths: "net.0.weight"
+CACHE = type(functools.lru_cache(len))
 HEAP = 1 << 9  # the flag of classes that are made at run time
 IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType)
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import builtins
-import functools
 import sys
 import types
 from collections.abc import Iterable
 from typing import Any
 
 from leafgrad.compile.guard.environment import Class, Keys
-from leafgrad.compile.guard.known import CODE, HEAP, OF_NUMPY, file_of
+from leafgrad.compile.guard.known import CACHE, CODE, HEAP, OF_NUMPY, file_of
 from leafgrad.compile.guard.objects import ObjectWalker
 from leafgrad.compile.record.names import global_names, handed, imported_names, is_above
 from leafgrad.compile.record.watch import is_library, source_of
 from leafgrad.ops.op import Op
-
-CACHED = type(functools.lru_cache(len))  # what it is of is a function of the library
 
 
 class ModuleWalker(ObjectWalker):
@@ -85,9 +82,9 @@ class ModuleWalker(ObjectWalker):
 
 
 def is_called(value: Any) -> bool:
-    """Whether it is a function, or the like, no call of which goes unseen."""
+    """Whether a library's thing is a function, or the like, no call of which goes unseen."""
     kind = type(value)
-    return isinstance(value, (types.FunctionType, *CODE, CACHED, Op)) or kind.__name__ in OF_NUMPY
+    return isinstance(value, (types.FunctionType, *CODE, CACHE, Op)) or kind.__name__ in OF_NUMPY
 
 
 __all__ = ["ModuleWalker"]

@@ -31,7 +31,6 @@ from leafgrad.compile.run.left import Written
 from leafgrad.compile.run.paths import paths_of, walk
 from leafgrad.tensor.tensor import Tensor
 
-CACHE = type(functools.lru_cache(len))
 TENSOR = {Tensor}
 TENSORS = 64  # whose places are followed
 
@@ -245,7 +244,7 @@ class Following:
         asks = "type" in environment.renamed or asks_types(attempt.codes)
         if environment.open or asks:
             given = given._replace(lists=())
-        cached = any(type(held) is CACHE for held in environment.seen.values())  # which tells ints from the like
+        cached = any(type(held) is known.CACHE for held in environment.seen.values())  # which tells ints from the like
         unknown = bool(environment.open) or (attempt.calls_unknown and not environment.drawing)
         if self.stopped or cached or asks or unknown:  # what nobody knows may take no symbolic number, or run twice
             self.draws = self.draws if unknown else []

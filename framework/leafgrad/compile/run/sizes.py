@@ -7,7 +7,6 @@ for every length.
 
 from __future__ import annotations
 
-import functools
 import operator
 import sys
 import types
@@ -19,7 +18,7 @@ from typing import Any
 from leafgrad.batching.pytree import DICTS, containers, flatten, is_tuple, parts_of, with_parts
 from leafgrad.compile.guard.environment import Environment
 from leafgrad.compile.guard.guards import Symbolic
-from leafgrad.compile.guard.known import file_of, is_plain
+from leafgrad.compile.guard.known import CACHE, file_of, is_plain
 from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.lengths import Length, resized
@@ -35,7 +34,6 @@ from leafgrad.ops import dispatch, messages
 from leafgrad.tensor.tensor import Tensor
 
 MOST = 10_000  # objects that are looked through
-CACHE = type(functools.lru_cache(len))
 PLAIN = (bool, int, float, complex, str, bytes, type(None), slice, SymbolicNumber)  # parts of parameters
 
 
