@@ -34,6 +34,8 @@ def offsets(shapes: tuple[Shape, ...]) -> list[int]:
 
 pack.vjp(xs=lambda g, xs_shape, index: unpack(g, shapes=tuple(map(tuple, xs_shape)))[index])
 unpack.vjp(x=lambda g: pack(*g))
+pack.lower("numpy", lambda writer, equation: writer.joined(equation, flat=True))
+unpack.lower("numpy", lambda writer, equation: writer.divided(equation, equation.params["shapes"]))
 pack.lower("native", lambda c, e: c.join())
 unpack.lower("native", lambda c, e: c.view(lambda x, axis: x.divided(e.params["shapes"])))
 pack.shape(lambda *xs: (sum(math.prod(x.shape) for x in xs),))

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 
-from leafgrad.compile.ir.graph import Equation, Graph, expression
+from leafgrad.compile.ir.graph import Equation, Graph, expression, itemsize
 from leafgrad.compile.schedule.schedule import Loop
 from leafgrad.forks import cached_property
 from leafgrad.lowering import memory
@@ -266,8 +266,3 @@ class NativePlan(Stages):
             at = f"({t} *)(call->sums + {segment.offsets[root]})"
             lines.append(f"    {add}({find(self.whole[v].root)}, {at}, {root.lanes}, {segment.parts}, {segment.sums});")
         return lines
-
-
-def itemsize(dtype: str) -> int:
-    digits = re.sub(r"\D", "", dtype)
-    return int(digits) // 8 if digits else 1

@@ -6,8 +6,10 @@ are equal if they do the same with what they are given.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,6 +35,13 @@ class Value:
     @property
     def ndim(self) -> int:
         return len(self.shape)
+
+
+@functools.cache
+def itemsize(dtype: str) -> int:
+    """Bytes of an element."""
+    digits = re.sub(r"\D", "", dtype)
+    return int(digits) // 8 if digits else 1
 
 
 Operand = Value | bool | int | float | None

@@ -80,9 +80,9 @@ class LoopWriter(NumpyWriter):
 
     def stage(self, scratch: str) -> list[str]:
         for v, axis in self.loop.stored.items():
-            self.head.append(f"    {self.names[v]} = empty({v.shape!r}, {v.dtype!r})")
+            self.head.append(f"    {self.names[v]} = {self.empty(v)}")
             self.add(f"{self.names[v]}_part = {self.names[v]}{cut(axis)}")
-        self.fresh.update(self.loop.summed, self.loop.stored)
+        self.fresh.update(self.loop.summed)
         for (v, axis), part in self.parts.items():
             self.add(f"{part} = {self.names[v]}{cut(axis)}")
         self.write_all()
@@ -221,7 +221,7 @@ class LoopWriter(NumpyWriter):
         self.add(f"{name}[{subscript(equation.params['at'])}] = {self.text(equation, 0)}")
         return True
 
-    def joined(self, equation: Equation) -> bool:
+    def joined(self, equation: Equation, flat: bool = False) -> bool:
         out, name = equation.out, self.names[equation.out]
         if out in self.loop.stored:
             return False

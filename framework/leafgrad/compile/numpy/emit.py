@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from leafgrad.compile.ir.graph import Equation, Graph, kind
 from leafgrad.compile.numpy.chunks import LoopWriter
@@ -35,7 +35,7 @@ def emit(graph: Graph, schedule: Schedule) -> ScratchProgram:
         head += [comment("    ", f"{names[v]} is {text.spoken[v]}: {kind(v)}") for v in graph.inputs]
         head.append(f"    {''.join(f'{names[v]}, ' for v in graph.inputs)}= inputs")
     source = "\n".join([*head, *lines, f"    return [{', '.join(results)}]", ""])
-    return ScratchProgram(source, text.space, scratch, text.ufuncs)
+    return ScratchProgram(source, text.space, scratch, text.ufuncs, text.made)
 
 
 class WholeWriter(NumpyWriter):
@@ -57,6 +57,8 @@ class WholeWriter(NumpyWriter):
 
     def write(self, equation: Equation) -> None:
         out = equation.out
+        if equation.several and self.lowered(equation):
+            return
         if equation.several:
             left = "".join(f"{self.names[v]}, " for v in equation.outputs)
             self.add(f"{left}= {self.call(equation, equation.params)}")
@@ -89,20 +91,23 @@ class WholeWriter(NumpyWriter):
         """Memory for a result: its own if it stays, a buffer if it is large; None: a new array is as good."""
         out, name = equation.out, self.names[equation.out]
         if out in self.kept and out.ndim:
-            self.add(f"{name} = empty({out.shape!r}, {out.dtype!r})")
-            self.fresh.add(out)
+            self.add(f"{name} = {self.empty(out)}")
         elif math.prod(out.shape) >= SMALL:
             self.add(f"{name} = {buffer(equation)}")
         else:
             return None
         return name
 
+    def into_new(self, equation: Equation) -> str:
+        """A buffer that none of the inputs is in."""
+        return self.buffer(equation.out, None)
+
     def product(self, equation: Equation) -> bool:
         """A matrix product into a given array; one large product, not many small ones."""
         out = equation.out
         if out.ndim < 2 and out not in self.kept:
             return False
-        target = self.target(equation, lambda e: self.buffer(e.out, None))
+        target = self.target(equation, self.into_new)
         if target is None:
             return False
         a, b = self.text(equation, 0), self.text(equation, 1)
@@ -111,6 +116,36 @@ class WholeWriter(NumpyWriter):
             a = f"{a}.reshape({math.prod(x.shape[:-1])}, {x.shape[-1]})"
             target = f"{target}.reshape({math.prod(x.shape[:-1])}, {y.shape[-1]})"
         self.add(f"matmul({a}, {b}, {target})")
+        return True
+
+    def contraction(self, equation: Equation) -> bool:
+        """As one product of matrices."""
+        target = self.target(equation, self.into_new)
+        if target is None:
+            return False
+        rows = math.prod(equation.values[0].shape[:-1])
+        x, y = (f"{self.text(equation, i)}.reshape({rows}, {v.shape[-1]})" for i, v in enumerate(equation.values))
+        self.add(f"matmul({x}.T, {y}, {target})")
+        return True
+
+    def joined(self, equation: Equation, flat: bool = False) -> bool:
+        target = self.target(equation, self.into_new)
+        if target is None:
+            return False
+        parts = [self.text(equation, i) + ".reshape(-1)" * flat for i in range(len(equation.inputs))]
+        self.add(f"xp.concatenate(({', '.join(parts)},), {equation.params.get('dim', 0)}, {target})")
+        return True
+
+    def divided(self, equation: Equation, shapes: Sequence[tuple[int, ...]]) -> bool:
+        (vector,), start = equation.values, 0
+        if not self.kept.isdisjoint(equation.outputs):
+            return False
+        for v, shape in zip(equation.outputs, shapes, strict=True):
+            size = math.prod(shape)
+            self.add(f"{self.names[v]} = {self.names[vector]}[{start}:{start + size}].reshape({tuple(shape)!r})")
+            start += size
+            if vector in self.allocator.at:
+                self.allocator.join(v, self.allocator.at[vector])
         return True
 
     def total(self, equation: Equation, dims: tuple[int, ...]) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import linecache
 import math
-import re
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,7 +12,9 @@ from typing import Any, NamedTuple
 
 from leafgrad.compile.ir.admitted import Settled
 from leafgrad.compile.ir.agreement import agree, agree_all
+from leafgrad.compile.ir.graph import itemsize
 from leafgrad.compile.ir.lengths import changed
+from leafgrad.compile.ir.reused import Kind, Reused
 from leafgrad.compile.numpy.parallel import Chunk, Groups, group_count, in_groups
 from leafgrad.compile.schedule.buffers import WorkBuffer
 from leafgrad.ops.define import quiet
@@ -113,10 +114,12 @@ class Scratch:
 
 
 class ScratchProgram:
-    """Generated source with what it refers to, and the scratch memory that it asks for."""
+    """Generated source with what it refers to, and the memory that it asks for."""
 
-    def __init__(self, source: str, names: dict[str, Any], scratch: list[Scratch], ufuncs: set[str]) -> None:
-        self.source = source
+    def __init__(
+        self, source: str, names: dict[str, Any], scratch: list[Scratch], ufuncs: set[str], made: list[Kind]
+    ) -> None:
+        self.source, self.made = source, made
         self.ufuncs = ufuncs
         self.names = names
         self.scratch = scratch
@@ -128,7 +131,9 @@ class ScratchProgram:
     def function(self, xp: Any, settled: Settled) -> Callable[..., list[Any]]:
         """The function ``run(inputs, scratch0, scratch1, …)`` for these sizes."""
         space: dict[str, Any] = {u: getattr(xp, u) for u in self.ufuncs}
-        space.update(xp=xp, matmul=xp.matmul, empty=xp.empty, zeros=xp.zeros, copyto=xp.copyto, reduce=xp.add.reduce)
+        space.update(xp=xp, matmul=xp.matmul, zeros=xp.zeros, copyto=xp.copyto, reduce=xp.add.reduce)
+        reused = Reused([(changed(shape, settled), dtype) for shape, dtype in self.made], xp.empty)
+        space.update(empty=reused if reused.shelves else xp.empty)
         space.update(asarray=xp.asarray, in_blocks=in_blocks, agree=agree, agree_all=agree_all, in_groups=in_groups)
         quiet(MODULE)
         names = {name: changed(value, settled) for name, value in self.names.items()}
@@ -149,8 +154,3 @@ def in_blocks(xp: Any, out: Any, forward: Callable[..., Any], arrays: tuple[Any,
     for lo in range(0, flat.size, step):
         block = slice(lo, lo + step)
         flat[block] = forward(xp, *[a[block] if hasattr(a, "shape") else a for a in parts], **params)
-
-
-def itemsize(dtype: str) -> int:
-    digits = re.sub(r"\D", "", dtype)
-    return int(digits) // 8 if digits else 1

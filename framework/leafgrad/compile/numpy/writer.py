@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import backends
 from leafgrad.compile.ir.agreement import is_checked, is_foreign
 from leafgrad.compile.ir.extent import Extent, present
-from leafgrad.compile.ir.graph import Equation, Graph, Value, expression, kind
+from leafgrad.compile.ir.graph import Equation, Graph, Value, expression, itemsize, kind
+from leafgrad.compile.ir.reused import Kind
 from leafgrad.compile.ir.shapes import one
-from leafgrad.compile.numpy.scratch import BLOCK, Form, Scratch, itemsize
+from leafgrad.compile.numpy.scratch import BLOCK, Form, Scratch
 from leafgrad.compile.schedule.buffers import Allocator
 from leafgrad.compile.schedule.schedule import Stage
 from leafgrad.errors import CompileError
@@ -28,6 +30,7 @@ class Text:
         space: what the source refers to, by name.
         ufuncs: the functions of the array namespace that are called by name.
         fresh: values whose variables are memory of their own.
+        made: of these, the shape and dtype of those that the source makes by `empty`.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -38,6 +41,7 @@ class Text:
         self.space: dict[str, Any] = {}
         self.ufuncs: set[str] = set()
         self.fresh: set[Value] = set()
+        self.made: list[Kind] = []
 
 
 class NumpyWriter:
@@ -56,7 +60,7 @@ class NumpyWriter:
         self.spoken = text.spoken
         self.space = text.space
         self.ufuncs = text.ufuncs
-        self.fresh = text.fresh
+        self.fresh, self.made = text.fresh, text.made
         self.lines: list[str] = []
         self.forms: dict[Form, str] = {}
         self.ones: dict[tuple[str, int, bool], str] = {}
@@ -131,8 +135,12 @@ class NumpyWriter:
         """An array full of ``fill``, but for the one input where the basic index ``at`` chooses."""
         return None
 
-    def joined(self, equation: Equation) -> str | bool | None:
-        """The inputs one after the other along ``dim``."""
+    def joined(self, equation: Equation, flat: bool = False) -> str | bool | None:
+        """The inputs one after the other along ``dim``, or all elements of each if ``flat``."""
+        return None
+
+    def divided(self, equation: Equation, shapes: Sequence[tuple[int, ...]]) -> str | bool | None:
+        """The one input, a vector, in parts of these shapes."""
         return None
 
     # ---- names --------------------------------------------------------------------------------------------------
@@ -151,6 +159,12 @@ class NumpyWriter:
     def buffer(self, value: Value, axis: int | None) -> str:
         """The name of a buffer in the shape of ``value``."""
         return self.form(self.allocator.new(value, axis), value, axis)
+
+    def empty(self, value: Value) -> str:
+        """The source of a new array for ``value``."""
+        self.fresh.add(value)
+        self.made.append((value.shape, value.dtype))
+        return f"empty({value.shape!r}, {value.dtype!r})"
 
     def form(self, index: int, value: Value, axis: int | None, turned: bool = False) -> str:
         """The name of a buffer seen in the shape of ``value``."""

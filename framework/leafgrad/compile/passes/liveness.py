@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import math
-import re
 from collections.abc import Sequence
 
 from leafgrad.compile.ir.extent import present
-from leafgrad.compile.ir.graph import Equation, Graph, Value
+from leafgrad.compile.ir.graph import Equation, Graph, Value, itemsize
 
 
 def roots(graph: Graph) -> dict[Value, Value]:
@@ -24,12 +22,6 @@ def roots(graph: Graph) -> dict[Value, Value]:
 def nbytes(value: Value) -> int:
     """What a value takes at present: where sizes may be others, any order of equations that this leads to is right."""
     return math.prod(map(present, value.shape)) * itemsize(value.dtype)
-
-
-@functools.cache
-def itemsize(dtype: str) -> int:
-    digits = re.sub(r"\D", "", dtype)
-    return int(digits) // 8 if digits else 1
 
 
 class Memory:
