@@ -39,7 +39,7 @@ def softmax_of_rows():
 
 
 def loops(function, *args):
-    program = NumpyProgram(optimize(leafgrad.trace(function, *args)))
+    program = NumpyProgram(optimize(leafgrad.trace(function, *args)), rows=64)
     return [s for s in program.schedule.stages if isinstance(s, Loop)], program
 
 

@@ -340,11 +340,10 @@ def test_the_same_bits_on_any_number_of_threads():
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("executor", ["native", "numpy"])
 @pytest.mark.parametrize("rows", [64, 65, 700])
-def test_chunks_equal_the_whole(executor, rows):
+def test_chunks_equal_the_whole(rows):
     step, given = mixture(rows)
-    c = compiled(step, *given, executor=executor)
+    c = compiled(step, *given)
     for _ in range(2):
         for got, want in zip(arrays(c(*given)), arrays(step(*given)), strict=True):
             np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-4 * np.abs(want).max())

@@ -11,6 +11,8 @@ from leafgrad.compile.schedule.schedule import Loop, schedule
 from leafgrad.func import jet, vmap
 from leafgrad.nn.functional import linear
 
+pytestmark = pytest.mark.usefixtures("in_chunks")
+
 F64 = leafgrad.float64
 POINTS = 200
 
@@ -82,7 +84,7 @@ def test_there_is_one_loop_that_stores_nothing(form):
     assert len(loops) == 1
     assert not loops[0].stored
     assert not found.unchunked
-    assert not found.torn
+    assert not found.given_up
 
 
 @pytest.mark.parametrize("form", FORMS)

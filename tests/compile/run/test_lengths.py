@@ -23,6 +23,13 @@ def at_once(monkeypatch):
     monkeypatch.setattr(misses, "EARLY", 1000)
 
 
+@pytest.fixture(autouse=True, params=["whole", "in chunks"])
+def stages(request):
+    """Whether batches are cut into chunks."""
+    if request.param == "in chunks":
+        request.getfixturevalue("in_chunks")
+
+
 @pytest.fixture
 def emitted(monkeypatch):
     """The programs whose source was written."""

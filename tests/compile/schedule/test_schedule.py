@@ -116,7 +116,7 @@ def test_what_a_program_writes_is_no_batch():
     def step(x):
         w.add_((x @ w).tanh().sum(dim=0))
 
-    assert [loop.length for loop in loops(NumpyProgram(optimize(trace_call(step, (x,), {}).graph)))] == [70]
+    assert [loop.length for loop in loops(NumpyProgram(optimize(trace_call(step, (x,), {}).graph), 64))] == [70]
 
 
 def test_batches_of_different_length_have_loops_of_their_own():
@@ -203,14 +203,14 @@ def test_source_is_readable_python():
         return (leafgrad.tanh(x) * x + x).sum()
 
     graph = trace_call(step, (normal(100, 2),), {}).graph
-    source = NumpyProgram(graph).source()
+    source = NumpyProgram(graph, 64).source()
     assert "tanh(" in source
     assert "for lo, hi" in source
     compile(source, "step", "exec")
     assert schedule(graph).stages
 
 
-def test_tuning_measures_and_remembers(monkeypatch):
+def test_tuning_measures_and_remembers(monkeypatch, in_chunks):
     def step(x):
         return leafgrad.tanh(x * 2 + x).sum(dim=0), (x @ x.T[:, :3]).sum()
 
@@ -220,13 +220,14 @@ def test_tuning_measures_and_remembers(monkeypatch):
     first = NumpyProgram(graph)
     expected = first(inputs(graph, (x,)))
     assert first.tuned
+    assert first.chunk
     second = NumpyProgram(graph)
     assert second.chunk == first.chunk
     for a, b in zip(expected, second(inputs(graph, (x,))), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
-def test_chunks_follow_from_the_model_alone():
+def test_chunks_follow_from_the_model_alone(in_chunks):
     def step(x):
         return leafgrad.tanh(x * 2 + x).sum(dim=0)
 

@@ -19,16 +19,19 @@ from typing import Any
 
 from leafgrad import backends
 from leafgrad.compile.ir.admitted import SETTLED, Settled
-from leafgrad.compile.ir.graph import Graph
+from leafgrad.compile.ir.graph import Graph, itemsize
+from leafgrad.compile.numpy.chunks import FEW
 from leafgrad.compile.numpy.emit import emit
 from leafgrad.compile.numpy.parallel import Groups, group_count, has_room
 from leafgrad.compile.numpy.scratch import Scratch, ScratchProgram
 from leafgrad.compile.numpy.writer import stored
-from leafgrad.compile.schedule.schedule import Loop, Schedule, schedule
+from leafgrad.compile.schedule.schedule import Loop, Objection, Schedule, schedule
 from leafgrad.ops.matmul import contract, matmul
 from leafgrad.threads import get_num_threads
 
 CACHE_BYTES = 8 << 20  # what the buffers of a chunk should fit into: a core's share of the last-level cache
+LARGE = 96 << 20  # bytes that a program makes of a batch, in all, from which on chunks of it are faster
+DENSE = 24  # multiplications in products for each other element, from which on they are not
 WIDE = 32  # from this width of a layer on, a product repacks a chunk that is longer than one block of BLAS
 BLAS_ROWS = 400
 CANDIDATES = (0.25, 0.5, 1.0, 1.5, 2.0)  # multiples of the model's chunk that are tried
@@ -41,6 +44,10 @@ _MEASURED: dict[tuple[int, ...], int] = {}
 class NumpyPlan:
     """All of a program but its memory, whose sizes may be Extents.
 
+    Args:
+        graph: what to run.
+        against: what speaks against loops over a batch, if anything does.
+
     Attributes:
         schedule: the stages.
         program: their source.
@@ -49,9 +56,9 @@ class NumpyPlan:
         ordered: whether an op's calls stay in order, so that the program is not to be tried.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, against: Objection | None = None) -> None:
         self.graph = graph
-        self.schedule: Schedule = schedule(graph, lambda e: not stored(e))
+        self.schedule: Schedule = schedule(graph, lambda e: not stored(e), against=against or better_whole)
         self.program: ScratchProgram = emit(graph, self.schedule)
         self.loops = [s for s in self.schedule.stages if isinstance(s, Loop)]
         self.works = [work(loop) for loop in self.loops]
@@ -68,7 +75,8 @@ class NumpyProgram:
 
     Args:
         plan: what to run, or its graph.
-        rows: rows per chunk of every loop; None leaves them to the model, or to a measurement under LEAFGRAD_TUNE=1.
+        rows: rows per chunk of all loops that there can be; None leaves loops and rows to the model, or rows to a
+            measurement under LEAFGRAD_TUNE=1.
         settled: the sizes that the plan leaves open.
 
     Attributes:
@@ -81,7 +89,9 @@ class NumpyProgram:
 
     def __init__(self, plan: NumpyPlan | Graph, rows: int | None = None, settled: Settled = SETTLED) -> None:
         self.xp = backends.by_device_type("cpu").xp
-        self.plan = plan = plan if isinstance(plan, NumpyPlan) else NumpyPlan(plan)
+        if not isinstance(plan, NumpyPlan):
+            plan = NumpyPlan(plan) if rows is None else NumpyPlan(plan, against=lambda loops: None)
+        self.plan = plan
         self.graph, self.schedule = plan.graph, plan.schedule
         self.scratches = [scratch.at(settled) for scratch in plan.program.scratch]
         self.loops = plan.loops
@@ -194,7 +204,7 @@ class NumpyProgram:
                 )
             else:
                 lines.append(f"whole arrays: {len(stage.equations)} equations")
-        lines += [f"not chunked: {n} rows, whose loops would mostly store for each other" for n in self.schedule.torn]
+        lines += [f"not chunked: {n} rows, {why}" for n, why in self.schedule.given_up]
         lines += [f"not chunked: {e.name}, from {e.line}: {why}" for e, why in self.schedule.unchunked]
         return lines
 
@@ -209,15 +219,32 @@ class Rival:
 
 def work(loop: Loop) -> int:
     """Elements that a loop computes for each row; in products, an eighth of what is multiplied."""
-    total = 0
-    for equation in loop.equations:
-        elements = max([math.prod(v.shape) for v in equation.outputs if v in loop.axis], default=loop.length)
-        if equation.op is matmul:
-            elements = math.prod(equation.out.shape) * equation.values[0].shape[-1] // 8
-        elif equation.op is contract:
-            elements = math.prod(equation.values[0].shape) * equation.out.shape[-1] // 8
-        total += elements // loop.length
-    return total
+    return elementwise_work(loop) // loop.length + multiplied(loop) // (8 * loop.length)
+
+
+def elementwise_work(loop: Loop) -> int:
+    """Elements that a loop computes, but for those of products."""
+    others = [e for e in loop.equations if e.op not in (matmul, contract)]
+    return sum(max([math.prod(v.shape) for v in e.outputs if v in loop.axis], default=loop.length) for e in others)
+
+
+def multiplied(loop: Loop) -> int:
+    """Multiplications of the products in a loop."""
+    every = [(e.op, e.out.shape, e.values[0].shape) for e in loop.equations]
+    inner = sum(math.prod(out) * x[-1] for op, out, x in every if op is matmul)
+    return inner + sum(math.prod(x) * out[-1] for op, out, x in every if op is contract)
+
+
+def better_whole(loops: Sequence[Loop]) -> str | None:
+    """Against loops whose chunks would gain nothing by staying in cache."""
+    made = sum(math.prod(v.shape) * itemsize(v.dtype) for loop in loops for v in loop.axis)
+    if made < LARGE:
+        return "whose arrays are small enough for caches as they are"
+    if made * FEW > 8 * CACHE_BYTES * loops[0].length:
+        return "few of which fit the cache"
+    if sum(map(multiplied, loops)) >= DENSE * sum(map(elementwise_work, loops)):
+        return "which take most of their time in matrix products, that do best with all rows"
+    return None
 
 
 def has_wide_product(loop: Loop) -> bool:

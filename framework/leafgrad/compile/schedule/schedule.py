@@ -56,45 +56,52 @@ Stage = Whole | Loop
 
 @dataclass
 class Schedule:
-    """Stages in order, why equations that touch a batch were not chunked, and lengths that were given up as a whole."""
+    """Stages in order, why equations that touch a batch were not chunked, and why no batch of some length was."""
 
     stages: list[Stage]
     unchunked: list[tuple[Equation, str]]
-    torn: list[int] = field(default_factory=list)
+    given_up: list[tuple[int, str]] = field(default_factory=list)
 
 
 Choice = Callable[[Equation], bool]
+Objection = Callable[[Sequence[Loop]], str | None]
 
 
-def schedule(graph: Graph, fits: Choice = lambda _: True, counted: Choice = lambda _: False) -> Schedule:
+def schedule(
+    graph: Graph, fits: Choice = lambda _: True, counted: Choice = lambda _: False, against: Objection = lambda _: None
+) -> Schedule:
     """Split the graph into stages; only equations that ``fits`` agrees to may run in a loop.
 
     Those that are ``counted`` draw random numbers by a counter, any rows of which can be had on their own: in the loop
     that reads them first.
 
     What only a later loop reads is made there. A batch whose loops store much of what they make even so, since
-    something between them needs it whole, is not chunked: the traffic costs more than the cache saves.
+    something between them needs it whole, is not chunked: the traffic costs more than the cache saves. Nor is one whose
+    loops have something ``against`` them, which that says.
     """
     lengths = batch_lengths(graph)
-    given_up: list[int] = []
+    given_up: list[tuple[int, str]] = []
     while True:
         first = Scheduler(graph, lengths, fits, counted)
         found = first.run()
         if len({(n, r) for n, r in first.loops}) > len({n for n, _ in first.loops}):
             found = Scheduler(graph, lengths, fits, counted, first.latest()).run()
         loops = [s for s in found.stages if isinstance(s, Loop)]
-        torn = [n for n in lengths if torn_apart([loop for loop in loops if loop.length == n], graph.kept)]
-        if not torn:
-            found.torn = given_up
+        own = {n: [loop for loop in loops if loop.length == n] for n in lengths}
+        left = [(n, why) for n in lengths if own[n] and (why := torn_apart(own[n], graph.kept) or against(own[n]))]
+        if not left:
+            found.given_up = given_up
             return found
-        given_up += torn
-        lengths = [n for n in lengths if n not in torn]
+        given_up += left
+        lengths = [n for n in lengths if n not in dict(left)]
 
 
-def torn_apart(loops: Sequence[Loop], kept: set[Value]) -> bool:
-    """Whether several loops over one batch store more than an eighth of the values that they make for each other."""
+def torn_apart(loops: Sequence[Loop], kept: set[Value]) -> str | None:
+    """Against several loops over one batch that store more than an eighth of the values that they make."""
     stored = sum(len(loop.stored.keys() - kept) for loop in loops)
-    return len(loops) > 1 and 8 * stored > sum(len(loop.axis) for loop in loops)
+    if len(loops) > 1 and 8 * stored > sum(len(loop.axis) for loop in loops):
+        return "whose loops would mostly store for each other"
+    return None
 
 
 def batches(graph: Graph) -> set[Value]:
