@@ -81,6 +81,15 @@ def test_no_more_is_kept_than_two_calls_return():
     assert len(shelf.arrays) == 4
 
 
+def test_arrays_of_another_class_are_new():
+    """What owns their memory does not know of views that are views of that."""
+    kind = (LARGE + next(SIZES),), "bfloat16"
+    reused = Reused([kind], lambda shape, dtype: leafgrad.empty(shape, dtype=leafgrad.bfloat16)._data)
+    part = np.asarray(reused(*kind))
+    other = reused(*kind)
+    assert not np.may_share_memory(part, other)
+
+
 def test_small_arrays_are_new():
     reused = Reused([((8,), "float32"), (SHAPE, "uint8")], np.empty)
     assert not reused.shelves

@@ -89,6 +89,6 @@ class Reused:
         array = shelf.take()
         if array is None:
             array = self.make(shape, dtype)
-            if len(shelf.arrays) < shelf.most:
+            if array.base is None and len(shelf.arrays) < shelf.most:  # views of a view hold what owns the memory
                 shelf.arrays.append(array)
         return array

@@ -66,13 +66,13 @@ class Kinds:
         self.facts = [(type(a), (a.shape, a.dtype, None)) for a in right]
         written = graph.written
         ends = zip(graph.ends, first, strict=True)
-        self.first: list[Any] = [memory_of(a) for v, a in ends if v not in written]
+        self.first: list[Any] = [a for v, a in ends if v not in written]
 
     def check(self, inputs: Sequence[Any], arrays: Any) -> None:
         """Raises Mismatch if they are not, or share memory with each other or with results of the first run."""
         if self.first:
             check_kinds(self.graph, inputs, arrays)
-            before = set(map(id, self.first))
+            before = {id(memory_of(a)) for a in self.first}
             again = next((i for i, a in enumerate(arrays) if id(memory_of(a)) in before), None)
             if again is not None:
                 raise Mismatch(f"result {again} is in the memory of what an earlier run returned, expected its own")
