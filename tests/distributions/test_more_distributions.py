@@ -168,6 +168,25 @@ def test_generalized_pareto_is_scipys():
         p.log_prob(t(4.0))
 
 
+def test_the_mode_of_kumaraswamy_is_where_its_density_is_largest():
+    a, b = t([2.0, 1.5, 1.0, 3.0, 0.5, 1.0]).requires_grad_(), t([3.0, 4.0, 2.0, 1.0, 3.0, 1.0]).requires_grad_()
+    mode = d.Kumaraswamy(a, b).mode
+    close(mode[:4], [0.2**0.5, 0.1 ** (2 / 3), 0.0, 1.0])
+    assert mode[4:].isnan().all()  # without a peak
+    mode[:2].sum().backward()
+    close(b.grad[:2], [-(0.2**1.5), -2 / 3 * 1.5 * 0.1 ** (2 / 3) / 5])
+    assert a.grad[2:].tolist() == b.grad[2:].tolist() == [0, 0, 0, 0]
+
+
+def test_the_share_below_0_of_weibull_is_0():
+    p = d.Weibull(t(1.0), t([2.0, 0.5]))
+    assert p.cdf(t(0.0)).tolist() == [0, 0]
+    with pytest.raises(ValueError, match="within the support"):
+        p.cdf(t(-1.0))
+    with pytest.raises(ValueError, match="within the support"):
+        p.log_prob(t(0.0))
+
+
 # ---- of what others are made of -------------------------------------------------------------------------------------
 
 SINGLE = {

@@ -124,8 +124,9 @@ class Kumaraswamy(TransformedDistribution):
     @property
     def mode(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
-        log_mode = (-b).log1p() / a - (-a * b).log1p() / a
-        return where((a < 1) | (b < 1), math.nan, log_mode.exp())
+        peak = (a >= 1) & (b >= 1) & (a * b > 1)
+        a, b = where(peak, a, 2.0), where(peak, b, 2.0)  # where there is none, gradients shall not be nan
+        return where(peak, ((a - 1) / (a * b - 1)) ** (1 / a), math.nan)
 
     @property
     def variance(self) -> Tensor:

@@ -248,7 +248,7 @@ class Weibull(Inverted):
         return (k / self.scale).log() + (k - 1) * z.log() - z**k
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        self._validate_sample(where(value == 0, self.scale, value))  # 0 has a share below it, if no density
         return -(-((value / self.scale) ** self.concentration)).expm1()
 
     def icdf(self, value: Tensor) -> Tensor:
