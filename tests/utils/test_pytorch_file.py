@@ -78,6 +78,19 @@ def test_values_dtypes_and_kinds(stored):
     assert stored["meta"] == [3, 0.5, "x", None, True, (leafgrad.Size([1, 2]), leafgrad.int8, leafgrad.device("cpu"))]
 
 
+SCALAR = (  # torch.save(Parameter(torch.tensor(-2.5)), f)
+    b"\x80\x02ctorch._utils\n_rebuild_parameter\n(ctorch._utils\n_rebuild_tensor_v2\n("
+    b"(X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0" + b"0X\x03\0\0\0cpuK\x01tQK\0))\x89"
+    b"ccollections\nOrderedDict\n)RtR\x88ccollections\nOrderedDict\n)RtR."
+)
+
+
+def test_parameters_of_no_dimensions():
+    found = load(archive(SCALAR, {"data/0": np.float32(-2.5).tobytes()}))
+    assert isinstance(found, leafgrad.nn.Parameter)
+    assert (found.item(), found.shape, found.requires_grad) == (-2.5, (), True)
+
+
 def test_what_shared_memory_shares_it(stored):
     stored["part"][0] = 9
     assert stored["w"].tolist() == [[0, 3], [1, 4], [9, 5]]

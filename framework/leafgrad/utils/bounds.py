@@ -37,7 +37,8 @@ class Bounds:
 
     def copied(self, *things: Any) -> None:
         """Note that things are copied, as far as they have elements."""
-        self.spend(sum(len(thing) for thing in things if isinstance(thing, Sized)))
+        sized = (thing for thing in things if isinstance(thing, Sized) and getattr(thing, "ndim", None) != 0)
+        self.spend(sum(map(len, sized)))  # those of no dimensions refuse to say their length
 
     def key(self, key: K) -> K:
         """A key of a dict, or an item of a set, whose parts are known to be plain.
