@@ -179,14 +179,16 @@ class Guards(TensorConditions):
 
     def places(self, places: Sequence[Place]) -> None:
         """What was read from outside. Whole containers of objects, and dicts that are empty, take one look each."""
-        self.scope["is_"] = operator.is_
+        self.scope["is_"], self.scope["own"] = operator.is_, operator.attrgetter("__dict__")
         items: dict[int, list[Place]] = {}
         for place in places:
             if place.kind == "item" and type(place.container) in (list, dict) and type(place.value) not in SCALARS:
                 items.setdefault(id(place.container), []).append(place)
         whole = {key: group for key, group in items.items() if len(group) == len(group[0].container) > 2}
-        empty = [p for p in places if p.kind == "absent" and not p.container]
-        objects = [p for p in places if p.kind == "class" and p.value[1] is None]
+        objects = [p for p in places if p.kind == "class"]
+        bare = [p.container for p in objects if p.value[1] == {}]
+        dicts = {id(p.value[1]): p for p in objects if p.value[1] is not None}
+        empty = [p for p in places if p.kind == "absent" and not p.container and id(p.container) in dicts]
         grouped = {id(p) for p in (*empty, *objects)}
         for place in places:
             covered = id(place.container) in whole if place.kind == "item" else id(place) in grouped
@@ -202,18 +204,18 @@ class Guards(TensorConditions):
                 lambda _: "another",
                 "value",
             )
+        kinds = [p.value[0] for p in objects]
+        self.group(f"[*map(type, {{}})] == {self.name(kinds)}", "classes of objects", [p.container for p in objects])
+        filled = [p for p in dicts.values() if p.value[1]]
+        expected = tuple(p.value[1] for p in filled)
+        test = f"all(map(is_, map(own, {{}}), {self.name(expected)}))"
+        self.group(test, "dicts of objects", [p.container for p in filled])
+        self.group("not any(map(own, {}))", "attributes of tensors", bare)
+
+    def group(self, test: str, path: str, objects: Sequence[Any]) -> None:
+        """One test of many objects."""
         if objects:
-            held, kinds = tuple(p.container for p in objects), [p.value[0] for p in objects]
-            self.add(
-                f"[*map(type, {self.name(held)})] == {self.name(kinds)}",
-                "classes of objects",
-                "the same",
-                lambda _: "others",
-                "value",
-            )
-        if empty:
-            dicts = tuple(p.container for p in empty)
-            self.add(f"not any({self.name(dicts)})", "attributes of tensors", "none", lambda _: "some", "value")
+            self.add(test.format(self.name(tuple(objects))), path, "as they were", lambda _: "others", "value")
 
     def place(self, place: Place, covered: bool) -> None:
         at = self.name(place.container)

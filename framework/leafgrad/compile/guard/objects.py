@@ -109,8 +109,6 @@ class ObjectWalker:
                 self.open(path, f"is of a type that is not known, {kind.__module__}.{kind.__qualname__}")
                 return
         names = self.names.of(kind)
-        own_dict = None if is_ours(file_of(kind)) else attribute_of(value, "__dict__")
-        self.place("class", value, None, f"type({path})", Class(kind, own_dict))
         self.kind(kind, path)
         self.attributes(value, path, names)
         own, hidden = attribute_of(value, "__dict__"), list[str]()
@@ -130,7 +128,9 @@ class ObjectWalker:
     def attributes(self, value: Any, path: str, names: set[str] | None) -> None:
         """The attributes of an object: its own, and those in slots."""
         own = attribute_of(value, "__dict__")
-        if own is not None:
+        if own is None:
+            self.place("class", value, None, f"type({path})", Class(type(value), None))
+        else:
             self.own(value, own, path, names)
         strange, slots = self.layout(type(value))
         if strange:
@@ -150,6 +150,8 @@ class ObjectWalker:
         return self.layouts[kind]
 
     def own(self, value: Any, own: dict[str, Any], path: str, names: set[str] | None) -> None:
+        """The attributes that are in an object's dict, in whose place another one may be put."""
+        self.place("class", value, None, f"type({path})", Class(type(value), own))
         if names is not None and self.names.any_name:
             names = names | own.keys()
         for name in list(own):

@@ -18,7 +18,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.backends import by_device_type
-from leafgrad.compile.guard.environment import SCALARS, Class, Contents, Environment, GivenPlaces, Keys, Place, now
+from leafgrad.compile.guard.environment import SCALARS, Contents, Environment, GivenPlaces, Keys, Place, now
 from leafgrad.compile.guard.known import (
     CODE,
     COMPARED,
@@ -192,7 +192,9 @@ class Walker(ModuleWalker):
             part = getattr(value, name, None)
             if part is not None:
                 self.push(part, path)
-        self.own(value, attribute_of(value, "__dict__") or {}, path, self.names.users)
+        own = attribute_of(value, "__dict__")
+        if own is not None:
+            self.own(value, own, path, self.names.users)
 
     def partial(self, value: functools.partial[Any], path: str) -> None:
         for part in (value.func, value.args, value.keywords):
@@ -232,7 +234,6 @@ class Walker(ModuleWalker):
 
     def tensor(self, value: Tensor, path: str) -> None:
         self.found.tensors.setdefault(id(value), path)
-        self.place("class", value, None, f"type({path})", Class(type(value), None))
         self.attributes(value, path, self.names.of(type(value)))
         node = value._history  # a leaf that is a view has one of its own
         if type(node) is Leaf and node.hooks is not None:  # guards of tensors compare them
