@@ -36,10 +36,16 @@ FIELDS = {  # of functions and of classes; the dict of either is looked at by it
     kind: frozenset(name for name, held in vars(kind).items() if isinstance(held, SLOTS)) - {"__dict__", *NAMESPACES}
     for kind in (types.FunctionType, type)
 }
+# What type annotations leave in a class: objects of typing's, of which no program depends by accident.
+ANNOTATIONS = frozenset(
+    "__annotations__ __annotate__ __annotate_func__ __annotations_cache__ __parameters__ __orig_bases__ "
+    "__type_params__ __dataclass_fields__ __dataclass_params__".split()
+)
+UNREAD = NAMESPACES | ANNOTATIONS  # by code that computes names, unless a string outside spells one
 # What a class statement leaves in a class beside what it says: who asks for these asks by name.
-OF_CLASSES = frozenset(
-    "__module__ __doc__ __dict__ __weakref__ __qualname__ __annotations__ __abstractmethods__ __parameters__ "
-    "__orig_bases__ __slots__ __firstlineno__ __static_attributes__ __annotate_func__ __annotations_cache__".split()
+OF_CLASSES = ANNOTATIONS | frozenset(
+    "__doc__ __dict__ __weakref__ __qualname__ __abstractmethods__ __slots__ __firstlineno__ "
+    "__static_attributes__".split()
 )
 DESCRIPTORS = (property, staticmethod, classmethod, functools.cached_property)
 TABLES = frozenset({"_parameters", "_buffers", "_modules"})  # left out of paths: "net.0.weight"

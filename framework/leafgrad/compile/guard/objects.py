@@ -21,7 +21,18 @@ from leafgrad.compile.guard.environment import (
     is_state,
     now,
 )
-from leafgrad.compile.guard.known import CODE, DESCRIPTORS, FIELDS, HEAP, OF_CLASSES, file_of, function_in, is_plain
+from leafgrad.compile.guard.known import (
+    ANNOTATIONS,
+    CODE,
+    DESCRIPTORS,
+    FIELDS,
+    HEAP,
+    OF_CLASSES,
+    UNREAD,
+    file_of,
+    function_in,
+    is_plain,
+)
 from leafgrad.compile.ir.attributes import attribute_of, attribute_of_class
 from leafgrad.compile.record import pure
 from leafgrad.compile.record.drawn import source_of_draws
@@ -58,7 +69,11 @@ class ObjectWalker:
             if computed or not name.isidentifier() or name in self.names.passed_on or value is sys.modules.get(path):
                 self.loose.add(id(value))
                 self.seen.pop(id(value), None)
-        if type(value) in SCALARS or id(value) in self.seen:
+        if type(value) in SCALARS:
+            if self.names.computed and value in UNREAD:
+                self.open(path, f"is {value!r}, the name of what is not looked at where code computes names")
+            return
+        if id(value) in self.seen:
             return
         if id(value) in self.growing:
             self.open(path, "is a list that it appends to, and is reached by two ways")
@@ -213,7 +228,7 @@ class ObjectWalker:
         names = self.names.of(value)
         for base in value.__mro__:
             held = vars(base)
-            asked = OF_CLASSES - self.names.users
+            asked = frozenset() if self.names.computed else OF_CLASSES - self.names.users
             special = tuple(name for name in held if name.startswith("__") and name not in asked)
             if is_library(file_of(base)):
                 special += tuple(sorted(name for name in self.names.users & held.keys() if name not in special))
@@ -225,7 +240,7 @@ class ObjectWalker:
                 function = function_in(found)
                 named = (names is None or name in names) and not name.startswith("__")
                 named |= isinstance(found, types.BuiltinFunctionType)  # a special method, perhaps
-                named |= name in self.names.users and name not in OF_CLASSES
+                named |= name in self.names.users or (self.names.computed and name not in ANNOTATIONS)
                 if isinstance(function, types.FunctionType):
                     if named or function in self.codes:
                         self.visit("item", held, name, f"{base.__name__}.{name}")
@@ -283,8 +298,15 @@ class ObjectWalker:
         self.visit("item", vars(base), name, f"{base.__name__}.{name}")
 
     def fields(self, value: Any, path: str) -> None:
-        """What every function or class has, such as ``__defaults__``, where the user's code names it."""
-        for name in sorted(self.names.users & FIELDS[type if isinstance(value, type) else types.FunctionType]):
+        """What every function or class has, such as ``__defaults__``, where the user's code may name it.
+
+        Of classes their names, too, which are in texts.
+        """
+        is_class = isinstance(value, type)
+        known = FIELDS[type if is_class else types.FunctionType]
+        found = known & self.names.users
+        found |= {"__name__", "__qualname__"} if is_class else known - ANNOTATIONS if self.names.computed else set()
+        for name in sorted(found):
             if name == "__closure__":
                 for free, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
                     self.visit("cell", cell, None, free)
