@@ -300,3 +300,36 @@ def test_the_class_of_a_tensor_that_is_given_is_read(monkeypatch):
     assert [step(t).tolist() for _ in range(4)] == [[2.0, 2.0]] * 4
     monkeypatch.setattr(Scaling, "k", 5.0)
     assert step(t).tolist() == [5.0, 5.0]
+
+
+def test_builtins_of_their_own_that_globals_have():
+    own = {"RATE": 2.0, "map": map, "next": next}
+    scope = {"__builtins__": own}
+    exec("def direct(x): return x * RATE\ndef nested(x):\n    def rate(): return RATE\n    return x * rate()", scope)
+    direct, nested = leafgrad.compile(scope["direct"]), leafgrad.compile(scope["nested"])
+    for rate in (2.0, 5.0):
+        own["RATE"] = rate
+        assert [step(x).tolist() for step in (direct, nested) for _ in range(4)] == [[rate, rate]] * 8
+    scope["__builtins__"] = {**own, "RATE": 7.0}  # for functions that are made from now on
+    assert [direct(x).tolist(), nested(x).tolist()] == [[5.0, 5.0], [7.0, 7.0]]
+
+
+def test_functions_that_statements_call(monkeypatch):
+    def step(x):
+        import math
+
+        class Kind:
+            rate = math.floor(2.5)
+
+        return x * Kind.rate
+
+    compiled, imports, builds = leafgrad.compile(step), builtins.__import__, builtins.__build_class__
+    assert [compiled(x).tolist() for _ in range(4)] == [[2.0, 2.0]] * 4
+    other = types.SimpleNamespace(floor=lambda value: 5.0)
+    monkeypatch.setattr(builtins, "__import__", lambda name, *a: other if name == "math" else imports(name, *a))
+    assert compiled(x).tolist() == [5.0, 5.0]
+    made = types.SimpleNamespace(rate=7.0)
+    monkeypatch.setattr(
+        builtins, "__build_class__", lambda f, name, *a: made if name == "Kind" else builds(f, name, *a)
+    )
+    assert compiled(x).tolist() == [7.0, 7.0]

@@ -23,7 +23,10 @@ class ModuleWalker(ObjectWalker):
         wanted = global_names(code)
         for name in sorted(wanted & scope.keys()):
             self.visit("item", scope, name, name)
-        own = vars(builtins)
+        own = builtins_of(scope)
+        if (place := (id(scope), "item", "__builtins__")) not in self.read and "__builtins__" in scope:
+            self.read.add(place)  # functions that are made in it find them there
+            self.place("item", scope, "__builtins__", "builtins", scope["__builtins__"])
         for name in sorted(wanted & own.keys() - scope.keys()):
             if isinstance(own[name], CODE) or (isinstance(own[name], type) and not own[name].__flags__ & HEAP):
                 self.place("item", own, name, name, own[name])
@@ -81,10 +84,16 @@ class ModuleWalker(ObjectWalker):
                     self.named(held, vars(held).keys() & code.co_names)
 
 
+def builtins_of(scope: dict[str, Any]) -> dict[str, Any]:
+    """What functions with these globals find where these have nothing: Python's builtins, or some of their own."""
+    held = scope.get("__builtins__", builtins)
+    return held if isinstance(held, dict) else vars(held)
+
+
 def is_called(value: Any) -> bool:
     """Whether a library's thing is a function, or the like, no call of which goes unseen."""
     kind = type(value)
     return isinstance(value, (types.FunctionType, *CODE, CACHE, Op)) or kind.__name__ in OF_NUMPY
 
 
-__all__ = ["ModuleWalker"]
+__all__ = ["ModuleWalker", "builtins_of"]

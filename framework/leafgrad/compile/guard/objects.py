@@ -142,11 +142,7 @@ class ObjectWalker:
 
     def attributes(self, value: Any, path: str, names: set[str] | None) -> None:
         """The attributes of an object: its own, and those in slots."""
-        own = attribute_of(value, "__dict__")
-        if own is None:
-            self.place("class", value, None, f"type({path})", Class(type(value), None))
-        else:
-            self.own(value, own, path, names)
+        self.own(value, attribute_of(value, "__dict__"), path, names)
         strange, slots = self.layout(type(value))
         if strange:
             self.open(path, "has a __getattribute__ of its own")
@@ -164,9 +160,11 @@ class ObjectWalker:
             self.layouts[kind] = strange, [n for n, slot in held if isinstance(slot, types.MemberDescriptorType)]
         return self.layouts[kind]
 
-    def own(self, value: Any, own: dict[str, Any], path: str, names: set[str] | None) -> None:
-        """The attributes that are in an object's dict, in whose place another one may be put."""
+    def own(self, value: Any, own: dict[str, Any] | None, path: str, names: set[str] | None) -> None:
+        """The attributes that are in an object's dict, if it has one, in whose place another one may be put."""
         self.place("class", value, None, f"type({path})", Class(type(value), own))
+        if own is None:
+            return
         if names is not None and self.names.any_name:
             names = names | own.keys()
         for name in list(own):

@@ -32,7 +32,7 @@ from leafgrad.compile.guard.known import (
     file_of,
     is_plain,
 )
-from leafgrad.compile.guard.modules import ModuleWalker
+from leafgrad.compile.guard.modules import ModuleWalker, builtins_of
 from leafgrad.compile.guard.objects import NOTHING_GIVEN
 from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.record.names import global_names
@@ -192,9 +192,7 @@ class Walker(ModuleWalker):
             part = getattr(value, name, None)
             if part is not None:
                 self.push(part, path)
-        own = attribute_of(value, "__dict__")
-        if own is not None:
-            self.own(value, own, path, self.names.users)
+        self.own(value, attribute_of(value, "__dict__"), path, self.names.users)
 
     def partial(self, value: functools.partial[Any], path: str) -> None:
         for part in (value.func, value.args, value.keywords):
@@ -279,6 +277,8 @@ class Walker(ModuleWalker):
             self.push(value.__globals__["_function"], path)
         if not ours:
             self.place("attribute", value, "__code__", f"{path}.__code__", code)
+            if attribute_of(value, "__builtins__") is not builtins_of(value.__globals__):
+                self.open(path, "has other builtins than its globals say")
         for name, cell in zip(code.co_freevars, value.__closure__ or (), strict=True):
             if cell == types.CellType():
                 self.place("empty", cell, None, name, True)

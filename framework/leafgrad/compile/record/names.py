@@ -33,12 +33,14 @@ def is_above(file: str) -> bool:
 IDENTITY = frozenset({"id", "is_", "is_not"})
 ATTRIBUTE = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"})
+IMPLIED = {"LOAD_BUILD_CLASS": "__build_class__", "IMPORT_NAME": "__import__"}  # globals that statements call
 
 
 @functools.cache
 def global_names(code: types.CodeType) -> frozenset[str]:
     """The globals that a code object reads, assigns or deletes."""
-    return frozenset(i.argval for i in dis.get_instructions(code) if i.opname in GLOBAL)
+    steps = dis.get_instructions(code)
+    return frozenset(IMPLIED.get(i.opname, i.argval) for i in steps if i.opname in GLOBAL or i.opname in IMPLIED)
 
 
 @functools.cache
