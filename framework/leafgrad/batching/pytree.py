@@ -76,14 +76,14 @@ def unflatten(structure: Any, leaves: Iterator[Any]) -> Any:
     return kind(children) if kind is list else tuple.__new__(kind, children)
 
 
-def containers(tree: Any) -> list[Any]:
-    """The lists and dicts in nested results."""
+def containers(tree: Any, kinds: Any = ()) -> list[Any]:
+    """The lists and dicts in nested results; what is of other ``kinds``, too."""
     found: list[Any] = []
     seen: set[int] = set()  # what may be within itself
     waiting = [tree]
     while waiting:
         part = waiting.pop()
-        if type(part) is list or type(part) in DICTS:
+        if type(part) is list or type(part) in DICTS or isinstance(part, kinds):
             found.append(part)
             if id(part) in seen:
                 continue

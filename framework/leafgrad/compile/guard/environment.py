@@ -195,6 +195,7 @@ class Environment:
     any_name: bool = False  # whether it may read others, too
     seen: dict[int, Any] = field(default_factory=dict)  # all objects that were met, by id
     renamed: set[str] = field(default_factory=set)  # functions that read any attribute, and type, which something holds
+    by_identity: bool = False  # whether it may ask if two numbers, strings, tuples, lists or dicts are one object
     drawing: list[Place] = field(default_factory=list)  # of what draws numbers, and is no use unless it is followed
 
     def may_read(self, names: Collection[str]) -> bool:

@@ -86,7 +86,7 @@ class Guards(TensorConditions):
         symbolic: Symbolic,
         ancestors: Ancestors,
     ) -> None:
-        super().__init__(paths)
+        super().__init__(paths, environment.by_identity)
         self.apart = apart
         self.count = len(leaves)
         self.figures = [p for p in environment.places if type(p.value) in (int, float, tuple)]

@@ -101,3 +101,10 @@ def function_in(held: Any) -> Any:
     for name in ("__func__", "fget", "func"):
         held = getattr(held, name, None) or held
     return held
+
+
+def dict_of(value: functools.partial[Any]) -> dict[str, Any] | None:
+    """What a partial function has been given as attributes, None if nothing ever."""
+    state: Any = value.__reduce__()[2]
+    found: dict[str, Any] | None = state[3]
+    return found

@@ -36,6 +36,7 @@ from leafgrad.compile.guard.known import (
 from leafgrad.compile.ir.attributes import attribute_of, attribute_of_class
 from leafgrad.compile.record import pure
 from leafgrad.compile.record.drawn import source_of_draws
+from leafgrad.compile.record.identity import ASKING
 from leafgrad.compile.record.names import ANY_NAME, BELOW, Names
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, is_python, source_of
 from leafgrad.tensor.tensor import Tensor
@@ -312,8 +313,8 @@ class ObjectWalker:
                 self.visit("attribute", value, name, f"{path}.{name}")
 
     def renamed(self, value: Any) -> None:
-        """Something in C that may read attributes of any name, wherever it stands."""
-        if getattr(value, "__name__", None) in ANY_NAME:
+        """Something in C that may read attributes of any name, or tells objects apart, wherever it stands."""
+        if getattr(value, "__name__", None) in ANY_NAME | ASKING:
             self.found.renamed.add(value.__name__)
 
     def called_from_c(self, value: Any, path: str) -> None:

@@ -23,13 +23,15 @@ class TensorConditions:
 
     Args:
         paths: what a reader calls the arguments.
+        by_identity: whether an equal number or string is another one.
 
     Attributes:
         conditions: in the order in which they are asked.
         scope: the objects by their names.
     """
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(self, paths: Sequence[str], by_identity: bool = False) -> None:
+        self.by_identity = by_identity
         self.paths = list(paths)
         self.scope: dict[str, Any] = {"__name__": GUARDS, "Leaf": Leaf, **FUNCTIONS}
         self.names: dict[int, str] = {}
@@ -213,12 +215,10 @@ class TensorConditions:
         """That a value is this object, or an equal number or string."""
         if value is None or value is True or value is False:
             return f"{at} is {value!r}"
-        if type(value) in SCALARS:
+        if type(value) in SCALARS and not self.by_identity and value == value:  # of nan, "in" and "==" see which it is
             name = self.name(value)
             test = f"type(x) is {self.name(type(value))} and x == {name}"
-            if type(value) is float and value != value:
-                test = "type(x) is float and x != x"
-            elif type(value) is float and value == 0:
+            if type(value) is float and value == 0:
                 self.scope["copysign"] = math.copysign
                 test += f" and copysign(1, x) == {math.copysign(1, value)!r}"
             elif type(value) is complex:

@@ -29,12 +29,14 @@ from leafgrad.compile.guard.known import (
     OPAQUE,
     SLOTS,
     TABLES,
+    dict_of,
     file_of,
     is_plain,
 )
 from leafgrad.compile.guard.modules import ModuleWalker, builtins_of
 from leafgrad.compile.guard.objects import NOTHING_GIVEN
 from leafgrad.compile.ir.attributes import attribute_of
+from leafgrad.compile.record.identity import ASKING, asks_identity
 from leafgrad.compile.record.names import global_names
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, source_of
 from leafgrad.ops.node import Leaf
@@ -55,7 +57,9 @@ def look(
     walker = Walker(codes, everything, given)
     try:
         walker.begin(roots)
-        if walker.found.renamed - {"type"} and not walker.names.computed:  # getattr, say, is reached by another name
+        if (
+            walker.found.renamed - {"type", *ASKING} and not walker.names.computed
+        ):  # getattr, say, is reached by another name
             walker = Walker(codes, everything, given)
             walker.names.computed = True
             walker.begin(roots)
@@ -65,13 +69,6 @@ def look(
             raise
         walker.open("what it reads", f"cannot be looked at: {type(error).__name__}: {error}")
     return walker.found
-
-
-def dict_of(value: functools.partial[Any]) -> dict[str, Any] | None:
-    """What a partial function has been given as attributes, None if nothing ever."""
-    state: Any = value.__reduce__()[2]
-    found: dict[str, Any] | None = state[3]
-    return found
 
 
 GUARDED = 50_000  # places, of which a large network has a fifth; code that computes names may reach whole packages
@@ -101,6 +98,7 @@ class Walker(ModuleWalker):
         self.methods()
         self.through_modules()
         self.bodies_read()
+        self.found.by_identity = asks_identity(self.codes) or not ASKING.isdisjoint(self.found.renamed)
         self.found.names, self.found.any_name = frozenset(self.names.users), self.names.any_name
 
     def run(self) -> None:
@@ -147,7 +145,7 @@ class Walker(ModuleWalker):
             self.attributes(value, path, self.names.of(kind))
 
     def elements(self, value: Any, path: str) -> None:
-        if not all(type(item) in SCALARS for item in value):
+        if not all(type(item) in SCALARS and item == item for item in value):
             self.open(path, "is a set of objects")
         elif type(value) is set:
             self.place("all", value, None, path, (*value,))

@@ -30,7 +30,6 @@ def is_above(file: str) -> bool:
     return is_ours(file) and not file.startswith(BELOW)
 
 
-IDENTITY = frozenset({"id", "is_", "is_not"})
 ATTRIBUTE = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"})
 IMPLIED = {"LOAD_BUILD_CLASS": "__build_class__", "IMPORT_NAME": "__import__"}  # globals that statements call
@@ -110,14 +109,6 @@ def calls_at_once(step: dis.Instruction) -> bool:
     """Whether a step of bytecode reads what is called next."""
     marked = step.opname == "LOAD_GLOBAL" or (step.opname == "LOAD_ATTR" and sys.version_info >= (3, 12))
     return step.opname == "LOAD_METHOD" or (marked and bool((step.arg or 0) & 1))
-
-
-@functools.cache
-def asks_identity(code: types.CodeType) -> bool:
-    """Whether code may ask if two objects are one, other than None and its like, which stand in the code."""
-    steps = list(dis.get_instructions(code))
-    compared = (before.opname != "LOAD_CONST" for before, step in pairwise(steps) if step.opname == "IS_OP")
-    return any(compared) or not IDENTITY.isdisjoint(code.co_names)
 
 
 @functools.cache

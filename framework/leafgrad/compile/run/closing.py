@@ -21,9 +21,9 @@ from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.ir.sources import Argument, Captured, Grad, KeptArray
 from leafgrad.compile.record.drawn import Drawer
 from leafgrad.compile.record.growing import GrowingList
+from leafgrad.compile.record.identity import asks_identity
 from leafgrad.compile.record.kept import check_holders, check_kept, check_outside
 from leafgrad.compile.record.lazy import LazyRecorder
-from leafgrad.compile.record.names import asks_identity
 from leafgrad.compile.record.symbolic import SymbolicNumber
 from leafgrad.compile.record.trace import Traced, finish, recording, trace_call
 from leafgrad.compile.record.unclosed import Unclosed
@@ -137,9 +137,10 @@ class Attempt:
                 raise Unclosed(f"it may read attributes of the tensor {path}")
         if any(hasattr(value, "__dict__") for value in self.tuples):
             raise Unclosed("it may read attributes of a tuple that it is given")
-        if len(self.given) > 1 and any(map(asks_identity, self.watch.codes.of_users())):
-            outside = {key: held for key, held in environment.seen.items() if type(held) in (*DICTS, list)}
-            self.following.outside |= outside
+        if environment.by_identity:
+            kinds = (*DICTS, list, tuple)
+            self.following.outside |= {key: held for key, held in environment.seen.items() if isinstance(held, kinds)}
+            self.following.by_identity = True
             self.structure = self.structure[0], self.following.identities(self.args, self.kwargs)
         if recorder.ran or (shows_memory(environment) and (self.first or not recorder.wary)):
             environment.check()
@@ -219,7 +220,7 @@ class Attempt:
         if followed is not None:
             followed.take_back(results, self.watch.codes, self.before)
             self.growing = [growing for _, _, growing in followed.growing]
-            asked = "type" in self.before.renamed or asks_types(self.watch.codes)
+            asked = "type" in self.before.renamed or asks_types(self.watch.codes) or asks_identity(self.watch.codes)
             asks = bool(followed.numbers.made or followed.growing or followed.sizes.standing) and asked
             asks |= bool(followed.sizes.standing) and self.watch.failed  # perhaps at what says that it is an int
             apart = failure is None or (recorder.strict and recorder.tears) or not may_be_of_numbers(failure)
@@ -230,7 +231,7 @@ class Attempt:
                     raise Unfollowed
                 if asks or followed.sought:
                     self.following.give_up()
-                followed.lost = "it asks for the type of a number that changes" if asks else followed.lost
+                followed.lost = "it asks what object a number that changes is, or its type" if asks else followed.lost
         if failure is not None:
             self.end(partial(recorder.fail, failure), recorder, followed)
             raise failure

@@ -69,7 +69,8 @@ class Following:
         start: those generators, with their states before the last recorded call.
         stopped: whether nothing is followed any more, since it was in vain.
         shared: whether that is so since several threads call.
-        outside: lists and dicts from outside, by id, of which code may ask whether they are among the arguments.
+        outside: containers from outside, by id, of which code may ask whether they are among the arguments.
+        by_identity: whether code may ask which of those that it is given are one.
     """
 
     def __init__(self) -> None:
@@ -89,6 +90,7 @@ class Following:
         self.start: States = []
         self.stopped = self.shared = False
         self.outside: dict[int, Any] = {}
+        self.by_identity = False
 
     def stop(self) -> None:
         """Several threads call: others must see no symbolic number, wherever the function puts it."""
@@ -181,9 +183,9 @@ class Following:
 
     def identities(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int] | None:
         """Which of the lists and dicts of arguments are one, or one from outside that code may ask for."""
-        given = [*map(id, containers((args, kwargs)))]
-        known = self.outside
-        return [key if key in known else given.index(key) for key in given] if len(given) > 1 else None  # beside kwargs
+        kinds, known = tuple if self.by_identity else (), self.outside
+        given = [id(part) for tree in (*args, *kwargs.values()) for part in containers(tree, kinds)]
+        return [key if key in known else given.index(key) for key in given] or None
 
     @property
     def sources(self) -> list[Source]:
@@ -245,6 +247,7 @@ class Following:
         if environment.open or asks:
             given = given._replace(lists=())
         cached = any(type(held) is known.CACHE for held in environment.seen.values())  # which tells ints from the like
+        asks |= environment.by_identity
         unknown = bool(environment.open) or (attempt.calls_unknown and not environment.drawing)
         if self.stopped or cached or asks or unknown:  # what nobody knows may take no symbolic number, or run twice
             self.draws = self.draws if unknown else []

@@ -68,7 +68,7 @@ class Misses(list[Miss]):
     def __init__(self) -> None:
         self.shapes: dict[Hashable, set[Hashable]] = {}
         self.waiting: Counter[Kind] = Counter()
-        self.hasty: dict[str, set[str]] = {}
+        self.hasty: dict[str, set[Any]] = {}
         self.served = 0
 
     @property
@@ -121,7 +121,8 @@ class Misses(list[Miss]):
         self.append(miss)
         if served - self.served < SOON:
             if miss.kind == "value":
-                self.hasty.setdefault(miss.path, set()).add(miss.now)
+                seen = self.hasty.setdefault(miss.path, set())
+                seen.add(len(seen) if miss.now in seen else miss.now)  # equal, yet another object
             self.graphs += miss.kind == "graph"
         self.served = served
         del self[:-KEPT]
