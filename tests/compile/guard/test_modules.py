@@ -5,6 +5,8 @@ from __future__ import annotations
 import builtins
 import collections
 import contextlib
+import copy
+import copyreg
 import dataclasses
 import datetime
 import enum
@@ -333,3 +335,28 @@ def test_functions_that_statements_call(monkeypatch):
         builtins, "__build_class__", lambda f, name, *a: made if name == "Kind" else builds(f, name, *a)
     )
     assert compiled(x).tolist() == [7.0, 7.0]
+
+
+class Pair:
+    """What is copied, and what a copy is of some other class."""
+
+    scale = 2.0
+
+
+class Other(Pair):
+    scale = 5.0
+
+
+TABLES = {
+    "copyreg": (copyreg.dispatch_table, lambda o: (Other, ())),
+    "deepcopy": (copy._deepcopy_dispatch, lambda o, memo: Other()),
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_way_to_copy_objects_of_a_class_is_registered(table, monkeypatch):
+    o, (held, way) = Pair(), TABLES[table]
+    step = leafgrad.compile(lambda x: x * copy.deepcopy(o).scale)
+    assert [step(x).tolist() for _ in range(4)] == [[2.0, 2.0]] * 4
+    monkeypatch.setitem(held, Pair, way)
+    assert step(x).tolist() == [5.0, 5.0]

@@ -11,6 +11,7 @@ from typing import Any
 from leafgrad.compile.guard.environment import Class, Keys
 from leafgrad.compile.guard.known import CACHE, CODE, HEAP, OF_NUMPY, file_of
 from leafgrad.compile.guard.objects import ObjectWalker
+from leafgrad.compile.record import pure
 from leafgrad.compile.record.names import global_names, handed, imported_names, is_above
 from leafgrad.compile.record.watch import is_library, source_of
 from leafgrad.ops.op import Op
@@ -76,12 +77,19 @@ class ModuleWalker(ObjectWalker):
         self.bodies.setdefault(value, set()).update(names)
 
     def through_modules(self) -> None:
-        """What code of this package reads of its modules, as a layer does of ``nn.functional``."""
+        """What code of this package reads of its modules, as a layer does of ``nn.functional``; tables of ``copy``."""
         for code, scope in self.codes:
             for name in code.co_names if is_above(source_of(code, scope)) else ():
                 held = scope.get(name)
                 if isinstance(held, types.ModuleType) and is_above(file_of(held)):
                     self.named(held, vars(held).keys() & code.co_names)
+        asked = [(code, scope) for code, scope in self.codes if scope.get("__name__") in pure.ANY_NAME]
+        tables = {
+            f"{scope['__name__']}.{name}": scope.get(name) for code, scope in asked for name in global_names(code)
+        }
+        for path, held in tables.items():
+            if type(held) is dict:
+                self.place("call", held.copy, None, path, held.copy())
 
 
 def builtins_of(scope: dict[str, Any]) -> dict[str, Any]:
