@@ -12,6 +12,7 @@ import datetime
 import enum
 import functools
 import sys
+import time
 import types
 from contextvars import ContextVar
 from typing import NamedTuple
@@ -360,3 +361,28 @@ def test_a_way_to_copy_objects_of_a_class_is_registered(table, monkeypatch):
     assert [step(x).tolist() for _ in range(4)] == [[2.0, 2.0]] * 4
     monkeypatch.setitem(held, Pair, way)
     assert step(x).tolist() == [5.0, 5.0]
+
+
+KEYS = {"time": time, "kind": datetime.datetime, "name": "".join(["__sub", "classes__"])}
+FUNCTIONS = {  # in C, that give something else at each call
+    "of a module": lambda get: get(time, "perf_counter"),
+    "of its dict": lambda get: vars(time)["perf_counter"],
+    "of a module that was imported": lambda get: sys.modules["time"].perf_counter,
+    "of a module in a dict": lambda get: KEYS["time"].perf_counter,
+    "of a class": lambda get: KEYS["kind"].now,
+    "of a class, by a string": lambda get: get(KEYS["kind"], "now"),
+    "of classes": lambda get: Pair.__subclasses__,
+    "of classes, by a computed name": lambda get: get(Pair, KEYS["name"]),
+}
+
+
+@pytest.mark.parametrize("way", FUNCTIONS)
+def test_what_is_called_by_something_in_c(way):
+    function = FUNCTIONS[way]
+
+    def step(x):
+        return x * len([next(iter(function(getattr), None))])
+
+    compiled = leafgrad.compile(step)
+    assert [compiled(x).tolist() for _ in range(3)] == [[1.0, 1.0]] * 3
+    assert ": open" in compiled.explain().summary

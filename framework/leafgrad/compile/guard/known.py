@@ -28,9 +28,10 @@ CODE = (
 SLOTS = (types.GetSetDescriptorType, types.MemberDescriptorType)
 # These compute of their arguments alone; the second calls a function in Python first, which is seen.
 OF_NUMPY = ("ufunc", "_ArrayFunctionDispatcher")
-# What leads to all names of a module, or of a frame, or to frames.
+# What leads to all names of a module, or of a frame, or to frames, or to classes that nothing else leads to.
 NAMESPACES = frozenset(
-    "__globals__ __builtins__ tb_frame f_back f_builtins f_globals f_locals ag_frame cr_frame gi_frame".split()
+    "__globals__ __builtins__ __subclasses__ tb_frame f_back f_builtins f_globals f_locals ag_frame cr_frame "
+    "gi_frame".split()
 )
 FIELDS = {  # of functions and of classes; the dict of either is looked at by itself
     kind: frozenset(name for name, held in vars(kind).items() if isinstance(held, SLOTS)) - {"__dict__", *NAMESPACES}

@@ -52,13 +52,14 @@ class ModuleWalker(ObjectWalker):
         library, held = is_library(file_of(value)), vars(value)
         self.place("class", value, None, f"type({path})", Class(type(value), None))
         names = self.names.users & held.keys()
-        known = {way.rpartition(".")[2] for way in (path, value.__name__)}  # by which code may have read it
-        if self.names.computed and id(value) in self.loose and library:
+        known = {"", *(way.rpartition(".")[2] for way in (path, value.__name__))}  # by which code may have read it
+        loose = self.names.computed and id(value) in self.loose
+        if loose and library:
             self.named(value, held.keys())
             for name, found in list(held.items()):
                 if isinstance(found, types.ModuleType) and is_above(file_of(found)):
                     self.push(found, f"{path}.{name}")
-        elif self.names.computed and id(value) in self.loose:
+        elif loose:
             self.place("keys", held, None, f"the names in {path}", Keys.of(held))
             names = names | {name for name in held if not name.startswith("__")}
         for name in sorted(names):
@@ -67,7 +68,9 @@ class ModuleWalker(ObjectWalker):
                 self.place("item", held, name, f"{path}.{name}", found)
             else:
                 self.visit("item", held, name, f"{path}.{name}")
-            if not self.names.handed.isdisjoint([(own, name) for own in known]):
+            if (loose and name in self.names.spelled) or not self.names.handed.isdisjoint(
+                [(own, name) for own in known]
+            ):
                 self.called_from_c(found, f"{path}.{name}")
         if not library or self.names.computed or "AttributeError" in self.names.users:
             self.absent(held, f"{path}", self.names.users)

@@ -207,9 +207,10 @@ class ObjectWalker:
             array_library = is_library(file_of(value)) and not is_python(file_of(value))
             if value.__module__ not in pure.TYPES and not array_library:
                 self.open(path, f"is a class that is not known, {value.__module__}.{value.__qualname__}")
-            for owner, name in self.names.handed:
-                if owner == value.__name__:
-                    self.called_from_c(attribute_of_class(value, name), f"{path}.{name}")
+            for name in {name for _, name in self.names.handed} | (
+                self.names.spelled if self.names.computed else set()
+            ):
+                self.called_from_c(attribute_of_class(value, name), f"{path}.{name}")
             return
         self.place("attribute", value, "__mro__", f"{path}.__mro__", value.__mro__)
         self.fields(value, path)

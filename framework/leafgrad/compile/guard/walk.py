@@ -82,7 +82,7 @@ class Walker(ModuleWalker):
         for value, path in roots:
             self.push(value, path)
         for name in sorted(NAMESPACES & self.names.users):
-            self.open(name, "leads to names of which nobody knows which are read")
+            self.open(name, "leads to what nobody knows of")
         for code, scope in self.codes:
             if not is_library(source_of(code, scope)):
                 self.globals(code, scope)

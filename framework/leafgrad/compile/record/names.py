@@ -67,10 +67,16 @@ def imported_names(code: types.CodeType, scope: dict[str, Any]) -> set[str]:
 
 
 @functools.cache
-def words(code: types.CodeType) -> frozenset[str]:
-    """The names in a code object, and the strings that could be names, alone or in tuples."""
+def spelled(code: types.CodeType) -> frozenset[str]:
+    """The strings in a code object that could be names, alone or in tuples."""
     strings = [c for const in code.co_consts for c in (const if type(const) is tuple else (const,)) if type(c) is str]
-    return frozenset((*code.co_names, *filter(str.isidentifier, strings)))
+    return frozenset(filter(str.isidentifier, strings))
+
+
+@functools.cache
+def words(code: types.CodeType) -> frozenset[str]:
+    """The names in a code object, and the strings that could be names."""
+    return spelled(code) | {*code.co_names}
 
 
 @functools.cache
@@ -95,13 +101,13 @@ def handed(code: types.CodeType) -> frozenset[str]:
 
 @functools.cache
 def handed_of(code: types.CodeType) -> frozenset[tuple[str, str]]:
-    """The attributes of which that is so, each behind the name by which their owner was read."""
+    """The attributes of which that is so, each behind the name by which their owner was read, if it has one."""
     found, called = set(), False  # whether the whole chain is what is called, as it is of modules
     for owner, step in pairwise(dis.get_instructions(code)):
         if step.opname in ATTRIBUTE:
             called = called if owner.opname in ATTRIBUTE else calls_at_once(owner)
-            if not called and not calls_at_once(step) and isinstance(owner.argval, str):
-                found.add((owner.argval, step.argval))
+            if not called and not calls_at_once(step):
+                found.add((owner.argval if isinstance(owner.argval, str) else "", step.argval))
     return frozenset(found)
 
 
@@ -122,6 +128,7 @@ class Names:
 
     def __init__(self, codes: Codes, everything: bool, file_of: Callable[[type], str]) -> None:
         self.users: set[str] = set()
+        self.spelled: set[str] = set()  # among them, in strings
         self.ours: set[str] = set()
         self.by_file: dict[str, set[str]] = {}
         self.computed = False  # names, by the user's code
@@ -139,6 +146,7 @@ class Names:
         file = source_of(code, scope)
         if not is_library(file):
             self.users |= words(code)
+            self.spelled |= spelled(code)
             self.passed_on |= passed_on(code)
             self.handed |= handed_of(code)
             self.computed |= not ANY_NAME.isdisjoint(words(code)) or matches(code)
