@@ -45,21 +45,22 @@ def key_of(part: Any, numbers: Mapping[int, int] | None = None) -> Any:
         return kind, part
     if kind is Extent:
         return kind, part.form
-    if isinstance(part, float):
+    if issubclass(kind, float):
         return kind, float.hex(part)  # nan equals itself
-    if isinstance(part, (tuple, list)):
-        return kind, tuple([key_of(p, numbers) for p in part])
-    if isinstance(part, dict):
+    if issubclass(kind, (tuple, list)):
+        parts = part if kind in (tuple, list) else (tuple if issubclass(kind, tuple) else list).__iter__(part)
+        return kind, tuple([key_of(p, numbers) for p in parts])
+    if issubclass(kind, dict):
         names = sorted(part, key=str)
         return kind, tuple([(key_of(name, numbers), key_of(part[name], numbers)) for name in names])
-    if isinstance(part, slice):
+    if issubclass(kind, slice):
         return kind, key_of((part.start, part.stop, part.step), numbers)
-    if isinstance(part, ProgramPart):
+    if issubclass(kind, ProgramPart):
         fields: Any = kind
         return kind, tuple([key_of(getattr(part, name), numbers) for name in fields.__dataclass_fields__])
-    if isinstance(part, complex):
+    if issubclass(kind, complex):
         return kind, float.hex(part.real), float.hex(part.imag)
-    if isinstance(part, (bool, int, str, bytes)):
+    if issubclass(kind, (bool, int, str, bytes)):
         return kind, part
     if numbers is not None and id(part) in numbers:
         return numbers[id(part)]
