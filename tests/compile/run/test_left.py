@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+import types
 from collections import Counter, OrderedDict, deque
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -276,3 +279,73 @@ def test_lengths_in_tuples_of_classes_with_methods_of_their_own():
     for n in (3, 3, 3, 4, 5, 6, 4):
         pair = Turned(leafgrad.ones(n), leafgrad.arange(2.0 * n))
         assert [r.tolist() for r in compiled(pair)] == [r.tolist() for r in step(pair)]
+
+
+class Told(Exception):
+    pass
+
+
+HOLDERS = {  # what keeps a number where nobody can put another one, and how it is found there
+    "partial function": (lambda n: functools.partial(max, n), lambda held: held.args[0]),
+    "slice": (lambda n: slice(0, n, (n,)), lambda held: held.step[0]),
+    "frozen set": (lambda n: frozenset([n]), lambda held: next(iter(held))),
+    "method": (lambda n: types.MethodType(lambda number: number, n), lambda held: held.__self__),
+    "generator": (lambda n: (number for number in [n]), next),
+    "repeat": (lambda n: itertools.repeat(n), next),
+    "error": (lambda n: Told([n], (n,)), lambda held: held.args[1][0]),
+}
+
+
+@pytest.mark.parametrize("kind", HOLDERS)
+@pytest.mark.parametrize("way", ["returned", "kept", "appended", "raised"])
+def test_numbers_that_are_kept_are_ordinary_ones(kind, way):
+    make, found = HOLDERS[kind]
+    o = SimpleNamespace(n=0, held=None, held_all=[], w=leafgrad.zeros(1))
+
+    def step(x):
+        o.n += 1
+        o.w += 1
+        held = make(o.n)
+        if way == "raised" and o.n > 5:
+            raise Told(held)
+        if way == "kept":
+            o.held = held
+        elif way == "appended":
+            o.held_all.append(held)
+        return x * o.n, held if way == "returned" else None
+
+    compiled = leafgrad.compile(step)
+    for i in range(1, 9):
+        try:
+            y, held = compiled(leafgrad.ones(1))
+            assert y.item() == i
+        except Told as error:
+            held = error.args[0]
+        held = o.held or held or (o.held_all or [None])[-1]
+        number = i if held is None else found(held)
+        assert (type(number), number, o.n, o.w.item()) == (int, i, i, i)
+        assert len(o.held_all) == (i if way == "appended" else 0)
+
+
+class Shown(NamedTuple):
+    number: int
+    held: leafgrad.Tensor
+
+
+def test_a_tuple_that_does_not_show_what_it_holds():
+    class Hiding(Shown):
+        def __iter__(self):
+            return iter((self.number,))
+
+    o = SimpleNamespace(kept=None)
+
+    def step(x):
+        y = x * 2
+        o.kept = Hiding(1, y)
+        return y
+
+    compiled = leafgrad.compile(step)
+    for i in range(5):
+        y = compiled(leafgrad.full((1,), float(i)))
+        assert o.kept.held is y
+        assert y.item() == 2.0 * i

@@ -27,10 +27,10 @@ from leafgrad.compile.record.lazy import LazyRecorder
 from leafgrad.compile.record.symbolic import SymbolicNumber
 from leafgrad.compile.record.trace import Traced, finish, recording, trace_call
 from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.compile.record.watch import Codes, Watch, is_ours, watching
+from leafgrad.compile.record.watch import Codes, Watch, watching
 from leafgrad.compile.run.apart import apart_of, picked, shows_memory
 from leafgrad.compile.run.call import Call
-from leafgrad.compile.run.followed import Changes, Followed, Unfollowed, asks_types, contents
+from leafgrad.compile.run.followed import Changes, Followed, Unfollowed, asks_types, contents, may_be_of_numbers
 from leafgrad.compile.run.following import Following, differs
 from leafgrad.compile.run.paths import named_tuples, paths_of, roots
 from leafgrad.signals import interruptible
@@ -225,8 +225,8 @@ class Attempt:
             asks |= bool(followed.sizes.standing) and self.watch.failed  # perhaps at what says that it is an int
             apart = failure is None or (recorder.strict and recorder.tears) or not may_be_of_numbers(failure)
             plain = failure is None or isinstance(failure, Exception)  # else a signal ended it
-            if plain and (asks or not apart):
-                if self.is_undone(recorder, followed):
+            if plain and (asks or not apart or followed.stays):
+                if self.is_undone(recorder, followed) or (followed.stays and self.take_back(recorder)):
                     recorder.ancestors.restore()
                     raise Unfollowed
                 if asks or followed.sought:
@@ -244,6 +244,16 @@ class Attempt:
         finally:
             if not self.undo(recorder) and followed is not None:
                 followed.settle(None)
+
+    def take_back(self, recorder: LazyRecorder) -> bool:
+        """Let what the Python has changed be as it was, so that it may run once more; whether that was possible."""
+        ran = self.first or not recorder.can_be_undone or recorder.tears or self.watch.open
+        if ran or contents((self.args, self.kwargs)) != self.contents:
+            return False
+        for looked, held in self.later:
+            looked.put_back(held, ())
+        self.before.put_back(self.held, self.filled)
+        return True
 
     def undo(self, recorder: LazyRecorder) -> bool:
         """Where there was no memory for the call, or a signal ended it, it is not done at all. Whether that is so."""
@@ -279,16 +289,6 @@ class Attempt:
             raise Changes([*(p for p, before, after in changes if differs(before, after)), *lists], what)
         if modes.get() != self.flags:
             raise Unclosed("it leaves another gradient mode behind than it found")
-
-
-def may_be_of_numbers(error: BaseException) -> bool:
-    """Whether an error may be that of a symbolic number: C's, which it is not what it seems for, or a check of ours."""
-    if isinstance(error, MemoryError):
-        return False
-    at = error.__traceback__
-    while at is not None and at.tb_next is not None:
-        at = at.tb_next
-    return isinstance(error, TypeError) or at is None or is_ours(at.tb_frame.f_code.co_filename)
 
 
 def read_by(

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from leafgrad.batching.pytree import containers, flatten, parts_of, with_parts
+from leafgrad.batching.pytree import containers, flatten, parts_of
 from leafgrad.compile.guard.environment import Environment, GivenPlaces, Place, is_state, now
 from leafgrad.compile.guard.guards import Symbolic
 from leafgrad.compile.ir.keys import same
@@ -24,13 +24,14 @@ from leafgrad.compile.record.kept import held_elsewhere
 from leafgrad.compile.record.numbers import Numbers
 from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, SymbolicNumber
 from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.compile.record.watch import Codes
+from leafgrad.compile.record.watch import Codes, is_ours
 from leafgrad.compile.run.left import (
     ALL,
     END,
     Written,
     class_in,
     ordinary,
+    remade,
     settle_keys,
     settled_parts,
     subtrees,
@@ -40,6 +41,7 @@ from leafgrad.compile.run.sizes import Sizes, is_apart
 from leafgrad.ops.node import Node
 
 CONVERSIONS = frozenset("__float__ __int__ __index__ __complex__ __len__ __length_hint__ __hash__".split())
+KEEPS_SET = "it keeps a number that changes in a frozenset"
 KEEPS_DRAWER = "it keeps a function that draws random numbers"
 COMMON = frozenset("__hash__ __repr__ __str__ __format__".split())  # what other objects are asked for, too
 NUMERIC = frozenset(n for n in vars(int) if not n.startswith("__") or n in vars(SymbolicNumber)) - COMMON
@@ -84,6 +86,16 @@ def asks_types(codes: Codes) -> bool:
 def calls_slots(codes: Codes) -> bool:
     """Whether code of the user may call ``list.__len__`` or the like, which no subclass of list hears of."""
     return any(not SLOTS.isdisjoint(code.co_names) for code in codes.of_users())
+
+
+def may_be_of_numbers(error: BaseException) -> bool:
+    """Whether an error may be that of a symbolic number: C's, which it is not what it seems for, or a check of ours."""
+    if isinstance(error, MemoryError):
+        return False
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return isinstance(error, TypeError) or at is None or is_ours(at.tb_frame.f_code.co_filename)
 
 
 class Followed:
@@ -134,6 +146,7 @@ class Followed:
         self.drawers: list[tuple[Written, Drawer]] = []
         self.read: list[Place] = []
         self.lost: str | None = None  # why no program can leave what the call has left
+        self.stays = False  # whether a number is where nobody can put an ordinary one
 
     def draw(self, places: Sequence[Place]) -> None:
         """Follow what functions in these places draw."""
@@ -280,17 +293,17 @@ class Followed:
         for holder in gc.get_referrers(*held) if held else ():
             if id(holder) in own or type(holder) is SymbolicNumber or isinstance(holder, (Node, types.FrameType)):
                 continue
-            if isinstance(holder, tuple):
-                parts: list[Any] = [plain.get(id(part), part) for part in parts_of(holder)]
-                plain[id(holder)] = with_parts(holder, parts)
+            if isinstance(holder, (tuple, frozenset)):
+                plain[id(holder)] = remade(holder, lambda part: plain.get(id(part), part))
                 tuples.append(holder)
+                self.lost = self.lost or (KEEPS_SET if isinstance(holder, frozenset) else None)
                 continue
             found = [Written(*slot) for slot in swapped(class_in(holder), plain)]
             self.written += found
             if any(type(w.number) is not SymbolicNumber for w in found):
                 self.lost = "it keeps a number that changes in a tuple, a set or a key"
             elif not found:
-                self.lost = f"it keeps a number that changes in a {type(holder).__name__}"
+                self.lost, self.stays = f"it keeps a number that changes in a {type(holder).__name__}", True
         if tuples:
             self.replace(tuples, plain, own)
 

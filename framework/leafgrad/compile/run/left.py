@@ -109,14 +109,21 @@ def ordinary(result: Any) -> Any:
     """A result whose tuples have ordinary numbers and lists; its lists and dicts stay the same objects."""
     if isinstance(result, Size):
         return Size(map(settled, result)) if holds(result) else result
-    if not isinstance(result, tuple):
+    if not isinstance(result, (tuple, frozenset)):
         return result.real if type(result) in (GrowingList, Drawer) else settled(result)
-    before = parts_of(result)
-    parts = [*map(ordinary, before)]
-    made = result if all(map(operator.is_, parts, before)) else with_parts(result, parts)
+    made = remade(result, ordinary)
     for name, value in [*getattr(made, "__dict__", {}).items()]:
         vars(made)[name] = ordinary(value)
     return made
+
+
+def remade(whole: Any, function: Callable[[Any], Any]) -> Any:
+    """A tuple or frozenset with what a function makes of its parts; itself if these stay the same."""
+    before = [*frozenset.__iter__(whole)] if isinstance(whole, frozenset) else parts_of(whole)
+    parts = [*map(function, before)]
+    if all(map(operator.is_, parts, before)):
+        return whole
+    return type(whole)(parts) if isinstance(whole, frozenset) else with_parts(whole, parts)
 
 
 def swapped(holder: Any, plain: dict[int, Any]) -> Iterator[tuple[Any, Any, Any]]:
@@ -160,7 +167,9 @@ def class_in(holder: Any) -> Any:
 
 
 def slots_of(holder: Any) -> list[tuple[Any, Any]]:
-    """The ``__slots__`` of an object, or the defaults of a function, as descriptors, with what they hold."""
+    """The ``__slots__`` of an object, or what functions and errors are given, as descriptors, with what they hold."""
+    if isinstance(holder, BaseException):
+        return [(vars(BaseException)["args"], holder.args)]
     if type(holder) is types.FunctionType:
         return [(types.FunctionType.__defaults__, holder.__defaults__)]
     members = [slot for base in type(holder).__mro__ if "__slots__" in vars(base) for slot in vars(base).values()]
