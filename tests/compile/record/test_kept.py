@@ -75,3 +75,18 @@ def test_a_first_call_that_keeps_nothing_is_closed():
     x = lg.ones(2, 3, 4)
     step(x)
     assert "1 program" in step.explain()
+
+
+@pytest.mark.parametrize("key", [lambda h: h, lambda h: (1, h), lambda h: frozenset([h])])
+def test_a_tensor_that_it_leaves_is_a_key_of_what_it_returns(key):
+    state = types.SimpleNamespace(h=lg.zeros(1))
+
+    def step(x):
+        state.h = x * 2
+        return {key(state.h): 1.0}
+
+    compiled = lg.compile(step)
+    for i in range(5):
+        found = compiled(lg.full((1,), float(i)))
+        assert next(iter(found)) == key(state.h)
+        assert state.h.item() == 2.0 * i

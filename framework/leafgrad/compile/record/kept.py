@@ -10,7 +10,7 @@ from typing import Any
 
 from leafgrad.autograd import engine
 from leafgrad.autograd.context import FunctionNode
-from leafgrad.batching.pytree import DICTS, flatten, parts_of
+from leafgrad.batching.pytree import DICTS, containers, flatten, parts_of
 from leafgrad.compile.record.recorder import Recorder
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.unclosed import Unclosed
@@ -56,7 +56,11 @@ def first_function(node: GraphNode, since: int) -> FunctionNode | None:
 
 
 def check_kept(recorder: Recorder, result: Any) -> None:
-    """Unclosed if something outside keeps a tensor of the call."""
+    """Unclosed if something outside keeps a tensor of the call, or a dict among the results has one as a key."""
+    for key in (key for part in containers(result) if type(part) in DICTS for key in part):
+        for t in flatten([*key] if isinstance(key, frozenset) else key)[0]:
+            if isinstance(t, Tensor) and isinstance(t._data, Symbol):
+                raise Unclosed(f"a tensor made{line_of(recorder, t)} is a key of a dict that it returns or leaves")
     mine = {id(t) for t in flatten(result)[0] if isinstance(t, Tensor)}
     mine |= {id(o.inner) for o in recorder.outside.values()}
     mine |= {id(after) for _, _, after in recorder.grads.values()}
