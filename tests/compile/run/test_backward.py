@@ -8,6 +8,7 @@ import pytest
 import leafgrad
 from leafgrad import nn
 from leafgrad.autograd.graph import get_gradient_edge
+from leafgrad.errors import MissingGradientError
 
 
 @pytest.mark.parametrize("executor", ["numpy", "replay"])
@@ -436,3 +437,13 @@ def test_another_result_is_written(create_graph):
             leafgrad.autograd.grad(result.sum(), x, create_graph=create_graph, retain_graph=True)
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             leafgrad.autograd.grad(a.sum(), x, create_graph=create_graph)
+
+
+def test_an_op_without_a_gradient_for_what_nobody_asks_for():
+    w = leafgrad.tensor([0.5, 1.5], requires_grad=True)
+    step = leafgrad.compile(lambda x: (leafgrad.heaviside(x, leafgrad.ones(())) + x) * w)
+    for _ in range(5):
+        x = leafgrad.tensor([1.0, 2.0], requires_grad=True)
+        assert leafgrad.autograd.grad(step(x).sum(), [w])[0].tolist() == [2.0, 3.0]
+        with pytest.raises(MissingGradientError, match="heaviside"):
+            step(x).sum().backward()

@@ -73,7 +73,11 @@ class Gradients:
 
 
 def gradients_of(recorder: Recorder, graph: Graph, outputs: dict[int, Tensor]) -> Gradients:
-    """The backward programs of those results whose graph can be walked; what to raise for the others."""
+    """The backward programs of those results whose graph can be walked; what to raise for the others.
+
+    Raises:
+        Unclosed: an op has no gradient for some tensors that a result is made of, which a program asks for at once.
+    """
     owners = differentiable_sources(recorder, outputs)
     sources: dict[Any, Owner | int] = dict(owners)
     found = Gradients()
@@ -83,8 +87,13 @@ def gradients_of(recorder: Recorder, graph: Graph, outputs: dict[int, Tensor]) -
             alone = {i: pullback(recorder, sources, {i: outputs[i]}, graph) for i in chosen}
             for i, error in alone.items():
                 if isinstance(error, Exception):
-                    led_to = engine.reachable([outputs[i]._node], recorder.born)
-                    found.refused[i] = [owners[node] for node in led_to if node in owners], error
+                    nodes = engine.reachable([outputs[i]._node], recorder.born)
+                    led_to = {node: owners[node] for node in nodes if node in owners}
+                    if isinstance(error, MissingGradientError):  # who asks for others alone meets none
+                        apart = [pullback(recorder, {n: s}, {i: outputs[i]}, graph) for n, s in led_to.items()]
+                        if not all(isinstance(one, Exception) for one in apart):
+                            raise Unclosed(f"gradients of a result are there for some tensors only: {error}")
+                    found.refused[i] = [*led_to.values()], error
             able = {i: outputs[i] for i in chosen if i not in found.refused}
             one = pullback(recorder, sources, able, graph) if able else one
         if isinstance(one, Pullback):
