@@ -386,3 +386,15 @@ def test_what_is_called_by_something_in_c(way):
     compiled = leafgrad.compile(step)
     assert [compiled(x).tolist() for _ in range(3)] == [[1.0, 1.0]] * 3
     assert ": open" in compiled.explain().summary
+
+
+def test_attributes_of_a_function_that_was_put_into_a_library(monkeypatch):
+    def function():
+        pass
+
+    function.rate = 2.0
+    monkeypatch.setattr(sys, "late", function, raising=False)
+    step = leafgrad.compile(lambda x: x * sys.late.rate)
+    assert [step(x).tolist() for _ in range(4)] == [[2.0, 2.0]] * 4
+    function.rate = 5.0
+    assert step(x).tolist() == [5.0, 5.0]

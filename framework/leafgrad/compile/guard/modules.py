@@ -103,8 +103,9 @@ def builtins_of(scope: dict[str, Any]) -> dict[str, Any]:
 
 def is_called(value: Any) -> bool:
     """Whether a library's thing is a function, or the like, no call of which goes unseen."""
-    kind = type(value)
-    return isinstance(value, (types.FunctionType, *CODE, CACHE, Op)) or kind.__name__ in OF_NUMPY
+    if isinstance(value, types.FunctionType):  # the user's may have attributes, and stand there all the same
+        return is_library(source_of(value.__code__, value.__globals__))
+    return isinstance(value, (*CODE, CACHE, Op)) or type(value).__name__ in OF_NUMPY
 
 
 __all__ = ["ModuleWalker", "builtins_of"]
