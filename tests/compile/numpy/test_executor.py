@@ -68,7 +68,7 @@ def test_batches_are_chunked_where_caches_alone_do_not_serve_them(widths, loss, 
 
 
 def test_rows_of_which_a_few_fill_the_cache_are_not_chunked():
-    plan = plan_of(lambda x: (x * 2).tanh().exp().sum(), leafgrad.rand(64, 2_000_000))
+    plan = plan_of(lambda x: (x * 2).tanh().exp().sum(), leafgrad.rand(64, 150_000))
     assert not plan.loops
     assert plan.schedule.given_up == [(64, "few of which fit the cache")]
 
