@@ -14,6 +14,7 @@ import numpy as np
 from leafgrad import dtypes, forks
 from leafgrad.backends.communicator import HostCommunicator
 from leafgrad.backends.contract import BACKENDS, Backend, Generator, GeneratorClass, register
+from leafgrad.backends.malloc import keep_freed_memory
 
 OWN = np.ndarray | np.generic
 _GENERATORS: WeakSet[NumpyGenerator] = WeakSet()
@@ -295,3 +296,4 @@ def _strangest(value: Any) -> str:
 
 register(NumpyBackend())
 BACKENDS[np.generic] = BACKENDS[np.ndarray]  # reductions give scalar objects, whose classes derive from it
+keep_freed_memory()

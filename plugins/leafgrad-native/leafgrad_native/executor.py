@@ -18,12 +18,10 @@ from leafgrad.compile.ir.admitted import SETTLED, Settled
 from leafgrad.compile.ir.graph import Equation, Graph, Value
 from leafgrad.compile.ir.lengths import resized
 from leafgrad.compile.ir.replay import run_equation
-from leafgrad.compile.ir.reused import Reused
 from leafgrad.compile.run.executor import Program
 from leafgrad.forks import cached_property
 from leafgrad.lowering.forms import Form, Root
 from leafgrad.lowering.stages import CPhase, OpPhase
-from leafgrad.ops.narrow import NAME
 from leafgrad_native import arrays, blas, build, packed, pool
 from leafgrad_native.blocks import short
 from leafgrad_native.check import Checked, with_numpy
@@ -137,10 +135,10 @@ class NativeProgram:
         given = code.given
         self.inputs = self.expected(given.inputs, code.names, "the caller of the program")
         self.constants = [(plan.slots[plan.whole[e.out].root], run_equation(self.sized[e], {})) for e in plan.constants]
-        kinds = [(self.shape(v), v.dtype) for v in given.ends]
-        reused = Reused(kinds, arrays.empty if NAME in {dtype for _, dtype in kinds} else np.empty)
-        self.results = [(plan.slots[r], reused.maker(*kind)) for r, kind in zip(plan.results, kinds, strict=True)]
-        self.returned = [k for k, _ in self.results]
+        kinds = [(self.shape(v), np.dtype(v.dtype)) for v in given.ends]
+        self.results = [(plan.slots[r], *kind) for r, kind in zip(plan.results, kinds, strict=True)]
+        self.returned = [k for k, _, _ in self.results]
+        self.stored = any(dtype.kind == "V" for _, _, dtype in self.results)
         self.phases = [self.phase(p) for p in plan.phases]
         self.due = [self.draws_before(p) for p in plan.phases]
         self.seconds = [0.0] * len(self.phases)
@@ -160,12 +158,12 @@ class NativeProgram:
             self.slots[:] = [None] * len(self.slots)
 
     def run_phases(self, inputs: Sequence[Any]) -> list[Any]:
-        slots = self.slots
+        slots, empty = self.slots, arrays.HOST.xp.empty if not self.stored else arrays.empty
         slots[: len(inputs)] = inputs
         for k, array in self.constants:
             slots[k] = array
-        for k, make in self.results:
-            slots[k] = make()
+        for k, shape, dtype in self.results:
+            slots[k] = empty(shape, dtype)
         arrays.point(self.table, slots)
         clock = time.perf_counter
         start = clock()

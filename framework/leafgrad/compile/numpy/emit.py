@@ -35,7 +35,7 @@ def emit(graph: Graph, schedule: Schedule) -> ScratchProgram:
         head += [comment("    ", f"{names[v]} is {text.spoken[v]}: {kind(v)}") for v in graph.inputs]
         head.append(f"    {''.join(f'{names[v]}, ' for v in graph.inputs)}= inputs")
     source = "\n".join([*head, *lines, f"    return [{', '.join(results)}]", ""])
-    return ScratchProgram(source, text.space, scratch, text.ufuncs, text.made)
+    return ScratchProgram(source, text.space, scratch, text.ufuncs)
 
 
 class WholeWriter(NumpyWriter):

@@ -14,7 +14,6 @@ from leafgrad.compile.ir.admitted import Settled
 from leafgrad.compile.ir.agreement import agree, agree_all
 from leafgrad.compile.ir.graph import itemsize
 from leafgrad.compile.ir.lengths import changed
-from leafgrad.compile.ir.reused import Kind, Reused
 from leafgrad.compile.numpy.parallel import Chunk, Groups, group_count, in_groups
 from leafgrad.compile.schedule.buffers import WorkBuffer
 from leafgrad.ops.define import quiet
@@ -114,12 +113,10 @@ class Scratch:
 
 
 class ScratchProgram:
-    """Generated source with what it refers to, and the memory that it asks for."""
+    """Generated source with what it refers to, and the scratch memory that it asks for."""
 
-    def __init__(
-        self, source: str, names: dict[str, Any], scratch: list[Scratch], ufuncs: set[str], made: list[Kind]
-    ) -> None:
-        self.source, self.made = source, made
+    def __init__(self, source: str, names: dict[str, Any], scratch: list[Scratch], ufuncs: set[str]) -> None:
+        self.source = source
         self.ufuncs = ufuncs
         self.names = names
         self.scratch = scratch
@@ -131,9 +128,7 @@ class ScratchProgram:
     def function(self, xp: Any, settled: Settled) -> Callable[..., list[Any]]:
         """The function ``run(inputs, scratch0, scratch1, …)`` for these sizes."""
         space: dict[str, Any] = {u: getattr(xp, u) for u in self.ufuncs}
-        space.update(xp=xp, matmul=xp.matmul, zeros=xp.zeros, copyto=xp.copyto, reduce=xp.add.reduce)
-        reused = Reused([(changed(shape, settled), dtype) for shape, dtype in self.made], xp.empty)
-        space.update(empty=reused if reused.shelves else xp.empty)
+        space.update(xp=xp, matmul=xp.matmul, empty=xp.empty, zeros=xp.zeros, copyto=xp.copyto, reduce=xp.add.reduce)
         space.update(asarray=xp.asarray, in_blocks=in_blocks, agree=agree, agree_all=agree_all, in_groups=in_groups)
         quiet(MODULE)
         names = {name: changed(value, settled) for name, value in self.names.items()}

@@ -10,7 +10,6 @@ from leafgrad import backends
 from leafgrad.compile.ir.agreement import is_checked, is_foreign
 from leafgrad.compile.ir.extent import Extent, present
 from leafgrad.compile.ir.graph import Equation, Graph, Value, expression, itemsize, kind
-from leafgrad.compile.ir.reused import Kind
 from leafgrad.compile.ir.shapes import one
 from leafgrad.compile.numpy.scratch import BLOCK, Form, Scratch
 from leafgrad.compile.schedule.buffers import Allocator
@@ -30,7 +29,6 @@ class Text:
         space: what the source refers to, by name.
         ufuncs: the functions of the array namespace that are called by name.
         fresh: values whose variables are memory of their own.
-        made: of these, the shape and dtype of those that the source makes by `empty`.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -41,7 +39,6 @@ class Text:
         self.space: dict[str, Any] = {}
         self.ufuncs: set[str] = set()
         self.fresh: set[Value] = set()
-        self.made: list[Kind] = []
 
 
 class NumpyWriter:
@@ -60,7 +57,7 @@ class NumpyWriter:
         self.spoken = text.spoken
         self.space = text.space
         self.ufuncs = text.ufuncs
-        self.fresh, self.made = text.fresh, text.made
+        self.fresh = text.fresh
         self.lines: list[str] = []
         self.forms: dict[Form, str] = {}
         self.ones: dict[tuple[str, int, bool], str] = {}
@@ -163,7 +160,6 @@ class NumpyWriter:
     def empty(self, value: Value) -> str:
         """The source of a new array for ``value``."""
         self.fresh.add(value)
-        self.made.append((value.shape, value.dtype))
         return f"empty({value.shape!r}, {value.dtype!r})"
 
     def form(self, index: int, value: Value, axis: int | None, turned: bool = False) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -57,8 +58,8 @@ class Kinds:
     Args:
         graph: what was run.
         right: arrays as they should be.
-        first: what the first run returned. The second may use none of its memory, which is kept until then, but for
-            what is only written.
+        first: what the first run returned. The second may use none of its memory again that is left, but for what is
+            only written.
     """
 
     def __init__(self, graph: Graph, right: Sequence[Any], first: Sequence[Any]) -> None:
@@ -66,13 +67,17 @@ class Kinds:
         self.facts = [(type(a), (a.shape, a.dtype, None)) for a in right]
         written = graph.written
         ends = zip(graph.ends, first, strict=True)
-        self.first: list[Any] = [a for v, a in ends if v not in written]
+        self.first: list[Any] = [weakref.ref(memory_of(a)) for v, a in ends if v not in written]
 
-    def check(self, inputs: Sequence[Any], arrays: Any) -> None:
-        """Raises Mismatch if they are not, or share memory with each other or with results of the first run."""
+    def left(self) -> list[Any]:
+        """Before the second run, what is left of the memory of the first: who holds it has it."""
+        return [memory for ref in self.first if (memory := ref()) is not None]
+
+    def check(self, inputs: Sequence[Any], arrays: Any, left: Sequence[Any]) -> None:
+        """Raises Mismatch if they are not, or share memory, or have some that is ``left``."""
         if self.first:
             check_kinds(self.graph, inputs, arrays)
-            before = {id(memory_of(a)) for a in self.first}
+            before = set(map(id, left))
             again = next((i for i, a in enumerate(arrays) if id(memory_of(a)) in before), None)
             if again is not None:
                 raise Mismatch(f"result {again} is in the memory of what an earlier run returned, expected its own")

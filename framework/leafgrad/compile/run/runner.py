@@ -146,12 +146,13 @@ class Runner:
             arrays = check_run(self.graph, self.program, inputs, right)
             self.kinds = Kinds(self.graph, right, arrays) if self.foreign else None
             return arrays
+        left = self.kinds.left() if self.kinds is not None and self.kinds.first else []
         arrays = self.program(inputs)
         if first:
             check_kinds(self.graph, inputs, arrays)
             self.kinds = Kinds(self.graph, arrays, arrays)
         elif self.kinds is not None:
-            self.kinds.check(inputs, arrays)
+            self.kinds.check(inputs, arrays, left)
         return arrays
 
     def refuse(self, inputs: Sequence[Any], error: Mismatch) -> None:
