@@ -227,6 +227,24 @@ def test_source_for_the_numpy_executor():
     compare(step, rows(5))
 
 
+def test_source_of_several_results_for_the_numpy_executor():
+    @op
+    def extremes(xp, x):
+        return xp.min(x), xp.max(x, axis=0)
+
+    extremes.shape(lambda x: [(), x.shape[1:]])
+    extremes.lower("numpy", lambda writer, e: f"xp.min({writer.text(e, 0)}), xp.amax({writer.text(e, 0)}, 0)")
+
+    def step(x):
+        least, most = extremes(leafgrad.sin(x))
+        return least * 2, most + least
+
+    program = NumpyProgram(optimize(leafgrad.trace(step, rows(5))))
+    assert "extremes_forward" not in program.source()
+    for found, expected in zip(program([rows(5).numpy()]), step(rows(5)), strict=True):
+        np.testing.assert_array_equal(found, expected.numpy())
+
+
 def test_a_ufunc_writes_into_memory_that_is_there():
     @op("elementwise", "float", ufunc="logaddexp")
     def softer(xp, x, y):

@@ -57,14 +57,9 @@ class WholeWriter(NumpyWriter):
 
     def write(self, equation: Equation) -> None:
         out = equation.out
-        if equation.several and self.lowered(equation):
-            return
         if equation.several:
-            left = "".join(f"{self.names[v]}, " for v in equation.outputs)
-            self.add(f"{left}= {self.call(equation, equation.params)}")
-            for v in equation.outputs:
-                if not v.ndim:
-                    self.add(f"{self.names[v]} = asarray({self.names[v]})")
+            if not self.lowered(equation):
+                self.assign(equation, self.call(equation, equation.params))
         elif stored(equation):
             self.add(f"{self.names[out]} = {self.call(equation, equation.params)}")
         elif self.lowered(equation):
@@ -85,7 +80,13 @@ class WholeWriter(NumpyWriter):
 
     def assign(self, equation: Equation, made: str) -> None:
         """Keep what an expression makes; NumPy's functions give scalars where arrays of no dimensions are due."""
-        self.add(f"{self.names[equation.out]} = {made if equation.out.ndim else f'asarray({made})'}")
+        if not equation.several:
+            self.add(f"{self.names[equation.out]} = {made if equation.out.ndim else f'asarray({made})'}")
+            return
+        self.add(f"{''.join(f'{self.names[v]}, ' for v in equation.outputs)}= {made}")
+        for v in equation.outputs:
+            if not v.ndim:
+                self.add(f"{self.names[v]} = asarray({self.names[v]})")
 
     def target(self, equation: Equation, buffer: Callable[[Equation], str]) -> str | None:
         """Memory for a result: its own if it stays, a buffer if it is large; None: a new array is as good."""
