@@ -32,6 +32,7 @@ from leafgrad_native.blocks import (
 )
 from leafgrad_native.contractions import contraction, emptied, whole_vectors
 from leafgrad_native.packed import sizes, units
+from leafgrad_native.rows import MOST_OF_A_ROW, axpys, dots
 from leafgrad_native.target import vector_bytes
 from leafgrad_native.tiles import edge, tile
 
@@ -184,10 +185,15 @@ class Products:
         if n < vector_bytes() // 8 and m > n:  # the longer side along the vector
             m, n, pa, pb = n, m, pb, pa
             (am, ak), (bk, bn), (om, on) = (bn, bk), (ak, am), (on, om)
+        first, last = ends(applied(units, m, n, kind))
+        if m == 1 and ak == 1 and k * n <= MOST_OF_A_ROW and (bk == 1 or bn == on == 1):
+            by_dots = bk == 1
+            if not by_dots or k >= 2 * lanes(kind):
+                name = self.function("row", (kind, by_dots), partial(dots if by_dots else axpys, kind))
+                return f"if ({first} < {last}) {name}({pa}, {pb}, {po}, {k}L, {n}L, {bn if by_dots else bk}L, {on}L);"
         numbers = applied(partial(sizes, kind), m, k, n, am, ak, bk, bn, om, on)
         numbers = ", ".join([str(applied(getitem, numbers, i)) for i in range(len(present(numbers)))])
         self.packed.add(kind)
-        first, last = ends(applied(units, m, n, kind))
         call = f"call->product_{short(kind)}(call, {pa}, {pb}, {po}, &(lg_sizes){{{numbers}}}, {first}, {last})"
         return f"if ((code = {call})) return code;  // {m} x {k} and {k} x {n}"
 
