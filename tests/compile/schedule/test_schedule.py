@@ -14,7 +14,7 @@ from leafgrad.compile.ir.sources import Argument, Captured
 from leafgrad.compile.numpy.executor import NumpyProgram, fit
 from leafgrad.compile.passes import optimize
 from leafgrad.compile.record.trace import trace_call
-from leafgrad.compile.schedule.schedule import Loop, Whole, schedule
+from leafgrad.compile.schedule.schedule import Loop, Whole, batch_lengths, schedule
 
 TESTS = "compile.schedule.buffers"
 
@@ -117,6 +117,21 @@ def test_what_a_program_writes_is_no_batch():
         w.add_((x @ w).tanh().sum(dim=0))
 
     assert [loop.length for loop in loops(NumpyProgram(optimize(trace_call(step, (x,), {}).graph), 64))] == [70]
+
+
+def test_weights_that_nobody_trains_are_no_batch():
+    w, points, bias = normal(100, 100), normal(100, 2), normal(100)
+
+    def lengths(step, *args):
+        return batch_lengths(optimize(trace_call(step, args, {}).graph))
+
+    def network(x):
+        return leafgrad.tanh(x @ w.T + bias)
+
+    assert lengths(network, normal(1, 100)) == []
+    assert lengths(network, normal(70, 100)) == [70]
+    assert lengths(network, normal(100, 100)) == [100]
+    assert lengths(lambda: (leafgrad.tanh(points * 2) ** 2).mean()) == [100]
 
 
 def test_batches_of_different_length_have_loops_of_their_own():

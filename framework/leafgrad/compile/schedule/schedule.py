@@ -111,14 +111,25 @@ def batches(graph: Graph) -> set[Value]:
 
 
 def batch_lengths(graph: Graph) -> list[int]:
-    """Lengths of the first axis of inputs that are worth a loop, by the size of what carries them."""
+    """Lengths of the first axis of inputs that are worth a loop, by the size of what carries them.
+
+    Weights that nobody trains have as many rows as a batch may have: of what the function captures, much must be made,
+    row by row.
+    """
+    known = [(v, graph.inputs[v]) for v in batches(graph)]
+    given = {v.shape[0] for v, source in known if isinstance(source, Argument)}
+    least = dict.fromkeys(given, 0)
+    for v, source in known:
+        if isinstance(source, Captured) and v.shape[0] not in given:
+            least[v.shape[0]] = max(least.get(v.shape[0], 0), math.prod(v.shape) // 8)
     weight: Counter[int] = Counter()
-    seen = {v.shape[0] for v in batches(graph) if isinstance(graph.inputs[v], (Argument, Captured))}
+    made: Counter[int] = Counter()
     for equation in graph.equations:
         for v in equation.outputs:
-            for n in set(v.shape) & seen:
+            for n in set(v.shape) & least.keys():
                 weight[n] += math.prod(v.shape)
-    return [n for n, size in weight.most_common() if n >= SMALLEST_BATCH and size >= 4 * n]
+                made[n] += math.prod(v.shape) if v.shape[0] == n and "view" not in equation.op.traits else 0
+    return [n for n, size in weight.most_common() if n >= SMALLEST_BATCH and size >= 4 * n and made[n] >= least[n]]
 
 
 class Scheduler:
