@@ -10,7 +10,7 @@ from leafgrad.ops.abstract import PRECISE
 from leafgrad.ops.convert import new_full, to_dtype
 from leafgrad.ops.cumulative import cumprod, shift
 from leafgrad.ops.define import op
-from leafgrad.ops.elementwise import abs, abs_x, div, mul, pow, sub
+from leafgrad.ops.elementwise import abs, abs_x, div, mul, pow, sqrt, sub
 from leafgrad.ops.geometry import inverse
 from leafgrad.ops.half import total
 from leafgrad.ops.select import where
@@ -208,14 +208,16 @@ var.vjp(x=_var_x)
 @var.rewrite
 def _var_in_steps(graph: Any, equation: Any) -> Any:
     """The sum of squares of x less its mean, over a count."""
-    (x,), params = equation.values, equation.params
-    left = count(x.shape, params["dim"]) - params["correction"]
+    return _spread_in_steps(graph, equation.inputs[0], **equation.params)
+
+
+def _spread_in_steps(graph: Any, x: Any, dim: Dims, correction: float, keepdim: bool) -> Any:
+    left = count(x.shape, dim) - correction
     if x.dtype not in PRECISE or left <= 0 or 0 in x.shape:
         return None
-    c = graph.emit(sub, x, averaged(graph, x, params["dim"]))
-    c = graph.emit(sub, c, averaged(graph, c, params["dim"]))
-    total = graph.emit(sum, graph.emit(mul, c, c), dim=params["dim"], keepdim=params["keepdim"])
-    return graph.emit(div, total, left * 1.0)
+    c = graph.emit(sub, x, averaged(graph, x, dim))
+    c = graph.emit(sub, c, averaged(graph, c, dim))
+    return graph.emit(div, graph.emit(sum, graph.emit(mul, c, c), dim=dim, keepdim=keepdim), left * 1.0)
 
 
 @op("reduction")
@@ -244,6 +246,19 @@ std.vjp(
         broadcast_back(_per_length(g, out), x_shape, dim) * _deviation(x, x_shape, dim, correction)
     )
 )
+
+
+@std.rewrite
+def _std_in_steps(graph: Any, equation: Any) -> Any:
+    """The root of the variance; of float32 in float64, as uncompiled."""
+    x = equation.inputs[0]
+    if x.dtype != "float32":
+        spread = _spread_in_steps(graph, x, **equation.params)
+        return None if spread is None else graph.emit(sqrt, spread)
+    spread = _spread_in_steps(graph, graph.emit(to_dtype, x, dtype="float64", source="float32"), **equation.params)
+    if spread is None:
+        return None
+    return graph.emit(to_dtype, graph.emit(sqrt, spread), dtype="float32", source="float64")
 
 
 @op("reduction", "complex")
@@ -280,6 +295,20 @@ def _norm_x(g: Any, out: Any, x: Any, x_shape: Shape, *, p: float, dim: Dims) ->
 norm.label = "LinalgVectorNormBackward0"
 norm.vjp(x=_norm_x)
 norm.makes = "real"
+
+
+@norm.rewrite
+def _norm_in_steps(graph: Any, equation: Any) -> Any:
+    """The root of the sum of squares, or the sum of absolute values."""
+    x, p = equation.inputs[0], equation.params["p"]
+    params = {name: equation.params[name] for name in ("dim", "keepdim")}
+    if x.dtype not in PRECISE or 0 in x.shape or p not in (1, 2):
+        return None
+    if p == 1:
+        return graph.emit(sum, graph.emit(abs, x), **params)
+    return graph.emit(sqrt, graph.emit(sum, graph.emit(mul, x, x), **params))
+
+
 _POWERS = {0: ("x != 0", "x"), 1: ("abs(x)", "x"), 2: ("x * x", "sqrt(x)")}
 _POWER = ("pow(abs(x), p)", "pow(x, 1 / p)")
 norm.lower("cuda", lambda c, e: c.reduction("+", e.params["dim"], False, *_POWERS.get(e.params["p"], _POWER)))
