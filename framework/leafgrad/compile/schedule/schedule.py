@@ -128,7 +128,8 @@ def batch_lengths(graph: Graph) -> list[int]:
         for v in equation.outputs:
             for n in set(v.shape) & least.keys():
                 weight[n] += math.prod(v.shape)
-                made[n] += math.prod(v.shape) if v.shape[0] == n and "view" not in equation.op.traits else 0
+                rows = n in (v.shape[:-1] or v.shape) and "view" not in equation.op.traits
+                made[n] += math.prod(v.shape) if rows else 0
     return [n for n, size in weight.most_common() if n >= SMALLEST_BATCH and size >= 4 * n and made[n] >= least[n]]
 
 
