@@ -84,3 +84,93 @@ def test_who_compares_with_classes_functions_and_members_asks_for_nothing():
         with watching(watch):
             function(*args)
         assert asks_identity(watch.codes) == expected
+
+
+class Model:
+    """Steps that count themselves, and compare what has no equals."""
+
+    def __init__(self):
+        self.net = leafgrad.nn.Sequential(leafgrad.nn.Linear(3, 2), leafgrad.nn.Linear(2, 1))
+        self.head, self.mode, self.skipped, self.id, self.steps = self.net[1], Mode.A, None, 3, 0
+
+    def weight(self, x, n):
+        self.steps += 1
+        return x * sum(n for p in self.net.parameters() if p is not self.head.weight) * self.steps
+
+    def module(self, x, n):
+        self.steps += 1
+        return x * sum(n for m in self.net.modules() if m is not self.net and m is not self.skipped) * self.steps
+
+    def member(self, x, n):
+        self.steps += 1
+        mode = self.mode
+        return x * self.steps * (n if mode is self.mode else 1.0)
+
+    def tensors(self, x, n, y=None):
+        self.steps += 1
+        y = x if y is None else y
+        return x * self.steps * (n if y is x else 1.0)
+
+    def name(self, x, n):
+        self.steps += 1
+        held = Held()
+        held.id = self.id
+        return x * self.steps * n * held.id
+
+
+@pytest.mark.parametrize("way", ["weight", "module", "member", "tensors", "name"])
+def test_numbers_are_followed_beside_what_has_no_equals(way):
+    one, other = Model(), Model()
+    step, expected = leafgrad.compile(getattr(one, way)), getattr(other, way)
+    for i in range(9):
+        assert step(ones, float(i)).item() == expected(ones, float(i)).item()
+    assert ": closed; 1 program" in step.explain().summary
+
+
+@pytest.mark.parametrize("way", ["attribute", "stored", "set", "nonlocal", "rebound", "property", "builtin"])
+def test_numbers_that_come_into_places_of_other_things_are_seen(way):
+    known, o = 3.5, Held()
+    held = o
+
+    class Asked:
+        @property
+        def last(self):
+            return known
+
+    def attribute(n, of):
+        return n is of.last
+
+    def stored(n, of):
+        of.last = known
+        return n is of.last
+
+    def by_name(n, of):
+        vars(of)["last"] = known
+        return n is of.last
+
+    def inner(n):
+        nonlocal held
+        held = known
+        return n is held
+
+    def rebound(n, of):
+        of = known
+        return n is of
+
+    def builtin(n, of):
+        import builtins as names
+
+        return names.id(n) == names.id(known)
+
+    ask = {
+        "attribute": attribute, "stored": stored, "set": by_name, "nonlocal": lambda n, of: inner(n),
+        "rebound": rebound, "property": lambda n, of: attribute(n, Asked()), "builtin": builtin,
+    }[way]  # fmt: skip
+
+    def start():
+        o.last = known if way == "attribute" else o
+
+    step = leafgrad.compile(lambda x, n: x * (2.0 if ask(n, o) else 3.0))
+    for n in (*map(float, range(8)), known, 1.0, known):
+        start()
+        assert step(ones, n).item() == (2.0 if n is known else 3.0)

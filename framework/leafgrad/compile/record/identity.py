@@ -3,53 +3,19 @@
 from __future__ import annotations
 
 import builtins
-import dis
-import enum
-import functools
 import types
 from typing import Any
 
 from leafgrad.compile.ir.attributes import attribute_of_class
+from leafgrad.compile.record.compared import ASKING, SINGLE, UNKNOWN, Operand, scan
 from leafgrad.compile.record.watch import Codes, is_library, source_of
 
-ASKING = frozenset({"id", "is_", "is_not"})  # functions that ask
-ATTRIBUTE = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
-VARIABLE = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 VALUES = (int, float, complex, str, bytes, tuple, list, dict, slice)  # of which guards may take an equal one
-SINGLE: tuple[Any, ...] = (bool, types.NoneType, types.EllipsisType, enum.Enum)
-UNKNOWN: Any = object()
-
-Operand = tuple[str, ...]  # a global and its attributes; nothing if it is something else
+MODULES = frozenset({"builtins", "__builtins__", "__import__", "import_module"})  # who names these may reach ``id``
+STORING = frozenset({"setattr", "__setattr__", "__dict__", "vars", "delattr"})  # which store by any name
 
 
-@functools.cache
-def operands(code: types.CodeType) -> tuple[tuple[Operand, Operand], ...]:
-    """What code compares by ``is``, but for comparisons with None and its like."""
-    found, steps = [], list(dis.get_instructions(code))
-    for i, step in enumerate(steps):
-        if step.opname == "IS_OP":
-            right, k = operand(steps, i - 1)
-            left, _ = operand(steps, k) if k is not None else ((), None)
-            if left is not None and right is not None:
-                found.append((left, right))
-    return tuple(found)
-
-
-def operand(steps: list[dis.Instruction], k: int) -> tuple[Operand | None, int | None]:
-    """The operand that step ``k`` has put on the stack, None for None and its like, and the step before it."""
-    names = []
-    while steps[k].opname in ATTRIBUTE:
-        names.append(steps[k].argval)
-        k -= 1
-    step = steps[k]
-    if not names and step.opname.startswith("LOAD_") and "CONST" in step.opname:
-        return (None if isinstance(step.argval, SINGLE) else ()), k - 1
-    if step.opname in VARIABLE:
-        return (step.argval, *reversed(names)), k - 1
-    return (), k - 1 if step.opname.startswith("LOAD_") and isinstance(step.argval, str) else None
-
-
-def held(names: Operand, scope: dict[str, Any]) -> Any:
+def held(names: tuple[str, ...], scope: dict[str, Any]) -> Any:
     """The value of a global, or of an attribute of a module or a class, or UNKNOWN."""
     if not names:
         return UNKNOWN
@@ -62,17 +28,40 @@ def held(names: Operand, scope: dict[str, Any]) -> Any:
     return value
 
 
-def may_have_equals(names: Operand, scope: dict[str, Any]) -> bool:
+def may_have_equals(side: Operand, scope: dict[str, Any]) -> bool:
     """Whether an operand may be of a type of which guards take an equal value for the same."""
-    value = held(names, scope)
+    value = UNKNOWN if side.given else held(side.names, scope)
     return value is UNKNOWN or (isinstance(value, VALUES) and not isinstance(value, SINGLE))
 
 
 def asks_identity(codes: Codes) -> bool:
     """Whether code of the user may ask if two numbers, strings, tuples, lists or dicts are one object."""
-    return any(
-        not ASKING.isdisjoint(code.co_names)
-        or any(may_have_equals(left, scope) and may_have_equals(right, scope) for left, right in operands(code))
-        for code, scope in codes
-        if not is_library(source_of(code, scope))
-    )
+    users = [(code, scope) for code, scope in codes if not is_library(source_of(code, scope))]
+    names = {name for code, _ in users for name in code.co_names}
+    stored = None if not names.isdisjoint(STORING) else frozenset[str]().union(*(scan(code)[1] for code, _ in users))
+    for code, scope in users:
+        found, _, asking = scan(code)
+        if any(is_asking(side, scope, names) for side in asking):
+            return True
+        of_equals = codes.alike(code, scope) if found else set()
+        for i, pair in enumerate(found):
+            sides = [side for j, side in enumerate(pair) if (i, j) in of_equals or not stays(side, stored)]
+            if len(sides) == 2 and all(may_have_equals(side, scope) for side in sides):
+                return True
+    return False
+
+
+def stays(side: Operand, stored: frozenset[str] | None) -> bool:
+    """Whether what a function was given is still that where it is compared, if these names get something else."""
+    return side.given and stored is not None and stored.isdisjoint(side.names)
+
+
+def is_asking(side: Operand, scope: dict[str, Any], names: set[str]) -> bool:
+    """Whether a function that is named like one that asks may be it; held by an object, it is found there."""
+    value = UNKNOWN if side.given else held(side.names, scope)
+    if side.names[-1:] == ("id",) or not side.names:
+        return value is id or (len(side.names) < 2 and value is UNKNOWN) or not names.isdisjoint(MODULES)
+    return True
+
+
+__all__ = ["ASKING", "asks_identity"]

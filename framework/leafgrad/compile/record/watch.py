@@ -16,6 +16,7 @@ from leafgrad.backends import BACKENDS
 from leafgrad.compile.ir.lines import Line, Position, positions_in
 from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.record import pure
+from leafgrad.compile.record.compared import Side, alike, operands
 from leafgrad.ops import messages
 from leafgrad.signals import handlers
 
@@ -75,6 +76,7 @@ class Codes:
 
     def __init__(self) -> None:
         self.held: dict[tuple[int, int], tuple[types.CodeType, dict[str, Any]]] = {}
+        self.compared: dict[tuple[int, int], set[Side]] = {}  # of what it compares by "is", what may have equals
 
     def add(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         self.held[id(code), id(scope)] = code, scope
@@ -89,9 +91,17 @@ class Codes:
     def __iter__(self) -> Iterator[tuple[types.CodeType, dict[str, Any]]]:
         return iter(self.held.values())
 
+    def alike(self, code: types.CodeType, scope: dict[str, Any]) -> set[Side]:
+        """Which sides of comparisons by ``is`` may have equals, by what functions were given."""
+        every = {(i, j) for i in range(len(operands(code))) for j in (0, 1)}
+        return self.compared.get((id(code), id(scope)), every)
+
     def __or__(self, other: Codes) -> Codes:
         both = Codes()
         both.held = self.held | other.held
+        both.compared = {**self.compared}
+        for mark, found in other.compared.items():
+            both.compared[mark] = both.compared.get(mark, set()) | found
         return both
 
     def of_users(self) -> list[types.CodeType]:
@@ -126,6 +136,7 @@ class Watch:
         self.code: frozenset[types.CodeType] = frozenset()  # of the function
         self.positions: set[Position] = set()  # in it, of such calls
         self.users: dict[int, bool] = {}  # whether code is a user's, by id
+        self.compares: dict[tuple[int, int], bool] = {}  # whether it compares by "is", too
         self.aside: types.FrameType | None = None  # no part of the function until it returns
         self.handlers = {id(code): code for code in handlers()}  # a hash of code goes through all of it
         self.known: Codes | None = None
@@ -154,6 +165,11 @@ class Watch:
                 return
             mark = id(code), id(scope)
             self.codes.held[mark] = code, scope
+            compares = self.compares.get(mark)
+            if compares is None:
+                compares = self.compares[mark] = self.is_user(frame) and bool(operands(code))
+            if compares:
+                self.codes.compared.setdefault(mark, set()).update(alike(code, frame.f_locals))
             if self.beware and not (self.known and mark in self.known.held) and self.is_user(frame):
                 self.beware()
             caller = frame.f_back
