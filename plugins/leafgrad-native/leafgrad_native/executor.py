@@ -284,11 +284,12 @@ class NativeProgram:
                 if s.loop is None:
                     lines.append(f"  whole arrays: {len(s.equations)} equations in {len(s.kernels)} kernels")
                 else:
+                    chunk, scratch = self.settled(s.chunk), self.settled(s.scratch)
                     lines.append(
-                        f"  loop over {self.settled(s.loop.length)} rows, {s.chunk} at a time, "
+                        f"  loop over {self.settled(s.loop.length)} rows, {chunk} at a time, "
                         f"in {self.settled(s.parts)} parts: "
                         f"{len(s.equations)} equations in {len(s.kernels)} kernels, {len(s.lowering.sums)} sums, "
-                        f"{s.scratch * s.chunk / 1024:.0f} kB of scratch a thread"
+                        f"{scratch * chunk / 1024:.0f} kB of scratch a thread"
                     )
         arena = self.settled(self.plan.arena) / 1024
         lines.append(f"memory between phases: {arena:.0f} kB; threads: {threads.get_num_threads()}")

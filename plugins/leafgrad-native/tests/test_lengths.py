@@ -190,3 +190,12 @@ def test_products_of_many_rows_are_one_text():
         step(x, w)
         np.testing.assert_allclose(step(x, w).numpy(), ((x.cumsum(0) @ w).cumsum(0) @ w).numpy(), rtol=1e-9, atol=1e-7)
     assert sum(program.any_length for program in programs_of(step)) == len(programs_of(step)) - 1 == 3
+
+
+@pytest.mark.filterwarnings("ignore:.*traced again")
+def test_what_is_explained_of_lengths_that_are_below_a_chunk():
+    compiled = leafgrad.compile(lambda x: (x / (1 + x.abs().mean(1, keepdim=True))).mean(0), executor="native")
+    for n in (128, 128, 128, 64, 65, 63, 66, 64):
+        compiled(leafgrad.ones(n, 4))
+    assert " at a time" in compiled.explain()
+    assert "kB of scratch a thread" in compiled.explain()
