@@ -174,3 +174,17 @@ def test_numbers_that_come_into_places_of_other_things_are_seen(way):
     for n in (*map(float, range(8)), known, 1.0, known):
         start()
         assert step(ones, n).item() == (2.0 if n is known else 3.0)
+
+
+def test_a_number_that_comes_into_the_place_of_nothing_is_seen_at_once():
+    known, o = 3.5, Held()
+    o.steps, o.last = 0, None
+
+    def step(x, n):
+        o.steps += 1
+        return x * o.steps * (2.0 if n is o.last else 3.0)
+
+    compiled = leafgrad.compile(step)
+    for i, n in enumerate((0.0, 1.0, 2.0, 3.0, 4.0, known, 5.0, known, known, 2.0)):
+        o.last = known if i >= 7 else None
+        assert compiled(ones, n).item() == (i + 1) * (2.0 if i >= 7 and n is known else 3.0)

@@ -220,13 +220,15 @@ class Attempt:
         if followed is not None:
             followed.take_back(results, self.watch.codes, self.before)
             self.growing = [growing for _, _, growing in followed.growing]
-            asked = "type" in self.before.renamed or asks_types(self.watch.codes) or asks_identity(self.watch.codes)
+            identity = asks_identity(self.watch.codes)
+            asked = "type" in self.before.renamed or asks_types(self.watch.codes) or identity
             asks = bool(followed.numbers.made or followed.growing or followed.sizes.standing) and asked
             asks |= bool(followed.sizes.standing) and self.watch.failed  # perhaps at what says that it is an int
             apart = failure is None or (recorder.strict and recorder.tears) or not may_be_of_numbers(failure)
             plain = failure is None or isinstance(failure, Exception)  # else a signal ended it
             if plain and (asks or not apart or followed.stays):
-                if self.is_undone(recorder, followed) or (followed.stays and self.take_back(recorder)):
+                again = followed.stays or (asks and identity)
+                if self.is_undone(recorder, followed) or (again and self.take_back(recorder)):
                     recorder.ancestors.restore()
                     raise Unfollowed
                 if asks or followed.sought:
