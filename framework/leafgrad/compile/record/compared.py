@@ -86,7 +86,7 @@ def operand(
     return OTHER, k - 1
 
 
-def alike(code: types.CodeType, variables: dict[str, Any]) -> set[Side]:
+def sides_with_equals(code: types.CodeType, variables: dict[str, Any]) -> set[Side]:
     """Which sides of comparisons in code may be of values that have equals, by the variables with which it begins."""
     return {
         (i, j)

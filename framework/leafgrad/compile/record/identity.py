@@ -43,7 +43,7 @@ def asks_identity(codes: Codes) -> bool:
         found, _, asking = scan(code)
         if any(is_asking(side, scope, names) for side in asking):
             return True
-        of_equals = codes.alike(code, scope) if found else set()
+        of_equals = codes.sides_with_equals(code, scope) if found else set()
         for i, pair in enumerate(found):
             sides = [side for j, side in enumerate(pair) if (i, j) in of_equals or not stays(side, stored)]
             if len(sides) == 2 and all(may_have_equals(side, scope) for side in sides):

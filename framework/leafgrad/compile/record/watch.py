@@ -16,7 +16,7 @@ from leafgrad.backends import BACKENDS
 from leafgrad.compile.ir.lines import Line, Position, positions_in
 from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.record import pure
-from leafgrad.compile.record.compared import Side, alike, operands
+from leafgrad.compile.record.compared import Side, operands, sides_with_equals
 from leafgrad.ops import messages
 from leafgrad.signals import handlers
 
@@ -91,7 +91,7 @@ class Codes:
     def __iter__(self) -> Iterator[tuple[types.CodeType, dict[str, Any]]]:
         return iter(self.held.values())
 
-    def alike(self, code: types.CodeType, scope: dict[str, Any]) -> set[Side]:
+    def sides_with_equals(self, code: types.CodeType, scope: dict[str, Any]) -> set[Side]:
         """Which sides of comparisons by ``is`` may have equals, by what functions were given."""
         every = {(i, j) for i in range(len(operands(code))) for j in (0, 1)}
         return self.compared.get((id(code), id(scope)), every)
@@ -169,7 +169,7 @@ class Watch:
             if compares is None:
                 compares = self.compares[mark] = self.is_user(frame) and bool(operands(code))
             if compares:
-                self.codes.compared.setdefault(mark, set()).update(alike(code, frame.f_locals))
+                self.codes.compared.setdefault(mark, set()).update(sides_with_equals(code, frame.f_locals))
             if self.beware and not (self.known and mark in self.known.held) and self.is_user(frame):
                 self.beware()
             caller = frame.f_back
