@@ -31,7 +31,7 @@ from leafgrad.threads import get_num_threads
 
 CACHE_BYTES = 8 << 20  # what the buffers of a chunk should fit into: a core's share of the last-level cache
 LARGE = 96 << 20  # bytes that a program makes of a batch, in all, from which on chunks of it are faster
-DENSE = 24  # multiplications in products for each other element, from which on they are not
+DENSE = 8  # multiplications in products for each other element; with more, so much more must be made
 WIDE = 32  # from this width of a layer on, a product repacks a chunk that is longer than one block of BLAS
 BLAS_ROWS = 400
 CANDIDATES = (0.25, 0.5, 1.0, 1.5, 2.0)  # multiples of the model's chunk that are tried
@@ -242,7 +242,7 @@ def better_whole(loops: Sequence[Loop]) -> str | None:
         return "whose arrays are small enough for caches as they are"
     if made * FEW > 8 * CACHE_BYTES * loops[0].length:
         return "few of which fit the cache"
-    if sum(map(multiplied, loops)) >= DENSE * sum(map(elementwise_work, loops)):
+    if made * DENSE * sum(map(elementwise_work, loops)) < LARGE * sum(map(multiplied, loops)):
         return "which take most of their time in matrix products, that do best with all rows"
     return None
 
