@@ -97,31 +97,47 @@ def test_views_see_every_write_as_numpys_do(shape, program, device):
         np.testing.assert_array_equal(r.detach().cpu().numpy(), a)
 
 
-def everything(x, program):
-    """A scalar that depends on all tensors of a program."""
-    return sum((t * t * (i + 1)).sum() for i, t in enumerate(run(x * 1, program, 0)))
+def everything(x, program, backwards):
+    """A scalar that depends on all tensors of a program, whose first may lie with its dimensions backwards."""
+    first = x.permute(*range(x.ndim)[::-1]).clone() if backwards else x * 1
+    return sum((t * t * (i + 1)).sum() for i, t in enumerate(run(first, program, 0)))
 
 
-@given(shapes, steps)
+@given(shapes, steps, st.booleans())
 @settings(max_examples=60)
-def test_gradients_through_writes_are_those_of_differences(shape, program):
+def test_gradients_through_writes_are_those_of_differences(shape, program, backwards):
     x = leafgrad.tensor(filled(shape), requires_grad=True)
-    assert gradcheck(lambda x: everything(x, program), [x], fast_mode=True, atol=1e-4)
+    assert gradcheck(lambda x: everything(x, program, backwards), [x], fast_mode=True, atol=1e-4)
 
 
-@given(shapes, steps)
+@given(shapes, steps, st.booleans())
 @settings(max_examples=60)
-def test_gradients_through_writes_are_torchs(shape, program):
+def test_gradients_through_writes_are_torchs(shape, program, backwards):
     torch = pytest.importorskip("torch")
     ours = leafgrad.tensor(filled(shape), requires_grad=True)
     theirs = torch.tensor(filled(shape), requires_grad=True)
     grads = []
     for module, x in ((leafgrad, ours), (torch, theirs)):
-        (g,) = module.autograd.grad(everything(x, program), x, create_graph=True)
+        (g,) = module.autograd.grad(everything(x, program, backwards), x, create_graph=True)
         (h,) = module.autograd.grad((g * g).sum(), x, allow_unused=True) if g.requires_grad else (None,)
         grads.append([None if v is None else v.detach().numpy() for v in (g, h)])
     for a, b in zip(*grads, strict=True):
         np.testing.assert_allclose(0 if a is None else a, 0 if b is None else b, rtol=1e-10)
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake:0"])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_flat_view_of_what_lies_with_its_dimensions_backwards_is_written(device, compiled):
+    def step(x):
+        b = x.t().clone()
+        b.t().view(-1)[1:].mul_(3)
+        b.sum().backward()
+
+    run_step = leafgrad.compile(step) if compiled else step
+    for _ in range(4):
+        x = leafgrad.ones(2, 3, device=device).requires_grad_()
+        run_step(x)
+        assert x.grad.tolist() == [[1, 3, 3], [3, 3, 3]]
 
 
 # ---- broadcasting and indexing ------------------------------------------------------------------------------------
