@@ -12,7 +12,7 @@ from leafgrad.batching import call as batching
 from leafgrad.plugins import builtin
 from leafgrad.testing import check_op
 
-TESTS = "batching.call ops.shifted"
+TESTS = "ops.shifted"
 
 SIZE = 3
 

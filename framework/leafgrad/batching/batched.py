@@ -152,6 +152,10 @@ class Batched(SymbolOperators, SymbolBase):
     def memory(self) -> Any:
         return self.array.memory() if isinstance(self.array, SymbolBase) else self.array
 
+    def sample(self) -> Any:
+        array = dispatch.sample(self.array)
+        return None if array is None or not self.batch.size else array[0]
+
     def check_target(self, data: Any) -> None:
         if not all(has(data, b) for b in batches_of(self)):
             raise RuntimeError(

@@ -39,6 +39,23 @@ class BatchedCall:
         self.inside = inside
         self.params = params
 
+    def order(self) -> tuple[int, ...] | None:
+        """The dimensions of an elementwise result as they lie in memory, the batch outermost; None: in their own order.
+
+        Each sample lies as it would outside of the batch.
+        """
+        if all(map(lies_in_order, self.args)):
+            return None
+        samples = []
+        for a, inside in zip(self.args, self.inside, strict=True):
+            a = dispatch.sample(a)
+            if a is None or (inside and not self.size):
+                return None
+            samples.append(a[0] if inside else a)
+        shape = broadcast_shape([self.shape(i) for i in range(len(self.args))])
+        found = dispatch.order_of_operands(shape, samples)
+        return found if found is None else dispatch.behind_batches(found, len(found) + 1)
+
     def shape(self, i: int) -> Shape:
         """The shape of argument i in one sample; that of a number is ()."""
         shape = tuple(getattr(self.args[i], "shape", ()))
@@ -174,6 +191,11 @@ class BatchedCall:
         return max([self.ndim(i) for i in range(len(self.args))])
 
 
+def lies_in_order(a: Any) -> bool:
+    """Whether it is a number, or an array whose elements lie in memory in the order of its dimensions."""
+    return not isinstance(a, SymbolBase) and (not hasattr(a, "flags") or bool(a.flags.c_contiguous))
+
+
 def widened(x: Any, has: int, wants: int | None) -> Any:
     """A batch of samples with ``has`` dimensions as one of samples with ``wants`` dimensions."""
     if wants is None or wants <= has:
@@ -183,7 +205,7 @@ def widened(x: Any, has: int, wants: int | None) -> Any:
 
 
 def run(call: BatchedCall) -> Any:
-    """The raw result, with the batch in front; if it is new, its elements lie in that order."""
+    """The raw result, with the batch in front, in memory, too, if it is new."""
     rule = call.op.batching
     if rule is None:
         return call.without_rule()
@@ -199,7 +221,10 @@ def run(call: BatchedCall) -> Any:
                 f"op {call.op.name!r}, batched rule from {call.op.origins.get('batched')}: expected the raw result "
                 f"with the batch of {call.size} samples as dimension 0, got {messages.describe(r)}"
             )
-    return result if "view" in call.op.traits else dispatch.in_order(result)
+    if "view" in call.op.traits:
+        return result
+    order = call.order() if call.op.keeps_layout and type(result) is not tuple else None
+    return dispatch.in_order(result) if order is None else dispatch.ordered(result, order)
 
 
 _told: Final[set[str]] = set()

@@ -370,11 +370,26 @@ def in_order(result: Any) -> Any:
     return result if result.flags.c_contiguous else copied(result)
 
 
+def sample(data: Any) -> Any:
+    """A raw array that lies in memory as ``data`` does, or as one sample of that; None where that is not known."""
+    return data.sample() if isinstance(data, SymbolBase) else data
+
+
 def ordered(data: Any, order: tuple[int, ...]) -> Any:
-    """``data`` with its dimensions in memory in this order, outermost first, and without gaps."""
-    with on_device_of(data):
-        moved = data.transpose(order)
-        return data if moved.flags.c_contiguous else moved.copy().transpose(inverse(order))
+    """``data`` with its dimensions in memory in this order, outermost first, and without gaps; symbols as they are."""
+    array, close = opened(data)
+    if isinstance(array, SymbolBase):
+        return data
+    order = behind_batches(order, array.ndim)
+    with on_device_of(array):
+        moved = array.transpose(order)
+        return data if moved.flags.c_contiguous else close(moved.copy().transpose(inverse(order)))
+
+
+def behind_batches(order: Sequence[int], ndim: int) -> tuple[int, ...]:
+    """The order in memory of an array of ``ndim`` dimensions, the first of which are batches, by that of one sample."""
+    count = ndim - len(order)
+    return (*range(count), *[d + count for d in order])
 
 
 def as_operands(result: Any, operands: Sequence[Any]) -> Any:

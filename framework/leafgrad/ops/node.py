@@ -124,6 +124,10 @@ class SymbolBase:
         """The raw array in which it lies; None where that is not known."""
         return None
 
+    def sample(self) -> Any:
+        """A raw array that lies in memory as one sample does; None where that is not known."""
+        return None
+
     def check_target(self, data: Any) -> None:
         """An error if this cannot be written into raw ``data``."""
 

@@ -122,15 +122,15 @@ def follow(out: Tensor, order: Sequence[int] | None) -> Tensor:
     flags, data = modes.get(), out._data
     if flags & modes.TRACE:
         modes.TRACER.get().lay_out(data, order)
-    elif not flags & modes.BATCH and not isinstance(data, SymbolBase):
+    else:
         out._data = dispatch.ordered(data, tuple(order or range(data.ndim)))
     return out
 
 
 def preserved(out: Tensor, like: Tensor) -> Tensor:
     """``out``, which nobody else has yet, with its dimensions in memory in the order that those of ``like`` have."""
-    data = layout(like)
-    if isinstance(data, SymbolBase) or data.flags.c_contiguous or like._data.shape != out._data.shape:
+    data = dispatch.sample(layout(like))
+    if data is None or data.flags.c_contiguous or like._data.shape != out._data.shape:
         return out
     return follow(out, memory_order(data.shape, (data.strides,)))
 

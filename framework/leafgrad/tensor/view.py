@@ -309,10 +309,13 @@ def write_view(xp: Any, x: Any, v: Any, *, steps: tuple[Step, ...]) -> Any:
     """x with the part that ``steps`` lead to replaced by v."""
     out = xp.array(x, order="C")  # a copy; an array even where a raw gradient is a scalar of NumPy's
     part = follow(out, steps)
-    if xp.may_share_memory(part, out):
+    if xp.may_share_memory(dispatch.opened(part)[0], out):
         part[...] = v
-    else:  # the steps reshape what lies in another order in the base, and is copied here: where its elements are
-        out.reshape(-1)[follow(xp.arange(out.size).reshape(out.shape), steps)] = v
+        return out
+    # The steps reshape what lies in another order in the base, and is copied here.
+    if any(step.inverse for step, _ in steps):
+        return written_through(x, v, steps)
+    out.reshape(-1)[follow(xp.arange(out.size).reshape(out.shape), steps)] = v
     return out
 
 

@@ -84,13 +84,14 @@ class Layouts(Events):
 
     def written(self, tensor: Tensor, old: Symbol) -> None:
         """Memory was written, whose elements were ``old``."""
-        if type(old) is not Symbol:  # what vmap hides
-            return
         base = owner(tensor)
-        before = self.earlier(old.value)
-        order = None if before is None else dispatch.order_of_operands(settled(old.shape), [before])
-        self.lay_out(base._data, self.orders.get(old.value, order))
-        if tensor._writes is not base._writes:
+        (was, _), (new, _) = dispatch.opened(old), dispatch.opened(base._data)
+        if type(was) is not Symbol or len(was.shape) != len(new.shape):  # what vmap hides
+            return
+        before = self.earlier(was.value)
+        order = None if before is None else dispatch.order_of_operands(settled(was.shape), [before])
+        self.lay_out(new, self.orders.get(was.value, order))
+        if was is old and tensor._writes is not base._writes:
             self.unchecked[old.value] = base._data
 
     def shares(self, op: Any, parent: Any, params: dict[str, Any]) -> bool:
@@ -138,24 +139,26 @@ class Layouts(Events):
 
     def lay_out(self, symbol: Any, order: Sequence[int] | None) -> None:
         """What was just computed has its dimensions in this order in memory; None: in their own."""
-        if type(symbol) is Symbol:
-            self.orders.pop(symbol.value, None)
+        data, _ = dispatch.opened(symbol)
+        if type(data) is Symbol:
+            self.orders.pop(data.value, None)
             if order is not None:
-                self.orders[symbol.value] = tuple(order)
+                self.orders[data.value] = dispatch.behind_batches(order, len(data.shape))
 
     def lay_out_as(self, symbol: Any, operands: Sequence[Any]) -> None:
         """The result of an elementwise op lies in memory as these operands say."""
-        if type(symbol) is not Symbol or all(map(self.is_in_order, operands)):
+        data, _ = dispatch.opened(symbol)
+        if type(data) is not Symbol or all(map(self.is_in_order, operands)):
             return
-        arrays = [self.layout(a) if isinstance(a, TensorBase) else a for a in operands]
-        if not any(isinstance(a, SymbolBase) for a in arrays):
+        arrays = [dispatch.sample(self.layout(a) if isinstance(a, TensorBase) else a) for a in operands]
+        if all(a is not None for a in arrays):
             self.lay_out(symbol, dispatch.order_of_operands(settled(symbol.shape), arrays))
 
     def is_in_order(self, operand: Any) -> bool:
         """Whether it is a number, or was computed and lies in C order."""
         if not isinstance(operand, TensorBase):
             return not getattr(operand, "ndim", 0)
-        data: Any = operand._data
+        data, _ = dispatch.opened(operand._data)
         computed = type(data) is Symbol and operand._view is None and id(operand) not in self.inner
         return computed and data.value not in self.orders and self.earlier(data.value) is None
 
