@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Protocol, runtime_checkable
 
+import pytest
+
 import leafgrad
 
 TESTS = "compile.ir.attributes"
@@ -40,6 +42,10 @@ class Table:
 
     def __call__(self, x):
         return x * self.table["rate"]
+
+
+class Unit(str):
+    factor = 10.0
 
 
 ones = leafgrad.ones(1)
@@ -96,3 +102,21 @@ def test_nobody_asks_an_object_for_names_that_its_code_does_not():
         assert {step(ones).item() for _ in range(12)} == {4.0}
     assert asked.asked == ["rate"]
     assert sorted(vars(asked)) == ["asked", "rate"]
+
+
+@pytest.mark.parametrize("others", [{}, {"n": 1}])
+@pytest.mark.parametrize("attributes", [False, True])
+def test_a_key_that_equals_the_one_before_is_another_key(attributes, others):
+    o = Plain()
+    held = vars(o) if attributes else {}
+
+    def reads(x):
+        for key in vars(o) if attributes else held:
+            x = x * getattr(key, "factor", 1.0)
+        return x
+
+    step = leafgrad.compile(reads)
+    for key, expected in (("m", 1.0), (Unit("m"), 10.0), ("m", 1.0)):
+        held.clear()
+        held.update({key: 1, **others})
+        assert [step(ones).item() for _ in range(4)] == [expected] * 4

@@ -206,6 +206,27 @@ def test_a_function_that_is_replaced_is_no_longer_divided():
     assert compiled(leafgrad.ones(2)).tolist() == [5.0, 5.0]
 
 
+@pytest.mark.parametrize(("before", "after"), [(1, 1.0), ([1], [True]), (leafgrad.ones(2), leafgrad.zeros(2))])
+def test_a_default_that_is_replaced_by_an_equal_one_is_the_new_one(before, after, monkeypatch):
+    monkeypatch.setenv("LEAFGRAD_COMPILE", "always")
+
+    def step(x, seen=[], held=before, *, named=before):  # noqa: B006
+        seen.append(1)
+        y = (x * 2).sin().tanh() + x
+        Log.last = float(y.sum())
+        return seen, held, named
+
+    compiled = leafgrad.compile(step)
+    for _ in range(20):
+        compiled(leafgrad.ones(2))
+    step.__defaults__, step.__kwdefaults__ = ([1] * 20, after), {"named": after}
+    seen, held, named = compiled(leafgrad.ones(2))
+    assert seen is step.__defaults__[0]
+    assert len(seen) == 21
+    assert held is after
+    assert named is after
+
+
 def test_errors_are_those_of_the_function(monkeypatch):
     monkeypatch.setenv("LEAFGRAD_COMPILE", "always")
     weight = leafgrad.ones(3)

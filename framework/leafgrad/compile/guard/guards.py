@@ -25,6 +25,8 @@ from leafgrad.compile.record.ancestors import Ancestors
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.tensor import Tensor
 
+STRINGS = frozenset({str})
+
 
 @dataclass
 class Symbolic:
@@ -256,6 +258,8 @@ class Guards(TensorConditions):
             case "keys":
                 names = all(type(k) is str for k in place.value)
                 test = f"[{'*' if names else '*map(id, '}{at}{'' if names else ')'}] == {self.name(list(place.value))}"
+                if names and place.value:  # an equal key of a subclass is another one
+                    test += f" and {{*map(type, {at})}} == {self.name(STRINGS)}"
             case _:
                 self.scope["same"] = same
                 test = f"same((*{at},), {self.name(place.value)})"

@@ -240,7 +240,7 @@ class Walker(ModuleWalker):
         self.kind(type(value), path)
 
     def items(self, container: Any, keys: Iterable[Any], path: str) -> None:
-        if isinstance(container, dict) and (len(container) > 1 or any(type(key) is not str for key in container)):
+        if isinstance(container, dict) and container:
             self.place("keys", container, None, f"the keys of {path}", Keys.of(container))
         else:
             self.place("length", container, None, f"len({path})", len(container))
