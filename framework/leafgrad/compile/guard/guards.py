@@ -10,6 +10,7 @@ import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from leafgrad import dtypes, modes
@@ -24,8 +25,6 @@ from leafgrad.compile.ir.sources import Argument, Captured
 from leafgrad.compile.record.ancestors import Ancestors
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.tensor import Tensor
-
-STRINGS = frozenset({str})
 
 
 @dataclass
@@ -180,8 +179,9 @@ class Guards(TensorConditions):
         return written(text, "call", self.scope)
 
     def places(self, places: Sequence[Place]) -> None:
-        """What was read from outside. Whole containers of objects, and dicts that are empty, take one look each."""
+        """What was read from outside. Whole containers of objects, keys and empty dicts take one look each."""
         self.scope["is_"], self.scope["own"] = operator.is_, operator.attrgetter("__dict__")
+        self.scope["keys_of"], self.scope["only_strings"] = chain.from_iterable, frozenset({str}).issuperset
         items: dict[int, list[Place]] = {}
         for place in places:
             if place.kind == "item" and type(place.container) in (list, dict) and type(place.value) not in SCALARS:
@@ -191,7 +191,8 @@ class Guards(TensorConditions):
         bare = [p.container for p in objects if p.value[1] == {}]
         dicts = {id(p.value[1]): p for p in objects if p.value[1] is not None}
         empty = [p for p in places if p.kind == "absent" and not p.container and id(p.container) in dicts]
-        grouped = {id(p) for p in (*empty, *objects)}
+        named = [p for p in places if p.kind == "keys" and all(type(key) is str for key in p.value)]
+        grouped = {id(p) for p in (*empty, *objects, *named)}
         for place in places:
             covered = id(place.container) in whole if place.kind == "item" else id(place) in grouped
             self.place(place, covered)
@@ -213,6 +214,9 @@ class Guards(TensorConditions):
         test = f"all(map(is_, map(own, {{}}), {self.name(expected)}))"
         self.group(test, "dicts of objects", [p.container for p in filled])
         self.group("not any(map(own, {}))", "attributes of tensors", bare)
+        keys = self.name([[*p.value] for p in named])
+        test = f"[*map(list, {{0}})] == {keys} and only_strings(map(type, keys_of({{0}})))"  # and none of a subclass
+        self.group(test, "keys of dicts", [p.container for p in named])
 
     def group(self, test: str, path: str, objects: Sequence[Any]) -> None:
         """One test of many objects."""
@@ -256,10 +260,10 @@ class Guards(TensorConditions):
                 place = replace(place, key=frozenset(place.key))
                 test = f"{at}.keys().isdisjoint({self.name(place.key)})"
             case "keys":
-                names = all(type(k) is str for k in place.value)
-                test = f"[{'*' if names else '*map(id, '}{at}{'' if names else ')'}] == {self.name(list(place.value))}"
-                if names and place.value:  # an equal key of a subclass is another one
-                    test += f" and {{*map(type, {at})}} == {self.name(STRINGS)}"
+                held = self.name(list(place.value))
+                test = f"[*map(id, {at})] == {held}"
+                if all(type(key) is str for key in place.value):
+                    test = f"[*{at}] == {held} and only_strings(map(type, {at}))"
             case _:
                 self.scope["same"] = same
                 test = f"same((*{at},), {self.name(place.value)})"
