@@ -35,6 +35,7 @@ __all__ = ["kl_divergence", "register_kl"]
 
 Formula = TypeVar("Formula", bound=Callable[[Any, Any], Tensor])
 _formulas: dict[tuple[type, type], Callable[[Any, Any], Tensor]] = {}
+_registrations = 0
 
 
 def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Callable[[Formula], Formula]:
@@ -51,15 +52,17 @@ def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Calla
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
     def register(formula: Formula) -> Formula:
+        global _registrations
         _formulas[type_p, type_q] = formula
+        _registrations += 1
         return formula
 
     return register
 
 
-@modes.setting("the formulas of kl_divergence")
-def _registered() -> tuple[Any, ...]:
-    return *_formulas, *_formulas.values()
+@modes.setting("how many formulas of kl_divergence were registered")
+def _registered() -> int:
+    return _registrations
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
