@@ -315,6 +315,7 @@ ERRORS = [
     (lambda x: linalg.tensorsolve(x(2, 3), x(2)), RuntimeError, "Expected A to satisfy the requirement"),
     (lambda x: linalg.cross(x(4), x(4)), RuntimeError, "must have length 3. Got 4 and 4"),
     (lambda x: linalg.cross(x(3), x(2, 3)), RuntimeError, "the same number of dimensions, got 1 and 2"),
+    (lambda x: linalg.cross(x(3).bool(), x(3)), NotImplementedError, "not for bool; convert with"),
 ]
 
 
@@ -322,6 +323,16 @@ ERRORS = [
 def test_errors(call, kind, message):
     with pytest.raises(kind, match=message):
         call(lambda *shape: leafgrad.ones(shape))
+
+
+@pytest.mark.parametrize("kinds", ["int64 float32", "int32 int64", "float32 int64", "float64 bool", "complex64 uint8"])
+@pytest.mark.parametrize("cross", [leafgrad.cross, leafgrad.Tensor.cross, linalg.cross])
+def test_cross_products_are_of_one_dtype(cross, kinds):
+    x, y = (leafgrad.tensor([1, 2, 3], dtype=getattr(leafgrad, kind)) for kind in kinds.split())
+    with pytest.raises(RuntimeError, match=r"the same dtype, but got: \w+ != \w+; convert one with \.to\(dtype\)"):
+        cross(x, y)
+    with pytest.raises(RuntimeError, match="the same dtype"):
+        leafgrad.compile(cross, executor="numpy")(x, y)
 
 
 def test_complete_qr_of_a_tall_matrix_says_that_it_has_no_gradient():

@@ -17,6 +17,7 @@ from leafgrad.ops.shape import permute, reshape
 from leafgrad.ops.shifted import behind
 
 _permute, _reshape = permute.function, reshape.function
+_NOT_FOR_BOOL = "not for bool; convert with .to(dtype), e.g. .float()"
 
 
 def swap(x: Any) -> Any:
@@ -34,17 +35,19 @@ def matmul(xp: Any, x: Any, y: Any) -> Any:
     except AttributeError:
         raise RuntimeError("expected two tensors, got a number") from None
     if not same:
-        raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {x.dtype} != {y.dtype}; convert one with .to(dtype)"
-        )
+        raise RuntimeError(_unlike(x, y))
     if x.dtype.kind == "b":
-        raise NotImplementedError("not for bool; convert with .to(dtype), e.g. .float()")
+        raise NotImplementedError(_NOT_FOR_BOOL)
     try:
         if fold:  # one large product, not many small ones
             return (x.reshape(math.prod(x.shape[:-1]), x.shape[-1]) @ y).reshape(*x.shape[:-1], y.shape[1])
         return x @ y
     except ValueError:
         raise RuntimeError(mismatch(x.shape, y.shape)) from None
+
+
+def _unlike(x: Any, y: Any) -> str:
+    return f"expected m1 and m2 to have the same dtype, but got: {x.dtype} != {y.dtype}; convert one with .to(dtype)"
 
 
 def mismatch(x: tuple[int, ...], y: tuple[int, ...]) -> str:
@@ -322,6 +325,10 @@ def _linear_batched(call: Any) -> Any:
 @op("bilinear", "holomorphic")
 def cross(xp: Any, x: Any, y: Any, *, dim: int) -> Any:
     """Cross product along a dimension of size 3. (..., 3, ...), (..., 3, ...) -> (..., 3, ...)"""
+    if x.dtype.kind == "b":
+        raise NotImplementedError(_NOT_FOR_BOOL)
+    if x.dtype != y.dtype:
+        raise RuntimeError(_unlike(x, y))
     at = [((slice(None),) * (dim % x.ndim) + (i,)) for i in range(3)]
     (x0, x1, x2), (y0, y1, y2) = [[a[k] for k in at] for a in (x, y)]
     out = xp.empty(broadcast_shape((x.shape, y.shape)), dtype=x.dtype)
