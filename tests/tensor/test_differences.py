@@ -157,6 +157,15 @@ def test_gradient(edge_order):
     assert gradcheck(lambda x: leafgrad.gradient(x, edge_order=edge_order), x.clone().requires_grad_())
 
 
+def test_a_gradient_beside_a_point_is_not_of_the_point_itself():
+    odd = leafgrad.tensor([1.0, math.nan, 2.0, 5.0, 7.0])
+    assert str(leafgrad.gradient(odd)[0].tolist()) == "[nan, 0.5, nan, 2.5, 2.0]"
+    assert str(leafgrad.gradient(odd, spacing=0.5, edge_order=2)[0].tolist()) == "[nan, 1.0, nan, 5.0, 3.0]"
+    odd[1] = math.inf
+    assert leafgrad.gradient(odd, spacing=[2], edge_order=2)[0].tolist() == [math.inf, 0.25, -math.inf, 1.25, 0.75]
+    assert leafgrad.gradient(odd, spacing=0.0)[0][3] == math.inf
+
+
 def test_gradient_errors():
     with pytest.raises(RuntimeError, match=r"size must be at least edge_order\+1 = 3, got 2"):
         leafgrad.gradient(x[:2], edge_order=2)

@@ -182,19 +182,35 @@ def gradient(
                 f"gradient: each dimension size must be at least edge_order+1 = {edge_order + 1}, got {input.shape[d]}"
             )
     x = cast(input, None if input.dtype.is_differentiable else dtypes.get_default_dtype())
-    return tuple([_slopes(x, d, step, edge_order) for d, step in zip(over, steps, strict=True)])
+    return tuple([
+        _uneven(x, d, step, edge_order)
+        if isinstance(step, Tensor)
+        else _even(x, d, number(step, "spacing", "gradient"), edge_order)
+        for d, step in zip(over, steps, strict=True)
+    ])  # fmt: skip
 
 
-def _slopes(x: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
-    """The derivative along one dimension, from the parabola through each point and its neighbours."""
+def _even(x: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
+    """The derivative along one dimension where neighbours are ``step`` apart: no inner point counts for itself."""
     n = x.shape[dim]
-    if isinstance(step, Tensor):
-        if step.shape != (n,):
-            raise RuntimeError(f"gradient: spacing: expected {n} coordinates, got a tensor of size {list(step.shape)}")
-        h = cast(step.diff(), x.dtype).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
+
+    def at(i: int) -> Tensor:
+        return x.narrow(dim, i % n, 1)
+
+    inner = (x.narrow(dim, 2, n - 2) - x.narrow(dim, 0, n - 2)) / step * 0.5
+    if edge_order == 1:
+        first, last = at(1) - at(0), at(-1) - at(-2)
     else:
-        shape = [n - 1 if d == dim else 1 for d in range(x.ndim)]
-        h = x.new_ones(shape) * number(step, "spacing", "gradient")
+        first, last = 2 * at(1) - 1.5 * at(0) - 0.5 * at(2), 1.5 * at(-1) - 2 * at(-2) + 0.5 * at(-3)
+    return cat([first / step, inner, last / step], dim)
+
+
+def _uneven(x: Tensor, dim: int, places: Tensor, edge_order: int) -> Tensor:
+    """The derivative along one dimension at ``places``, from the parabola through each point and its neighbours."""
+    n = x.shape[dim]
+    if places.shape != (n,):
+        raise RuntimeError(f"gradient: spacing: expected {n} coordinates, got a tensor of size {list(places.shape)}")
+    h = cast(places.diff(), x.dtype).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
     secants = x.diff(dim=dim) / h
     left, right = secants.narrow(dim, 0, n - 2), secants.narrow(dim, 1, n - 2)
     before, after = h.narrow(dim, 0, n - 2), h.narrow(dim, 1, n - 2)
