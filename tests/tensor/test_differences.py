@@ -166,6 +166,23 @@ def test_a_gradient_beside_a_point_is_not_of_the_point_itself():
     assert leafgrad.gradient(odd, spacing=0.0)[0][3] == math.inf
 
 
+def test_a_gradient_is_of_the_dtype_of_values_coordinates_and_spacing():
+    values, places = leafgrad.tensor([1.0, 2.0, 4.0, 9.0]), [1.0, 2.0, 3.0, 5.0]
+    (got,) = leafgrad.gradient(values, spacing=[leafgrad.tensor(places, dtype=leafgrad.float64)])
+    assert got.dtype is leafgrad.float64
+    np.testing.assert_allclose(got, np.gradient(values.double().numpy(), places), rtol=1e-14)
+    assert leafgrad.gradient(values, spacing=1j)[0].tolist() == [-1j, -1.5j, -3.5j, -5j]
+    assert leafgrad.gradient(values, spacing=[leafgrad.tensor(places) * 1j])[0][-1] == -2.5j
+
+
+@pytest.mark.parametrize("spacing", [1, [leafgrad.arange(4) + 2**40]])
+def test_a_gradient_of_large_integers_is_exact(spacing):
+    (got,) = leafgrad.gradient(leafgrad.tensor([0, 1, 4, 9]) + 2**40, spacing=spacing)
+    assert (got.dtype, got.tolist()) == (leafgrad.float32, [1.0, 2.0, 4.0, 5.0])
+    small = leafgrad.tensor([200, 100, 0], dtype=leafgrad.uint8)
+    assert leafgrad.gradient(small)[0].tolist() == [-100.0, -100.0, -100.0]
+
+
 def test_gradient_errors():
     with pytest.raises(RuntimeError, match=r"size must be at least edge_order\+1 = 3, got 2"):
         leafgrad.gradient(x[:2], edge_order=2)

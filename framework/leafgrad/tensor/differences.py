@@ -163,7 +163,7 @@ def gradient(
     over = [one_dim(input, d, "gradient") for d in wanted]
     if len(set(over)) < len(over):
         raise RuntimeError(f"gradient: dim: a dimension appears multiple times in the list of dims, {list(wanted)}")
-    if not isinstance(spacing, (int, float, list, tuple, type(None))):
+    if not isinstance(spacing, (int, float, complex, list, tuple, type(None))):
         raise TypeError(
             f"gradient: spacing: expected a number or a list, got {type(spacing).__name__}; put it in a list"
         )
@@ -181,13 +181,18 @@ def gradient(
             raise RuntimeError(
                 f"gradient: each dimension size must be at least edge_order+1 = {edge_order + 1}, got {input.shape[d]}"
             )
-    x = cast(input, None if input.dtype.is_differentiable else dtypes.get_default_dtype())
+    x = _exact(input)
     return tuple([
         _uneven(x, d, step, edge_order)
         if isinstance(step, Tensor)
-        else _even(x, d, number(step, "spacing", "gradient"), edge_order)
+        else _even(x, d, number(step, "spacing", "gradient", may_be_complex=True), edge_order)
         for d, step in zip(over, steps, strict=True)
     ])  # fmt: skip
+
+
+def _exact(x: Tensor) -> Tensor:
+    """``x``, in int64 if it is of integers or bools, where their differences are exact."""
+    return cast(x, None if x.dtype.is_differentiable else dtypes.int64)
 
 
 def _even(x: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
@@ -210,7 +215,7 @@ def _uneven(x: Tensor, dim: int, places: Tensor, edge_order: int) -> Tensor:
     n = x.shape[dim]
     if places.shape != (n,):
         raise RuntimeError(f"gradient: spacing: expected {n} coordinates, got a tensor of size {list(places.shape)}")
-    h = cast(places.diff(), x.dtype).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
+    h = _exact(places).diff().reshape([-1 if d == dim else 1 for d in range(x.ndim)])
     secants = x.diff(dim=dim) / h
     left, right = secants.narrow(dim, 0, n - 2), secants.narrow(dim, 1, n - 2)
     before, after = h.narrow(dim, 0, n - 2), h.narrow(dim, 1, n - 2)
