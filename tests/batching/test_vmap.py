@@ -510,6 +510,31 @@ def test_writes_into_what_is_expanded_within_are_refused():
     assert x.tolist() == [[1.0]] * 4
 
 
+EXPANDED = {
+    "as it was": lambda b: b.expand_as(b),
+    "more dimensions": lambda b: b.expand(1, 1, 3),
+    "a part of a part": lambda b: b[1:].expand(1, 2)[:, 0],
+    "one of what repeats": lambda b: b[:1].expand(4)[2:3],
+    "transposed": lambda b: b.expand(1, 3).mT.expand(1, 3, 1),
+}
+
+
+@pytest.mark.parametrize("view", EXPANDED.values(), ids=EXPANDED)
+def test_writes_through_what_expands_and_repeats_nothing_have_gradients(t, view):
+    def f(x, y):
+        b = x * y
+        view(b).mul_(y[0]).add_(x[1])
+        return (b * b).sum()
+
+    x, y = t.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), t.tensor([[7.0, 8.0, 9.0], [1.0, 2.0, 3.0]])
+    for i in (0, 1):
+        grad = t.func.grad(f, argnums=i)
+        assert t.func.vmap(grad)(x, y).tolist() == [grad(*each).tolist() for each in zip(x, y, strict=True)]
+        assert t.func.vmap(grad, in_dims=(0, None))(x, y[0]).tolist() == [grad(each, y[0]).tolist() for each in x]
+    hessian = t.func.jacrev(t.func.grad(f))
+    assert t.func.vmap(hessian)(x, y)[1].tolist() == hessian(x[1], y[1]).tolist()
+
+
 @pytest.mark.parametrize("write", [lambda x, v: x.copy_(v), lambda x, v: x.__setitem__(..., v), lambda x, v: x.add_(v)])
 def test_gradients_of_what_is_written_into_each_sample(write):
     def f(x, v):

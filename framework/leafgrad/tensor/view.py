@@ -19,7 +19,7 @@ from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
 from leafgrad.ops.marks import mark
 from leafgrad.ops.node import SEQ, Epoch, Leaf, Node, Version
-from leafgrad.ops.shape import expand, key, part
+from leafgrad.ops.shape import expand, key, part, reshape
 from leafgrad.ops.shifted import Shifted
 from leafgrad.tensor.tensor import Tensor
 
@@ -329,19 +329,21 @@ write_view.shape(lambda x, v: x.shape)
 
 @write_view.batched
 def _write_view_batched(call: Any) -> Any:
+    x = call.front(0)
     steps: tuple[Step, ...] = ()
     for step, params in call.params["steps"]:
-        if step is expand:
-            raise RuntimeError(
-                "vmap: more than one element of the written-to tensor refers to a single memory location"
-            )
+        if step is expand:  # to more dimensions, which stand behind the batch's
+            shape, sizes = params["shape"], follow(x, steps).shape[1:]
+            ones = (1,) * (len(shape) - len(sizes))
+            steps += ((reshape, {"shape": (call.size, *ones, *sizes)}),) if ones else ()
+            steps += ((expand, {"shape": (call.size, *shape)}),)
+            continue
         if not isinstance(step.batching, Shifted):
             raise TraceError(
                 f"vmap: a write through a view by {step.name}, whose batching rule is its own, cannot be traced, at "
                 f"{messages.user_line()}; return what it becomes, and copy_ that into the tensor outside"
             )
         steps += ((step, step.batching.changed(params, call.size)),)
-    x = call.front(0)
     return write_view(x, call.front(1, len(follow(x, steps).shape) - 1), steps=steps)
 
 
