@@ -269,6 +269,20 @@ def test_matrix_exp_scales_each_matrix_by_itself():
     np.testing.assert_allclose(result[2], [[1, 1e-9], [0, 1]], rtol=1e-15)
 
 
+@pytest.mark.parametrize("matrix", [[[np.nan]], [[np.nan, 1], [1, 1]], [[1, 1], [1, np.nan]], [[0, np.nan], [0, 1]]])
+@pytest.mark.parametrize("dtype", [leafgrad.float32, leafgrad.complex64])
+def test_determinants_of_what_has_nan_are_nan(matrix, dtype):
+    x = leafgrad.tensor(matrix, dtype=dtype)
+    assert linalg.det(x).isnan()
+    assert leafgrad.logdet(x).isnan()
+    sign, log = linalg.slogdet(x)
+    assert sign.isnan() if dtype.is_complex else sign == 0
+    assert log.isnan()
+    eye = leafgrad.eye(len(matrix), dtype=dtype)
+    assert linalg.det(leafgrad.stack([x, eye])).isnan().tolist() == [True, False]
+    assert [found.dtype for found in (linalg.det(x), sign)] == [dtype, dtype]
+
+
 def test_logdet_is_nan_for_a_negative_determinant_and_minus_infinity_for_zero():
     x = leafgrad.tensor([[[2.0, 0], [0, 2]], [[-1, 0], [0, 1]], [[1, 1], [1, 1]]])
     assert leafgrad.logdet(x).tolist() == [pytest.approx(np.log(4)), pytest.approx(np.nan, nan_ok=True), -np.inf]

@@ -21,8 +21,15 @@ from leafgrad.ops.shifted import shifted
 
 @op("holomorphic")
 def det(xp: Any, x: Any) -> Any:
-    """Determinant. (..., n, n) -> (...)"""
-    return xp.linalg.det(x)
+    """Determinant, nan of a matrix with nan. (..., n, n) -> (...)"""
+    broken, x = without_nan(xp, x)
+    return xp.where(broken, complex(math.nan, math.nan) if x.dtype.kind == "c" else math.nan, xp.linalg.det(x))
+
+
+def without_nan(xp: Any, x: Any) -> tuple[Any, Any]:
+    """Which matrices have nan, in which LAPACK takes a pivot for 0; and x with zeros for them."""
+    broken = xp.isnan(x).any(axis=(-2, -1))
+    return broken, xp.where(broken[..., None, None], 0, x)
 
 
 def bases(xp: Any, x: Any) -> tuple[Any, Any, Any, Any]:
@@ -86,7 +93,11 @@ cofactor_slope.vjp(x=_cofactor_slope_x, y=lambda g, x: cofactor_slope(x, g))
 @op("complex")
 def slogdet(xp: Any, x: Any) -> Any:
     """Sign, or phase, and logarithm of the absolute value of the determinant. (..., n, n) -> (...), (...) real"""
-    return tuple(map(xp.asarray, xp.linalg.slogdet(x)))
+    broken, x = without_nan(xp, x)
+    sign, log = xp.linalg.slogdet(x)
+    if x.dtype.kind == "c":
+        sign = xp.where(broken, complex(math.nan, math.nan), sign)
+    return xp.asarray(sign), xp.where(broken, math.nan, log)
 
 
 def _slogdet(g: Any, out: Any, x: Any) -> Any:
