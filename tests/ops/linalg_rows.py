@@ -240,6 +240,13 @@ ROWS = [
         dtypes=WIDE,
     ),
     Row(
+        determinants.log_slope,
+        lambda x: np.linalg.inv(x).swapaxes(-1, -2),
+        samples=matrices([(3, 3)], [(2, 2, 2)]),
+        order=2,
+        dtypes=WIDE,
+    ),
+    Row(
         linalg.cholesky,
         np.linalg.cholesky,
         samples=matrices([(3, 3)], [(2, 2, 2)]),

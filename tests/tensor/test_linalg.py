@@ -269,6 +269,38 @@ def test_matrix_exp_scales_each_matrix_by_itself():
     np.testing.assert_allclose(result[2], [[1, 1e-9], [0, 1]], rtol=1e-15)
 
 
+NAN, INF = np.nan, np.inf
+SINGULAR = {  # as in PyTorch, which has infinities for some that are nan
+    "positive": ([[1, 1], [1, 1]], [[INF, -INF], [-INF, INF]]),
+    "negative": ([[-1, 2], [2, -4]], [[INF, INF], [INF, INF]]),
+    "of one": ([[0]], [[INF]]),
+    "some cofactors 0": ([[-1, -1, 1], [2, 2, -2], [1, 0, -1]], [[INF, NAN, INF], [INF, NAN, INF], [NAN, NAN, NAN]]),
+    "nan": ([[NAN, 1], [1, 1]], [[NAN, NAN], [NAN, NAN]]),
+}
+
+
+@pytest.mark.parametrize("function", [leafgrad.logdet, leafgrad.compile(leafgrad.logdet), lambda x: x.slogdet()[1]])
+@pytest.mark.parametrize("name", SINGULAR)
+def test_the_gradient_of_the_logarithm_of_a_determinant_of_0_is_infinite(name, function):
+    matrix, want = SINGULAR[name]
+    x = leafgrad.tensor(matrix, dtype=leafgrad.float64, requires_grad=True)
+    function(x).backward()
+    np.testing.assert_array_equal(x.grad.numpy(), want)
+
+
+def test_a_singular_matrix_of_a_batch_leaves_the_gradients_of_others_alone():
+    regular = np.array([[1.0, 2.0], [3.0, 5.0]])
+    x = leafgrad.tensor(np.stack([regular, np.ones((2, 2)), np.zeros((2, 2))]), requires_grad=True)
+    linalg.slogdet(x).logabsdet.sum().backward()
+    np.testing.assert_allclose(x.grad[0], np.linalg.inv(regular).T, rtol=1e-14)
+    assert x.grad[1].tolist() == [[INF, -INF], [-INF, INF]]
+    assert x.grad[2].isnan().all()
+    (each,) = leafgrad.autograd.grad(linalg.slogdet(x.to(leafgrad.complex128)).logabsdet.sum(), x)
+    assert each.isnan().any(-1).any(-1).tolist() == [False, True, True]
+    mapped = leafgrad.func.vmap(leafgrad.func.grad(leafgrad.logdet))(x.detach())
+    assert mapped[1].tolist() == [[INF, -INF], [-INF, INF]]
+
+
 @pytest.mark.parametrize("matrix", [[[np.nan]], [[np.nan, 1], [1, 1]], [[1, 1], [1, np.nan]], [[0, np.nan], [0, 1]]])
 @pytest.mark.parametrize("dtype", [leafgrad.float32, leafgrad.complex64])
 def test_determinants_of_what_has_nan_are_nan(matrix, dtype):

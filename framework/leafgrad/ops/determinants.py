@@ -9,10 +9,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from leafgrad import dtypes
+from leafgrad.errors import LinAlgError
 from leafgrad.ops.complex import imag
 from leafgrad.ops.conjugate import conjugated, is_complex
 from leafgrad.ops.define import op
-from leafgrad.ops.linalg import adjoint, column, decomposed, inv, on_diagonal
+from leafgrad.ops.elimination import lu
+from leafgrad.ops.linalg import SINGULAR, checked, column, decomposed, inv, on_diagonal
 from leafgrad.ops.matmul import swap
 from leafgrad.ops.reduce import sum
 from leafgrad.ops.select import zero
@@ -100,15 +103,42 @@ def slogdet(xp: Any, x: Any) -> Any:
     return xp.asarray(sign), xp.where(broken, math.nan, log)
 
 
+@op("raises", "holomorphic")
+def log_slope(xp: Any, x: Any) -> Any:
+    """x^-T, the derivative of log(det(x)). (..., n, n) -> (..., n, n)
+
+    Where x is singular it is its cofactors over the zero that elimination ends with, infinite or nan; of complex
+    numbers nan.
+    """
+    try:
+        return checked(xp.linalg.inv, SINGULAR, x).swapaxes(-1, -2)
+    except LinAlgError:
+        singular = ~(slogdet.forward(xp, x)[1] > -math.inf)[..., None, None]  # or nan
+    n = x.shape[-1]
+    out = checked(xp.linalg.inv, SINGULAR, xp.where(singular, xp.eye(n, dtype=x.dtype), x)).swapaxes(-1, -2)
+    if x.dtype.kind == "c":
+        return xp.where(singular, math.nan, out)
+    packed, pivots = lu.forward(xp, x)
+    minus = xp.signbit(packed.diagonal(0, -2, -1)).sum(axis=-1) + (pivots != xp.arange(n)).sum(axis=-1)
+    cofactors = cofactor.forward(xp, x) * (1 - 2 * (minus % 2)).astype(x.dtype)[..., None, None]
+    size = xp.abs(cofactors)
+    rounding = n * dtypes.finfo(dtypes.of(x)).eps * size.max(axis=(-2, -1), keepdims=True)
+    infinite = xp.where(size > rounding, xp.copysign(math.inf, cofactors), math.nan)
+    return xp.where(singular, infinite, out)
+
+
+log_slope.vjp(x=lambda g, out: -(out @ swap(g) @ out))
+
+
 def _slogdet(g: Any, out: Any, x: Any) -> Any:
     g_sign, g_log = g
     if is_complex(x):
         g_log = g_log - 1j * imag(conjugated(g_sign) * out[0])
-    return column(column(g_log)) * adjoint(inv(x))
+    return column(column(g_log)) * conjugated(log_slope(x))
 
 
 slogdet.vjp(x=_slogdet)
 
 # Leading dimensions are a batch.
-for _op in (det, cofactor, cofactor_slope, slogdet):
+for _op in (det, cofactor, cofactor_slope, slogdet, log_slope):
     _op.batched(shifted())

@@ -49,7 +49,10 @@ def det(A: Tensor) -> Tensor:
 
 @public(name="linalg.slogdet", out="cast")
 def slogdet(A: Tensor) -> return_types.linalg_slogdet:
-    """Sign and natural logarithm of the absolute value of the determinant. (..., n, n) -> (...), (...)"""
+    """Sign and natural logarithm of the absolute value of the determinant. (..., n, n) -> (...), (...)
+
+    The gradient at a singular matrix is infinite or nan.
+    """
     check_square(A, "linalg.slogdet")
     return return_types.linalg_slogdet(*determinants.slogdet(A))
 
