@@ -6,11 +6,13 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from leafgrad import modes
 from leafgrad.nn import functional as F
 from leafgrad.nn.containers import ModuleList, Sequential
 from leafgrad.nn.linear import Linear
 from leafgrad.nn.loss import WeightedLoss
 from leafgrad.nn.module import Module
+from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.refuse import refuse
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_tensor
@@ -91,8 +93,22 @@ class AdaptiveOutput(NamedTuple):
     loss: Tensor
 
 
+def _may_be_asked(x: Tensor) -> bool:
+    """Whether Python may branch on values of ``x``: not where they are of several samples at once, or on no device."""
+    return not isinstance(x._data, SymbolBase) or (bool(modes.get() & modes.TRACE) and not x._data.level)
+
+
+def _may_be_chosen(x: Tensor) -> bool:
+    """Whether sizes may depend on values of ``x``, too, as those of no compiled step may."""
+    return not isinstance(x._data, SymbolBase) and not modes.get() & modes.TRACE
+
+
 class AdaptiveLogSoftmaxWithLoss(Module):
     """Softmax over clusters of classes, rare ones with fewer parameters: Grave et al. (2017).
+
+    A cluster is given the inputs whose targets it has; without any, its parameters have no gradient. Compiled steps
+    give it zeros for the others, and one is compiled for each set of clusters that was met. Targets that ``vmap`` maps
+    over are not known, and clusters without any of them have gradients of 0.
 
     Args:
         in_features: the size of an input.
@@ -152,17 +168,28 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def forward(self, input: Tensor, target: Tensor) -> AdaptiveOutput:
         """(batch, in_features) and (batch,) int64, or one of them -> the targets' log-probabilities, and the loss"""
         self._check(input, target)
+        if not target.ndim:
+            output, loss = self(input.unsqueeze(0), target.unsqueeze(0))
+            return AdaptiveOutput(output.squeeze(0), loss)
         head = F.log_softmax(self.head(input), -1)
-        output = self._at(head, target.clamp(0, self.shortlist_size - 1))
+        at, among = target, head.new_zeros(target.shape)
         for i, (low, high) in enumerate(itertools.pairwise(self.cutoffs)):
             within = (target >= low) & (target < high)
-            scores = F.log_softmax(self.tail[i](input), -1)
-            rare = head[..., self.shortlist_size + i] + self._at(scores, (target - low).clamp(0, high - low - 1))
-            output = where(within, rare, output)
+            if _may_be_asked(within) and not within.any():
+                continue
+            at = where(within, self.shortlist_size + i, at)
+            if _may_be_chosen(within):
+                rows = within.nonzero().squeeze(1)
+                among = among.index_copy(0, rows, self._scores(i, input[rows], target[rows] - low))
+            else:  # other rows as zeros, so that what is infinite in them is in no gradient
+                inside = where(within.unsqueeze(-1), input, 0.0)
+                among = where(within, self._scores(i, inside, (target - low).clamp(0, high - low - 1)), among)
+        output = among + head.gather(-1, at.unsqueeze(-1)).squeeze(-1)
         return AdaptiveOutput(output, -output.mean())
 
-    def _at(self, scores: Tensor, classes: Tensor) -> Tensor:
-        return scores.gather(-1, classes.unsqueeze(-1)).squeeze(-1)
+    def _scores(self, i: int, input: Tensor, classes: Tensor) -> Tensor:
+        """The log-probabilities of ``classes`` among those of cluster ``i``."""
+        return F.log_softmax(self.tail[i](input), -1).gather(-1, classes.unsqueeze(-1)).squeeze(-1)
 
     def _check(self, input: Tensor, target: Tensor) -> None:
         expect_tensor(input, "input", "AdaptiveLogSoftmaxWithLoss")

@@ -13,7 +13,7 @@ from leafgrad.autograd import gradcheck, gradgradcheck
 from leafgrad.nn import functional as F
 
 TESTS = """
-nn.adaptive nn.functional.classification nn.functional.distance nn.functional.margin nn.functional.reduction
+nn.functional.classification nn.functional.distance nn.functional.margin nn.functional.reduction
 nn.margin_loss
 """
 
