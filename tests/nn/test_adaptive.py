@@ -115,3 +115,15 @@ def test_targets_that_are_mapped_over_leave_zeros():
     several = {name: leafgrad.stack([value, 2 * value]) for name, value in values.items()}
     losses = vmap(of, in_dims=(0, None, None))(several, X, target)  # targets that are known
     assert leafgrad.allclose(losses[0], of(values, X, target))
+
+
+def test_what_the_head_predicts_depends_on_no_cluster():
+    loss = made()
+    with leafgrad.no_grad():
+        loss.tail[0][1].weight.fill_(math.inf)
+        loss.head.weight.zero_()
+        loss.head.weight[2, 0], loss.head.weight[4, 0] = 1.0, -1.0
+    x = leafgrad.ones(2, 6, dtype=leafgrad.float64)
+    x[1] = -1
+    assert loss.predict(x[0]).item() == 2
+    assert loss.predict(x).tolist()[0] == 2

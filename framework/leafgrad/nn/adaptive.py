@@ -208,7 +208,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def log_prob(self, input: Tensor) -> Tensor:
         """The logarithms of the probabilities of all classes. (batch, in_features) -> (batch, n_classes)"""
-        head = F.log_softmax(self.head(input), -1)
+        return self._log_prob(input, self.head(input))
+
+    def _log_prob(self, input: Tensor, scores: Tensor) -> Tensor:
+        head = F.log_softmax(scores, -1)
         parts = [head[..., : self.shortlist_size]]
         for i, cluster in enumerate(self.tail):
             at = self.shortlist_size + i
@@ -217,4 +220,6 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def predict(self, input: Tensor) -> Tensor:
         """The most probable class of each input. (batch, in_features) -> (batch,)"""
-        return self.log_prob(input).argmax(-1)
+        scores = self.head(input)
+        best = scores.argmax(-1)  # of the head: no class of a cluster is more probable than the cluster
+        return where(best < self.shortlist_size, best, self._log_prob(input, scores).argmax(-1))
