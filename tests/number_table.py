@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from typecheck import check
 
 import leafgrad
 from leafgrad.compile.passes import optimize
@@ -84,7 +85,7 @@ def compare(
         warnings.simplefilter("ignore")
         expected = [function(x).numpy() for _, function in labelled]
         graph = trace_call(lambda x: tuple([function(x) for _, function in labelled]), (x,), {}).graph
-        program = build(optimize(graph).check())
+        program = build(check(optimize(graph)))
         results = program([x._data for _ in graph.inputs])
     assert len(results) == len(expected)
     return [

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from typecheck import check
 
 import leafgrad
 from leafgrad.compile.ir.sources import Argument
@@ -85,7 +86,7 @@ def compare(
     expected = [t.detach().numpy() for t in function(x, w)]
     graph = trace_call(function, (x, w), {}).graph
     if optimized:
-        graph = optimize(graph).check()
+        graph = check(optimize(graph))
     arrays = [((x, w)[s.index] if isinstance(s, Argument) else s.tensor)._data for s in graph.inputs.values()]
     for got in run(graph, arrays):
         for ours, theirs in zip(got, expected, strict=True):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typecheck import check
 
 import leafgrad
 from leafgrad.compile.passes import optimize
@@ -114,7 +115,7 @@ def compare(shape: tuple[int, ...], dtype: str, build: Callable[[Any], Any]) -> 
         warnings.simplefilter("ignore")
         expected = [[t.detach().numpy() for t in flat(function(x))] for _, function in every]
         graph = trace_call(lambda x: [flat(function(x)) for _, function in every], (x,), {}).graph
-        results = iter(build(optimize(graph).check())([x._data for _ in graph.inputs]))
+        results = iter(build(check(optimize(graph)))([x._data for _ in graph.inputs]))
     found = []
     for (label, _), wants in zip(every, expected, strict=True):
         for want in wants:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from typecheck import typecheck
 
 import leafgrad
 from leafgrad import backends
 from leafgrad.compile.ir.graph import Equation, Graph, Value
 from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.ir.sources import Argument
-from leafgrad.compile.ir.typecheck import typecheck
 from leafgrad.compile.passes import remove_dead
 from leafgrad.compile.record.trace import trace_call
 from leafgrad.ops import convert, reduce, shape

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from typecheck import check
 
 import leafgrad
 from leafgrad import nn
@@ -25,7 +26,7 @@ def complexes(graph):
 def ran(step, *args):
     """The graph in pairs, after comparing what it gives with what the graph gives."""
     graph = leafgrad.trace(step, *args)
-    made = pairs(graph).check()
+    made = check(pairs(graph))
     given = {id(a): a.detach()._data for a in args}
     inputs = [given[id(args[s.index])] for s in graph.inputs.values()]
     for program in (made, optimize(made)):

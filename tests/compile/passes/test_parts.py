@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from typecheck import check
 
 import leafgrad
 from leafgrad.compile.ir.replay import ReplayProgram
@@ -18,6 +19,6 @@ def test_windows_of_nothing(start):
         return leafgrad.cat([z, (x * 2)[1:1]]) + 1
 
     x = leafgrad.ones(1, dtype=leafgrad.float64)
-    graph = optimize(trace_call(function, (x, x * 2), {}).graph).check()
+    graph = check(optimize(trace_call(function, (x, x * 2), {}).graph))
     (got,) = ReplayProgram(graph)([x.numpy(), x.numpy()])
     assert (got.shape, got.dtype) == ((0,), np.float64)

@@ -29,17 +29,17 @@ from compile.passes.graphs import (
     total,
 )
 from hypothesis import given, settings, strategies as st
+from typecheck import typecheck
 
 import leafgrad
 from leafgrad.compile.ir.graph import Graph, Value
 from leafgrad.compile.ir.sources import Argument
-from leafgrad.compile.ir.typecheck import typecheck
 from leafgrad.compile.passes import FINISH, PASSES, optimize
 from leafgrad.errors import CompileError
 from leafgrad.ops import create, elementwise, matmul, reduce, shape, trigonometric
 from leafgrad.ops.select import where
 
-TESTS = "compile.ir.typecheck compile.passes.*"
+TESTS = "compile.passes.*"
 
 
 @pytest.mark.parametrize("value", [INF, -INF, NAN, 0.0])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from compile.passes.graphs import CPU, INF, NAN, A, B, after, apply, array, equation, full, names, program, total
+from typecheck import typecheck
 
 import leafgrad
 from leafgrad import backends
 from leafgrad.compile.ir.graph import Graph, Value
-from leafgrad.compile.ir.typecheck import typecheck
 from leafgrad.compile.passes import fold_constants, optimize, remove_dead
 from leafgrad.compile.passes.rewrite import rewrite
 from leafgrad.ops import convert, elementwise, random, shape, trigonometric

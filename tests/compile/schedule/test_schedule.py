@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typecheck import check as well_formed
 
 import leafgrad
 from leafgrad import nn
@@ -30,7 +31,7 @@ def inputs(graph: Graph, args: tuple[Any, ...]) -> list[Any]:
 def check(function: Any, *args: Any, rows: int = 64) -> NumpyProgram:
     """Run ``function`` in chunks of ``rows`` and compare with the eager result."""
     expected = function(*args)
-    graph = optimize(trace_call(function, args, {}).graph).check()
+    graph = well_formed(optimize(trace_call(function, args, {}).graph))
     program = NumpyProgram(graph, rows)
     before = [a.copy() for a in inputs(graph, args)]
     for _ in range(2):

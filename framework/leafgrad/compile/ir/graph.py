@@ -17,7 +17,6 @@ from typing import Any
 from leafgrad.compile.ir.keys import key_of
 from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.ir.sources import Argument, Captured, KeptArray, Source, origin
-from leafgrad.errors import CompileError
 from leafgrad.forks import cached_property
 from leafgrad.ops.op import Op
 
@@ -237,22 +236,6 @@ class Graph:
     def makers(self) -> dict[Value, Equation]:
         """The equation that makes each value."""
         return {v: e for e in self.equations for v in e.outputs}
-
-    def check(self) -> Graph:
-        """The graph itself, after checking that it is well formed; a CompileError says what is not."""
-        known = set(self.inputs)
-        for equation in self.equations:
-            for value in equation.values:
-                if value not in known:
-                    raise CompileError(f"{equation.name}, from {equation.line}: reads a value that nothing has made")
-            for value in equation.outputs:
-                if value in known:
-                    raise CompileError(f"{equation.name}, from {equation.line}: makes a value that exists already")
-            known.update(equation.outputs)
-        for value in self.kept:
-            if value not in known:
-                raise CompileError("a result or an effect refers to a value that nothing has made")
-        return self
 
     def named(self) -> dict[Value, str]:
         """A short name for each value, no two alike: inputs by where they come from, the others a, b, c, …

@@ -1,6 +1,6 @@
-"""Is every equation of a graph what it says: does its op give the shapes, dtypes and devices that are stated?
+"""Whether graphs are well formed, and every equation is what it says: of the stated shapes, dtypes and devices.
 
-Tests run this after each pass. It evaluates ops, so it is far too slow for anything else.
+Tests ask this after each pass. It evaluates ops, so it is far too slow for anything else.
 """
 
 from __future__ import annotations
@@ -8,11 +8,28 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad import backends
-from leafgrad.backends import Generator
 from leafgrad.backends.place import place
+from leafgrad.compile.ir.draws import rewound
 from leafgrad.compile.ir.graph import Equation, Graph
 from leafgrad.compile.ir.shapes import zeros_for
+from leafgrad.compile.record.events import generators_in
 from leafgrad.errors import CompileError
+
+
+def check(graph: Graph) -> Graph:
+    """The graph itself, after checking that it is well formed; a CompileError says what is not."""
+    known = set(graph.inputs)
+    for equation in graph.equations:
+        for value in equation.values:
+            if value not in known:
+                raise CompileError(f"{equation.name}, from {equation.line}: reads a value that nothing has made")
+        for value in equation.outputs:
+            if value in known:
+                raise CompileError(f"{equation.name}, from {equation.line}: makes a value that exists already")
+        known.update(equation.outputs)
+    if not graph.kept <= known:
+        raise CompileError("a result or an effect refers to a value that nothing has made")
+    return graph
 
 
 def typecheck(graph: Graph) -> Graph:
@@ -21,7 +38,7 @@ def typecheck(graph: Graph) -> Graph:
     Raises:
         CompileError: the graph is not well formed, an op fails on zeros, or gives something else than is stated.
     """
-    graph.check()
+    check(graph)
     for equation in graph.equations:
         try:
             made = run_on_zeros(equation)
@@ -40,15 +57,10 @@ def typecheck(graph: Graph) -> Graph:
 def run_on_zeros(equation: Equation) -> tuple[Any, ...]:
     """The arrays that the equation makes of zeros. Generators are left as they were."""
     kind, index = equation.place
-    states = {p: p.get_state() for p in equation.params.values() if isinstance(p, Generator)}
     backend = backends.by_device_type(kind)
-    try:
-        with backend.device_scope(index):
-            if any(equation.values):
-                result = equation.op.compute(tuple(map(zeros_for, equation.inputs)), equation.params)
-            else:
-                result = equation.op.create(backend, equation.params)
-    finally:
-        for generator, state in states.items():
-            generator.set_state(state)
+    with backend.device_scope(index), rewound(generators_in(equation.params)):
+        if any(equation.values):
+            result = equation.op.compute(tuple(map(zeros_for, equation.inputs)), equation.params)
+        else:
+            result = equation.op.create(backend, equation.params)
     return result if equation.several else (result,)
