@@ -371,7 +371,7 @@ def test_a_shape_rule_that_is_wrong(rule, message):
 
     made.shape(rule)
     with pytest.raises(CompileError, match=message) as caught:
-        shapes.results(made, [value(3)], {})
+        shapes.predict(made, [value(3)], {})
     assert not isinstance(caught.value, shapes.Unknown)
 
 
@@ -383,7 +383,7 @@ def test_a_shape_rule_that_leaves_it_to_the_op(rule):
 
     made.shape(rule)
     with pytest.raises(shapes.Unknown):
-        shapes.results(made, [value(3)], {})
+        shapes.predict(made, [value(3)], {})
 
 
 def test_missing_arguments_numbers_and_dtypes():
@@ -394,7 +394,7 @@ def test_missing_arguments_numbers_and_dtypes():
         return x
 
     made.shape(lambda x, y, z, *, k: seen.append((x, y, z)) or x.like((k,), "int64"))
-    (found,) = shapes.results(made, [value(3, dtype="float32"), 2.0], {"k": 4})
+    found = shapes.predict(made, [value(3, dtype="float32"), 2.0], {"k": 4})
     assert (found.shape, found.dtype) == ((4,), "int64")
     ((x, y, z),) = seen
     assert (x.shape, x.dtype, x.ndim) == ((3,), "float32", 1)

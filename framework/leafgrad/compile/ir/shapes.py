@@ -3,19 +3,50 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from leafgrad import backends, dtypes
+from leafgrad import backends, devices, dtypes
 from leafgrad.compile.ir.extent import present
 from leafgrad.compile.ir.graph import Operand, Place, Value
 from leafgrad.compile.ir.lengths import changed
 from leafgrad.errors import CompileError
-from leafgrad.ops.abstract import Abstract, Shape, broadcast_shape
+from leafgrad.ops.abstract import Abstract, Shape
+from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.op import Op
 from leafgrad.ops.signature import declared
 
-__all__ = ["Unknown", "broadcast_shape", "one", "predict", "result_shape", "results", "shape_of", "zeros_for"]
+
+class StandIn(SymbolBase):
+    """What stands for an array of the shape and dtype of a Value, and has no elements."""
+
+    __slots__ = ()
+    value: Value
+
+    @property
+    def ndim(self) -> int:
+        return len(self.value.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.value.shape)
+
+    @property
+    def dtype(self) -> Any:
+        return one(self.value.place, self.value.dtype, 0).dtype
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * dtypes.BY_NAME[self.value.dtype].itemsize
+
+    @property
+    def place(self) -> Place:
+        return self.value.place
+
+    @property
+    def device(self) -> devices.device:
+        return devices.at(*self.place)
 
 
 class Unknown(CompileError):
@@ -24,12 +55,6 @@ class Unknown(CompileError):
 
 def shape_of(operand: Operand) -> Shape:
     return operand.shape if isinstance(operand, Value) else ()
-
-
-def results(op: Op, inputs: Sequence[Operand], params: dict[str, Any]) -> list[Value]:
-    """Values like what an op makes of inputs, at least one of them a Value. Raises Unknown."""
-    made = predict(op, inputs, params)
-    return list(made) if isinstance(made, tuple) else [made]
 
 
 def predict(op: Op, inputs: Sequence[Operand], params: dict[str, Any]) -> Value | tuple[Value, ...]:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from leafgrad.compile.ir.graph import Equation, Graph, Value
-from leafgrad.compile.ir.shapes import broadcast_shape
 from leafgrad.compile.passes.rewrite import Rewriter, rewrite, size
 from leafgrad.compile.passes.rules.arithmetic import plain_number, regroups
+from leafgrad.ops.abstract import broadcast_shape
 from leafgrad.ops.elementwise import add, mul, neg, sub
 from leafgrad.ops.matmul import contract, matmul
 from leafgrad.ops.op import Op

@@ -8,8 +8,9 @@ from leafgrad import backends
 from leafgrad.compile.ir.extent import Extent, present
 from leafgrad.compile.ir.graph import Equation, Graph, Operand, Value
 from leafgrad.compile.ir.lengths import changed
-from leafgrad.compile.ir.shapes import broadcast_shape, shape_of
+from leafgrad.compile.ir.shapes import shape_of
 from leafgrad.compile.passes.rewrite import Rewriter, Rule, rewrite
+from leafgrad.ops.abstract import broadcast_shape
 from leafgrad.ops.convert import clone, new_full, to_dtype
 from leafgrad.ops.create import constant, zeros
 from leafgrad.ops.op import Op

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
-from leafgrad import devices, dtypes, modes
+from leafgrad import dtypes, modes
 from leafgrad.compile.ir import shapes
 from leafgrad.compile.ir.graph import Equation, Graph, Value
+from leafgrad.compile.ir.shapes import StandIn
 from leafgrad.compile.passes.rewrite import Rewriter, with_inputs
 from leafgrad.ops.complex import imag, join, real
 from leafgrad.ops.create import full
-from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.op import Op
 from leafgrad.ops.pairs import Pair, as_pair, beside, rule_of
 from leafgrad.tensor.operators import SymbolOperators
@@ -38,33 +37,13 @@ def pairs(graph: Graph) -> Graph:
         modes.FLAGS.reset(token)
 
 
-class Part(SymbolOperators, SymbolBase):
+class Part(SymbolOperators, StandIn):
     """A real value of the graph that is built: ops on it are equations of that."""
 
     __slots__ = ("build", "shape", "value")
 
     def __init__(self, build: Rewriter, value: Value) -> None:
         self.build, self.value, self.shape = build, value, value.shape
-
-    @property
-    def ndim(self) -> int:
-        return self.value.ndim
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def dtype(self) -> Any:
-        return shapes.one(self.value.place, self.value.dtype, 0).dtype
-
-    @property
-    def place(self) -> tuple[str, int]:
-        return self.value.place
-
-    @property
-    def device(self) -> devices.device:
-        return devices.at(*self.value.place)
 
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The equation of an op. Raises Unknown where it makes complex numbers of real ones."""

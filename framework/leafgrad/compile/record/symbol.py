@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from leafgrad import devices, dtypes, modes
-from leafgrad.compile.ir import shapes
+from leafgrad import modes
 from leafgrad.compile.ir.graph import Value
+from leafgrad.compile.ir.shapes import StandIn
 from leafgrad.errors import TraceError
 from leafgrad.ops import messages
-from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.operators import SymbolOperators
 
 
-class Symbol(SymbolOperators, SymbolBase):
+class Symbol(SymbolOperators, StandIn):
     """A value of the program being recorded, by the recorder ``tracer``."""
 
     __slots__ = ("__weakref__", "shape", "tracer", "value")
@@ -24,26 +22,6 @@ class Symbol(SymbolOperators, SymbolBase):
         self.value = value
         self.shape = value.shape
 
-    @property
-    def ndim(self) -> int:
-        return self.value.ndim
-
-    @property
-    def dtype(self) -> Any:
-        return shapes.one(self.value.place, self.value.dtype, 0).dtype
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.value.shape)
-
-    @property
-    def nbytes(self) -> int:
-        return self.size * dtypes.BY_NAME[self.value.dtype].itemsize
-
-    @property
-    def device(self) -> devices.device:
-        return devices.at(*self.value.place)
-
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if not modes.get() & modes.TRACE or modes.TRACER.get() is not self.tracer:
             raise self.lost(op.name) or TraceError(
@@ -51,10 +29,6 @@ class Symbol(SymbolOperators, SymbolBase):
                 f"outside, at {messages.user_line()}; return it from the traced function instead of storing it"
             )
         return self.tracer.bind(op, args, params)
-
-    @property
-    def place(self) -> tuple[str, int]:
-        return self.value.place
 
     def withheld(self, what: str) -> Exception:
         return self.lost(what) or TraceError(

@@ -5,19 +5,18 @@ What an op makes of them has the shape that the rules of the compiler say; where
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
-from leafgrad import backends, dtypes, modes
+from leafgrad import backends, modes
 from leafgrad.backends import Backend, Generator
 from leafgrad.compile.ir import shapes
 from leafgrad.compile.ir.graph import Value
+from leafgrad.compile.ir.shapes import StandIn
 from leafgrad.errors import TraceError
 from leafgrad.ops import create, poisson, random
 from leafgrad.ops.convert import to_device
-from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.op import Op
 from leafgrad.tensor.operators import Operators
 
@@ -29,7 +28,7 @@ NO_DATA = (
 )
 
 
-class MetaArray(Operators, SymbolBase):
+class MetaArray(Operators, StandIn):
     """A shape and a dtype. A view of another one has it, or what that one is a view of, as its ``base``."""
 
     __slots__ = ("__weakref__", "base", "shape", "value")
@@ -38,22 +37,6 @@ class MetaArray(Operators, SymbolBase):
         self.value = Value(tuple(shape), dtype, CPU)
         self.shape = self.value.shape
         self.base = base
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def dtype(self) -> Any:
-        return shapes.one(CPU, self.value.dtype, 0).dtype
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        return self.size * dtypes.BY_NAME[self.value.dtype].itemsize
 
     @property
     def place(self) -> tuple[str, int]:

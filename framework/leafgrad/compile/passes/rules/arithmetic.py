@@ -16,8 +16,8 @@ from typing import Any
 
 from leafgrad.compile.ir.extent import Extent
 from leafgrad.compile.ir.graph import Equation, Operand, Value
-from leafgrad.compile.ir.shapes import broadcast_shape
 from leafgrad.compile.passes.rewrite import Rewriter, Rule, size
+from leafgrad.ops.abstract import broadcast_shape
 from leafgrad.ops.convert import clone, to_dtype
 from leafgrad.ops.elementwise import add, div, mul, neg, pow, reciprocal, sqrt, square, sub
 from leafgrad.ops.op import Op

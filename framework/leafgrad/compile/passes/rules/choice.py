@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from leafgrad.compile.ir.graph import Equation, Operand, Value
-from leafgrad.compile.ir.shapes import broadcast_shape, shape_of
+from leafgrad.compile.ir.shapes import shape_of
 from leafgrad.compile.passes.rewrite import Rewriter, Rule
 from leafgrad.compile.passes.rules.arithmetic import negated, plain_number, same, scaled
+from leafgrad.ops.abstract import broadcast_shape
 from leafgrad.ops.elementwise import add, mul, neg, sub
 from leafgrad.ops.op import Op
 from leafgrad.ops.select import where

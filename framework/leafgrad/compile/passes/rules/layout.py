@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from leafgrad.compile.ir.graph import Equation, Operand, Value
-from leafgrad.compile.ir.shapes import broadcast_shape, shape_of
+from leafgrad.compile.ir.shapes import shape_of
 from leafgrad.compile.passes.rewrite import Rewriter, Rule
 from leafgrad.compile.passes.rules.arithmetic import negated, scaled
-from leafgrad.ops.abstract import reduced
+from leafgrad.ops.abstract import broadcast_shape, reduced
 from leafgrad.ops.elementwise import mul, neg
 from leafgrad.ops.op import Op
 from leafgrad.ops.reduce import sum as sum_op
