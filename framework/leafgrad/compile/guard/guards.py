@@ -57,6 +57,7 @@ class Guards(TensorConditions):
     Attributes:
         figures: places outside that held a number, or a tuple, perhaps of some.
         tensors: places outside that held a tensor, or a tuple of some.
+        apart: a check of what memory is written; None if none is.
 
     Args:
         flags: the mode.
@@ -67,7 +68,6 @@ class Guards(TensorConditions):
         touched: whose ``.grad`` was looked at, and whether it was None.
         environment: what else was read.
         written: which leaves are written.
-        apart: a check of what memory is written; None if none is.
         symbolic: numbers that may differ.
         ancestors: the graph behind tensors from outside through which it differentiates.
     """
@@ -83,12 +83,11 @@ class Guards(TensorConditions):
         touched: Sequence[tuple[Argument | Captured, bool]],
         environment: Environment,
         written: Sequence[int],
-        apart: Apart | None,
         symbolic: Symbolic,
         ancestors: Ancestors,
     ) -> None:
         super().__init__(paths, environment.by_identity)
-        self.apart = apart
+        self.apart: Apart | None = None
         self.count = len(leaves)
         self.figures = [p for p in environment.places if type(p.value) in (int, float, tuple)]
         self.tensors = [p for p in environment.places if is_tensors(p.value)]

@@ -11,7 +11,7 @@ from leafgrad import backends
 from leafgrad.compile.guard.conditions import Condition, facts, gradient_of
 from leafgrad.compile.guard.environment import GUARDS, SCALARS, Environment
 from leafgrad.compile.ir.keys import same
-from leafgrad.compile.ir.sources import Argument, Captured, Grad
+from leafgrad.compile.ir.sources import Argument, Captured, Grad, KeptArray
 from leafgrad.compile.record.symbolic import FUNCTIONS
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import Leaf
@@ -210,6 +210,10 @@ class TensorConditions:
         if isinstance(source, Grad):
             return f"{self.name_of(source.of, tensors)}._leaf.grad"
         return self.name(source.tensor) if isinstance(source, Captured) else f"a{tensors[source.index]}"
+
+    def array_of(self, source: Any, tensors: Sequence[int]) -> str:
+        """The expression of a source's array, where ``kept`` are those of the graph behind."""
+        return f"kept[{source.index}]" if isinstance(source, KeptArray) else f"{self.name_of(source, tensors)}._data"
 
     def same(self, at: str, value: Any) -> str:
         """That a value is this object, or an equal number or string."""

@@ -54,20 +54,15 @@ class Apart:
 
     Args:
         captured: tensors from outside, each with whether it is written.
-        given: functions of a call's leaves that give further tensors, each with whether that one is written.
-
-    Attributes:
-        kept: a function of the leaves that gives arrays that are read besides; None if there are none.
+        given: the function of a call's leaves that gives further arrays.
+        written: whether each of these is written.
     """
 
-    kept: Callable[[Sequence[Any]], Sequence[Any]] | None = None
-
     def __init__(
-        self, captured: Sequence[tuple[Any, bool]], given: Sequence[tuple[Callable[[Sequence[Any]], Any], bool]]
+        self, captured: Sequence[tuple[Any, bool]], given: Callable[[Sequence[Any]], list[Any]], written: Sequence[bool]
     ) -> None:
-        self.tensors = [t for t, _ in captured]
-        self.written = [w for _, w in captured]
-        self.given = list(given)
+        self.tensors, self.marks = [t for t, _ in captured], [marked for _, marked in captured]
+        self.given, self.written = given, written
         self.seen: tuple[list[Any], Owned] = ([], {})  # the captured arrays of the last check, and all by owner
 
     def holds(self, leaves: Sequence[Any]) -> bool:
@@ -76,15 +71,12 @@ class Apart:
         before, owned = self.seen
         if len(before) != len(arrays) or not all(map(operator.is_, arrays, before)):
             owned = {}
-            for array, written in zip(arrays, self.written, strict=True):
+            for array, written in zip(arrays, self.marks, strict=True):
                 if not enter(owned, array, written):
                     return False
             self.seen = arrays, owned
         own: Owned = {}
-        arrays = [(tensor(leaves)._data, written) for tensor, written in self.given]
-        if self.kept is not None:
-            arrays += [(array, False) for array in self.kept(leaves)]
-        for array, written in arrays:
+        for array, written in zip(self.given(leaves), self.written, strict=True):
             if array.base is None and id(array) not in owned and id(array) not in own:
                 own[id(array)] = [(array, written)]
             elif not (free(owned, array, written) and enter(own, array, written)):

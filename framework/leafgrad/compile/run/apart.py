@@ -2,50 +2,28 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from leafgrad.compile.guard.ancestry import Walk, collected
 from leafgrad.compile.guard.environment import Environment
+from leafgrad.compile.guard.guards import Guards
 from leafgrad.compile.ir.graph import Graph, Write
 from leafgrad.compile.ir.memory import Apart
-from leafgrad.compile.ir.sources import Argument, Captured, Grad
+from leafgrad.compile.ir.sources import Captured, Expression, KeptArray
 from leafgrad.compile.record.recorder import is_exposed
-from leafgrad.tensor.tensor import Tensor
 
 
-def apart_of(graph: Graph, tensors: Sequence[int]) -> Apart | None:
-    """A check for a program that writes: which of its tensors are captured, given or gradients, and which written."""
+def apart_of(graph: Graph, guards: Guards, tensors: Sequence[int]) -> Apart | None:
+    """A check for a program that writes: of its tensors, and of what it reads of the graph behind them."""
     written = {id(e.source) for e in graph.effects if isinstance(e, Write)}
     if not written:
         return None
-    captured: list[tuple[Tensor, bool]] = []
-    given: list[tuple[Callable[[Sequence[Any]], Any], bool]] = []
-    for source in graph.inputs.values():
-        mark = id(source) in written
-        if isinstance(source, Captured):
-            captured.append((source.tensor, mark))
-        elif isinstance(source, Argument):
-            given.append((operator.itemgetter(tensors[source.index]), mark))
-        elif isinstance(source, Grad):
-            given.append((gradient(source.of, tensors), mark))
-    return Apart(captured, given)
-
-
-def picked(walk: Walk, read: Sequence[int], leaves: Sequence[Any]) -> list[Any]:
-    """Some of the arrays that nodes keep."""
-    kept, _ = collected(walk, leaves)
-    return [kept[i] for i in read]
-
-
-def gradient(of: Argument | Captured, tensors: Sequence[int]) -> Callable[[Sequence[Any]], Any]:
-    """The function that gives the ``.grad`` of a source's tensor."""
-    if isinstance(of, Captured):
-        tensor = of.tensor
-        return lambda _: tensor._leaf.grad
-    i = tensors[of.index]
-    return lambda leaves: leaves[i]._leaf.grad
+    sources = [source for source in graph.inputs.values() if not isinstance(source, Expression)]
+    captured = [(source.tensor, id(source) in written) for source in sources if isinstance(source, Captured)]
+    others = [source for source in sources if not isinstance(source, Captured)]
+    behind = any(isinstance(source, KeptArray) for source in others)
+    kept = [f"kept, _ = {guards.name(guards.behind)}(leaves)"] * behind
+    found = f"return [{', '.join([guards.array_of(source, tensors) for source in others])}]"
+    return Apart(captured, guards.function("leaves", [*kept, found]), [id(source) in written for source in others])
 
 
 def shows_memory(environment: Environment) -> bool:

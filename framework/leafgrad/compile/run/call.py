@@ -17,7 +17,7 @@ from leafgrad.compile.ir.effects import complete, plan_effects
 from leafgrad.compile.ir.graph import Effect, Graph, SetData, SetRequiresGrad, Value, Write
 from leafgrad.compile.ir.locks import Occupied
 from leafgrad.compile.ir.memory import laid_out
-from leafgrad.compile.ir.sources import Argument, Captured, Expression, Grad, KeptArray, Source
+from leafgrad.compile.ir.sources import Argument, Captured, Expression, Grad, Source
 from leafgrad.compile.record.gradients import Pullback
 from leafgrad.compile.record.shared import set_memory
 from leafgrad.compile.record.trace import Slot, Traced
@@ -135,15 +135,11 @@ class Call:
         parts: list[str] = []
         computed: list[Any] = []
         for source, variable in zip(sources, values, strict=True):
-            kind = variable.dtype, variable.place
-            match source:
-                case KeptArray(index):
-                    parts.append(f"kept[{index}]")
-                case Argument() | Captured() | Grad():
-                    parts.append(f"{self.guards.name_of(source, self.tensors)}._data")
-                case _:  # an expression
-                    parts.append(f"n[{len(computed)}]")
-                    computed.append(kind)
+            if isinstance(source, Expression):
+                parts.append(f"n[{len(computed)}]")
+                computed.append((variable.dtype, variable.place))
+            else:
+                parts.append(self.guards.array_of(source, self.tensors))
         numbers = [f"n = {self.guards.name(NumberInputs(computed))}(given)"] * bool(computed)
         return self.guards.function("leaves, given, kept", [*numbers, f"return [{', '.join(parts)}]"])
 

@@ -28,7 +28,7 @@ from leafgrad.compile.record.symbolic import SymbolicNumber
 from leafgrad.compile.record.trace import Traced, finish, recording, trace_call
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes, Watch, watching
-from leafgrad.compile.run.apart import apart_of, picked, shows_memory
+from leafgrad.compile.run.apart import apart_of, shows_memory
 from leafgrad.compile.run.call import Call
 from leafgrad.compile.run.followed import Changes, Followed, Unfollowed, asks_types, contents, may_be_of_numbers
 from leafgrad.compile.run.following import Following, differs
@@ -163,17 +163,14 @@ class Attempt:
         environment.check()
         name_inputs(traced, self.leaves, self.paths, environment)
         tensors = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
-        apart = apart_of(traced.graph, tensors)
         targets = [e.source for e in traced.graph.effects if isinstance(e, Write)]
         written = [tensors[source.index] for source in targets if isinstance(source, Argument)]
         guards = Guards(
             self.flags, self.structure, self.leaves, self.paths, traced.captured, traced.views,
-            traced.touched, environment, written, apart, Symbolic() if followed is None else followed.symbolic,
+            traced.touched, environment, written, Symbolic() if followed is None else followed.symbolic,
             traced.ancestors,
         )  # fmt: skip
-        read = [s.index for s in traced.graph.inputs.values() if isinstance(s, KeptArray)]
-        if apart is not None and guards.behind is not None and read:
-            apart.kept = partial(picked, guards.behind, read)
+        guards.apart = apart = apart_of(traced.graph, guards, tensors)
         with traced.ancestors.restored():
             if apart is not None and not apart.holds(self.leaves):
                 raise Unclosed("it writes memory that another tensor of it shows")
