@@ -11,7 +11,7 @@ import itertools
 import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from leafgrad.compile.ir.keys import key_of
@@ -104,10 +104,6 @@ class Write:
     value: Value
     counted: bool = True
 
-    def on(self, at: Callable[[Value], Value]) -> Write:
-        """The effect with its value replaced by ``at`` of it."""
-        return Write(self.source, at(self.value), self.counted)
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SetData:
@@ -115,10 +111,6 @@ class SetData:
 
     source: Source
     value: Value
-
-    def on(self, at: Callable[[Value], Value]) -> SetData:
-        """The effect with its value replaced by ``at`` of it."""
-        return SetData(self.source, at(self.value))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -128,10 +120,6 @@ class SetGrad:
     source: Argument | Captured
     value: Value | None
 
-    def on(self, at: Callable[[Value], Value]) -> SetGrad:
-        """The effect with its value replaced by ``at`` of it."""
-        return SetGrad(self.source, None if self.value is None else at(self.value))
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SetRequiresGrad:
@@ -140,12 +128,14 @@ class SetRequiresGrad:
     source: Argument
     value: None = None
 
-    def on(self, at: Callable[[Value], Value]) -> SetRequiresGrad:
-        """The effect itself."""
-        return self
-
 
 Effect = Write | SetData | SetGrad | SetRequiresGrad
+
+
+def on(effect: Any, at: Callable[[Value], Value]) -> Any:
+    """An effect with its value, if it has one, replaced by ``at`` of it."""
+    new = None if effect.value is None else at(effect.value)
+    return effect if new is effect.value else replace(effect, value=new)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -177,7 +167,7 @@ class Graph:
         def at(v: Value) -> Value:
             return replaced.get(v, v)
 
-        effects = tuple(e.on(at) for e in self.effects)
+        effects = tuple(on(e, at) for e in self.effects)
         return Graph(self.inputs, tuple(equations), tuple(at(v) for v in self.results), effects, self.names)
 
     @cached_property

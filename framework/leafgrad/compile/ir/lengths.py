@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from leafgrad.compile.ir.graph import Equation, Graph, Operand, Value
+from leafgrad.compile.ir.graph import Equation, Graph, Operand, Value, on
 from leafgrad.compile.ir.keys import ProgramPart
 
 
@@ -44,7 +44,7 @@ def resized(graph: Graph, change: Callable[[Any], Any], at: dict[Value, Value] |
 
     inputs = {value(v): source for v, source in graph.inputs.items()}
     equations = tuple(map(equation, graph.equations))
-    effects = tuple([e.on(at.__getitem__) for e in graph.effects])
+    effects = tuple([on(e, at.__getitem__) for e in graph.effects])
     names = {at[v]: name for v, name in graph.names.items() if v in at}
     results = tuple([at[v] for v in graph.results])
     return replace(graph, inputs=inputs, equations=equations, results=results, effects=effects, names=names)

@@ -7,7 +7,7 @@ from typing import Any
 
 from leafgrad import dtypes, modes
 from leafgrad.compile.ir import shapes
-from leafgrad.compile.ir.graph import Equation, Graph, Value
+from leafgrad.compile.ir.graph import Equation, Graph, Value, on
 from leafgrad.compile.ir.shapes import StandIn
 from leafgrad.compile.passes.rewrite import Rewriter, with_inputs
 from leafgrad.ops.complex import imag, join, real
@@ -92,7 +92,7 @@ class Pairing:
             self.build.line = equation.line
             self.put(equation)
         results = tuple(map(self.end, self.graph.results))
-        effects = tuple([e.on(self.end) for e in self.graph.effects])
+        effects = tuple([on(e, self.end) for e in self.graph.effects])
         return Graph(inputs, tuple(self.build.equations), results, effects, names)
 
     def put(self, equation: Equation) -> None:

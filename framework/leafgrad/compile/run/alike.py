@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from leafgrad.compile.ir.graph import Graph
+from leafgrad.compile.ir.graph import Graph, on
 from leafgrad.compile.ir.keys import key_of
 from leafgrad.compile.record.gradients import Pullback
 from leafgrad.compile.record.trace import Traced
@@ -23,7 +23,7 @@ def adopts(traced: Traced, graph: Graph, pullbacks: Sequence[Pullback], count: i
         return False
     inputs = dict(zip(graph.inputs, own.inputs.values(), strict=True))
     at = dict(zip(own.values(), graph.values(), strict=True))
-    traced.graph = replace(graph, inputs=inputs, effects=tuple([e.on(at.__getitem__) for e in own.effects]))
+    traced.graph = replace(graph, inputs=inputs, effects=tuple([on(e, at.__getitem__) for e in own.effects]))
     found.pullbacks = [replace(q, targets=p.targets) for p, q in zip(found.pullbacks, pullbacks, strict=True)]
     return True
 
