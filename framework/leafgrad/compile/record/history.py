@@ -17,6 +17,7 @@ from leafgrad.autograd.local import Local
 from leafgrad.batching.batched import Batch, Batched, Pending
 from leafgrad.compile.ir.graph import Value
 from leafgrad.compile.ir.keys import ProgramPart
+from leafgrad.compile.ir.lengths import changed
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import SymbolicNumber, fixed
 from leafgrad.compile.record.unclosed import Unclosed
@@ -66,7 +67,8 @@ class Hidden(NamedTuple):
     batch: int
 
 
-class NodeParameter(NamedTuple):
+@dataclass(frozen=True)
+class NodeParameter(ProgramPart):
     """The ``batch``-th vmap, where it is a parameter."""
 
     batch: int
@@ -166,7 +168,7 @@ class History(ProgramPart):
         for step in self.steps:
             node = Node() if step.apply is None else of_function(step.apply)
             node.op = step.op
-            node.params = {name: over(p, parameter) for name, p in step.params.items()}
+            node.params = changed(step.params, parameter)
             node.edges = tuple([edge(e) for e in step.edges])
             node.seq = next(SEQ)
             node.shape, node.shapes = step.shape, step.shapes
@@ -212,15 +214,6 @@ def values_in(kept: Any) -> Iterator[Value]:
     elif isinstance(kept, tuple):
         for part in kept:
             yield from values_in(part)
-
-
-def over(tree: Any, change: Callable[[Any], Any]) -> Any:
-    """A parameter with each Batch, or what stands for one, changed."""
-    if type(tree) in (tuple, list):
-        return type(tree)([over(part, change) for part in tree])
-    if type(tree) is dict:
-        return {key: over(part, change) for key, part in tree.items()}
-    return change(tree)
 
 
 class Reader:
@@ -283,7 +276,7 @@ class Reader:
             self.versions.append((out, node.version))
         return HistoryStep(
             op=node.op,
-            params={name: over(p, self.parameter) for name, p in node.params.items()},
+            params=changed(node.params, self.parameter),
             edges=tuple(map(self.edge, node.edges)),
             saved=FREED if node.saved is FREED else tuple(map(self.saved, node.saved)),
             out=tuple(map(self.raw, node.out)) if type(node.out) is tuple else self.raw(node.out),
@@ -325,7 +318,7 @@ class Reader:
 def batches_in(node: Node) -> Iterator[Batch]:
     """The vmaps that a node knows of."""
     found: list[Batch] = []
-    over(list(node.params.values()), lambda p: found.append(p) if isinstance(p, Batch) else None)
+    changed(node.params, lambda p: found.append(p) if isinstance(p, Batch) else None)
     outs = node.out if type(node.out) is tuple else (node.out,)
     saved = [] if node.saved is FREED else [s.tensor if isinstance(s, Saved) else s for s in node.saved]
     for kept in (*(s._data if isinstance(s, TensorBase) else s for s in saved), *outs):
