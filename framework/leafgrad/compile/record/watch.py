@@ -241,7 +241,7 @@ class Collector:
             gc.enable()
         self.forget()
 
-    def off(self) -> None:
+    def __enter__(self) -> None:
         """A thread needs it off."""
         with self.lock.held:
             if not self.users:
@@ -249,21 +249,12 @@ class Collector:
                 gc.disable()
             self.users += 1
 
-    def on(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """A thread needs that no longer."""
         with self.lock.held:
             self.users = max(0, self.users - 1)
             if not self.users and self.enabled:
                 gc.enable()
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Within it nothing is collected."""
-        self.off()
-        try:
-            yield
-        finally:
-            self.on()
 
 
 COLLECTOR = Collector()
@@ -273,20 +264,19 @@ COLLECTOR = Collector()
 def watching(watch: Watch, known: Codes | None = None, beware: Callable[[], None] | None = None) -> Iterator[None]:
     """Note what this thread executes, and call ``beware()`` before code of the user begins that is not ``known``."""
     watch.known, watch.beware = known, beware
-    COLLECTOR.off()  # its callbacks are no part of the function
-    before: Any = sys.getprofile()
-    note = watch.note
-    sys.setprofile(note)
-    try:
-        yield
-    finally:
-        undisturbed = sys.getprofile() == note
-        watch.known = watch.beware = None
-        if before is None or callable(before):
-            sys.setprofile(before)
-        else:  # cProfile's own object
-            sys.setprofile(None)
-            before.enable()
-        COLLECTOR.on()
-        if not undisturbed:
-            watch.open.append(("changes sys.setprofile", Line("", 0)))
+    with COLLECTOR:  # its callbacks are no part of the function
+        before: Any = sys.getprofile()
+        note = watch.note
+        sys.setprofile(note)
+        try:
+            yield
+        finally:
+            undisturbed = sys.getprofile() == note
+            watch.known = watch.beware = None
+            if before is None or callable(before):
+                sys.setprofile(before)
+            else:  # cProfile's own object
+                sys.setprofile(None)
+                before.enable()
+            if not undisturbed:
+                watch.open.append(("changes sys.setprofile", Line("", 0)))

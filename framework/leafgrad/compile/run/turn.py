@@ -62,5 +62,5 @@ class Turn:
 
 def undisturbed(act: Callable[[], Any]) -> Any:
     """What ``act()`` gives. What it makes stays, and to look through all modules for garbage takes its time."""
-    with COLLECTOR.paused():
+    with COLLECTOR:
         return act()
