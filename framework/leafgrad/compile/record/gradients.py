@@ -11,8 +11,9 @@ from leafgrad.autograd import engine
 from leafgrad.compile.ir.graph import Graph, SetData, Value, Write
 from leafgrad.compile.ir.lines import user_line
 from leafgrad.compile.ir.sources import Argument, Captured, Expression, Given, Source
+from leafgrad.compile.record.ancestors import Owner
 from leafgrad.compile.record.history import History, Reader
-from leafgrad.compile.record.recorder import Owner, Recorder
+from leafgrad.compile.record.recorder import Recorder
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.errors import MissingGradientError, TraceError
 from leafgrad.ops import messages

@@ -96,10 +96,6 @@ class LazyRecorder(PartRecorder):
             return tensor._data
         return self.waiting[inner._data.value]
 
-    def number_of(self, tensor: Tensor, what: str) -> Any:
-        """What stands for the element of a tensor that the program computes; None where it must be read at once."""
-        return None if self.numbers is None else self.numbers.of(tensor, what)
-
     def foreign(self, op: Any, array: Any) -> Value:
         """An array of a graph from outside, or of an earlier part."""
         self.goes_outside()
@@ -163,7 +159,7 @@ class LazyRecorder(PartRecorder):
     def at_once(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], why: str) -> Any:
         """The op runs once in each call, in its place."""
         self.interrupt(f"op {op.name!r}, {why}")
-        raw = tuple([self.array_of(a) if isinstance(a, Symbol) else a for a in args])
+        raw = tuple([self.waiting[a.value] if isinstance(a, Symbol) else a for a in args])
         flags = modes.FLAGS.set(modes.get() & ~modes.TRACE)
         try:
             result = interruptible(op.compute, raw, params)
@@ -172,10 +168,6 @@ class LazyRecorder(PartRecorder):
         several = type(result) is tuple
         symbols = tuple([self.symbol_of(array) for array in (result if several else (result,))])
         return symbols if several else symbols[0]
-
-    def array_of(self, symbol: Symbol) -> Any:
-        """What a symbol of an earlier part stands for."""
-        return self.waiting[symbol.value]
 
     def symbol_of(self, array: Any) -> Symbol:
         """A symbol for what was computed already."""
@@ -202,7 +194,8 @@ class LazyRecorder(PartRecorder):
             and isinstance(found.source, (Argument, Captured))
             and not (self.wary and is_exposed(found.tensor._data))
         )
-        if known and can_share(inner, value) and self.makes(value._data.value):
+        new = known and can_share(inner, value)
+        if new and value._data.value not in self.sources and value._data.value not in self.waiting:
             self.take_away(inner)
             self.sharing.add(inner, value)
             if found is not None:
@@ -219,10 +212,6 @@ class LazyRecorder(PartRecorder):
             hand_over(self.alive(), tensor, heir)
             self.release(tensor, heir)
         return tensor, dispatch.alias(value._data)
-
-    def makes(self, value: Value) -> bool:
-        """Whether this part computes a value."""
-        return value not in self.sources and value not in self.waiting
 
     def take_away(self, inner: Tensor) -> None:
         """``inner`` is about to get other memory; what it had is that of another tensor from now on."""

@@ -19,7 +19,7 @@ from leafgrad.compile.ir.lengths import changed
 from leafgrad.compile.ir.lines import user_line
 from leafgrad.compile.ir.sources import Argument, Captured, Grad, Raw, Source
 from leafgrad.compile.record import outside
-from leafgrad.compile.record.ancestors import Ancestors
+from leafgrad.compile.record.ancestors import NUMBERS, Ancestors, Owner
 from leafgrad.compile.record.events import generators_in
 from leafgrad.compile.record.layouts import Layouts
 from leafgrad.compile.record.outside import Outside
@@ -31,9 +31,6 @@ from leafgrad.ops.node import SEQ, GraphNode, Leaf, SymbolBase, TensorBase, Vers
 from leafgrad.signals import held, interruptible
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import follow
-
-Owner = Argument | Captured
-NUMBERS = frozenset({bool, int, float, type(None)})
 
 
 class Recorder(Layouts):
@@ -188,6 +185,10 @@ class Recorder(Layouts):
         """The numbers in a dict may be others at the next call."""
         if self.numbers is not None and not self.numbers.apart:
             self.numbers.declare(numbers)
+
+    def number_of(self, tensor: Tensor, what: str) -> Any:
+        """What stands for the element of a tensor that the program computes; None where it must be read at once."""
+        return None if self.numbers is None else self.numbers.of(tensor, what)
 
     def unless_run(self, undo: Callable[[], None]) -> None:
         """``undo()`` takes back what the Python does from here on, if the program of it never runs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from leafgrad.autograd import engine
 from leafgrad.compile.record.outside import Outside
 from leafgrad.compile.record.recorder import Recorder
 from leafgrad.compile.record.shared import owner
@@ -93,17 +94,12 @@ class Settler(Recorder):
 
     def settle_nodes(self) -> None:
         """The same for outputs that nodes keep."""
-        waiting: list[Any] = [t._history for t in self.alive()]
-        waiting += [o.inner._leaf for o in self.outside.values()]
-        seen = set()
-        while waiting:
-            node = waiting.pop()
-            if node is None or node in seen or node.seq < self.born:
+        ends = dict.fromkeys([t._history for t in self.alive() if t._history is not None])
+        for node in engine.reachable(ends, self.born):
+            if not isinstance(node, Node) or node.seq < self.born:
                 continue
-            seen.add(node)
-            waiting += node.edges
-            if isinstance(node, Node) and self.numbers is not None and type(node.saved) is tuple:
+            if self.numbers is not None and type(node.saved) is tuple:
                 node.saved = tuple(map(settled, node.saved))
-            if isinstance(node, Node) and node.out is not None:
+            if node.out is not None:
                 several = type(node.out) is tuple
                 node.out = tuple(map(self.settled, node.out)) if several else self.settled(node.out)

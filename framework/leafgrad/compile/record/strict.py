@@ -35,10 +35,6 @@ class StrictRecorder(Recorder):
             "than once, in parts. Make it a function of its arguments"
         )
 
-    def number_of(self, tensor: Tensor, what: str) -> Any:
-        """None: a trace reads no numbers."""
-        return None
-
     def reveal(self, tensor: Tensor, what: str) -> Any:
         """A TraceError: here are no values."""
         raise TraceError(

@@ -14,13 +14,12 @@ from leafgrad.compile.ir import memory
 from leafgrad.compile.ir.effects import plan_effects
 from leafgrad.compile.ir.graph import Effect, Graph, SetData, SetGrad, SetRequiresGrad, Write
 from leafgrad.compile.ir.keys import ProgramPart
-from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.ir.sources import Argument, Captured, Expression, Grad, Raw, Source
-from leafgrad.compile.record.ancestors import Ancestors
+from leafgrad.compile.record.ancestors import Ancestors, Owner
 from leafgrad.compile.record.gradients import Gradients, gradients_of, saving
 from leafgrad.compile.record.kept import check_kept, check_made
 from leafgrad.compile.record.layouts import Decision
-from leafgrad.compile.record.recorder import Owner, Recorder
+from leafgrad.compile.record.recorder import Recorder
 from leafgrad.compile.record.shared import owner
 from leafgrad.compile.record.strict import StrictRecorder
 from leafgrad.compile.record.symbol import Symbol
@@ -336,6 +335,3 @@ def check_overlap(recorder: Recorder) -> None:
                     f"it writes into a tensor, {messages.describe(o.tensor)}, whose memory it also reaches through "
                     "another tensor, made outside by detach(), data or a slice"
                 )
-
-
-__all__ = ["Alias", "Line", "Slot", "Traced", "Unclosed", "finish", "recording", "trace_call"]
