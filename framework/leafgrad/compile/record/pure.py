@@ -5,6 +5,7 @@ A callee that is on none of these lists makes a step open. ``docs/compile.md`` s
 
 from __future__ import annotations
 
+import math
 import types
 from collections import OrderedDict, defaultdict, deque
 from typing import Any
@@ -14,12 +15,7 @@ FUNCTIONS: dict[str, frozenset[str]] = {
         "__build_class__ abs all any ascii bin callable chr delattr dir divmod getattr hasattr hex isinstance "
         "issubclass iter len max min next oct ord pow repr round setattr sorted sum vars".split()
     ),
-    "math": frozenset(
-        "acos acosh asin asinh atan atan2 atanh cbrt ceil comb copysign cos cosh degrees dist erf erfc exp exp2 expm1 "
-        "fabs factorial floor fmod frexp fsum gamma gcd hypot isclose isfinite isinf isnan isqrt lcm ldexp lgamma log "
-        "log10 log1p log2 modf nextafter perm pow prod radians remainder sin sinh sqrt sumprod tan tanh trunc "
-        "ulp".split()
-    ),
+    "math": frozenset(vars(math)),
     "_operator": frozenset(
         "abs add and_ concat contains countOf eq floordiv ge getitem gt iadd iand ifloordiv imatmul imod imul index "
         "indexOf inv invert ior ipow is_ is_not isub itruediv le lshift lt matmul mod mul ne neg not_ or_ pos pow "
