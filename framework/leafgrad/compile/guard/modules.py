@@ -106,6 +106,3 @@ def is_called(value: Any) -> bool:
     if isinstance(value, types.FunctionType):  # the user's may have attributes, and stand there all the same
         return is_library(source_of(value.__code__, value.__globals__))
     return isinstance(value, (*CODE, CACHE, Op)) or type(value).__name__ in OF_NUMPY
-
-
-__all__ = ["ModuleWalker", "builtins_of"]

@@ -35,8 +35,8 @@ from leafgrad.compile.guard.known import (
 )
 from leafgrad.compile.ir.attributes import attribute_of, attribute_of_class
 from leafgrad.compile.record import pure
+from leafgrad.compile.record.compared import ASKING
 from leafgrad.compile.record.drawn import source_of_draws
-from leafgrad.compile.record.identity import ASKING
 from leafgrad.compile.record.names import ANY_NAME, BELOW, Names
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, is_python, source_of
 from leafgrad.tensor.tensor import Tensor

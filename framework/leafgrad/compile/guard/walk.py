@@ -36,7 +36,8 @@ from leafgrad.compile.guard.known import (
 from leafgrad.compile.guard.modules import ModuleWalker, builtins_of
 from leafgrad.compile.guard.objects import NOTHING_GIVEN
 from leafgrad.compile.ir.attributes import attribute_of
-from leafgrad.compile.record.identity import ASKING, asks_identity
+from leafgrad.compile.record.compared import ASKING
+from leafgrad.compile.record.identity import asks_identity
 from leafgrad.compile.record.names import global_names
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, source_of
 from leafgrad.ops.node import Leaf
@@ -343,5 +344,3 @@ BY_CLASS: tuple[tuple[Any, Callable[[Walker, Any, str], None]], ...] = (
     (enum.Enum, Walker.member),
     ((datetime, time), Walker.time),
 )
-
-__all__ = ["look"]

@@ -7,7 +7,7 @@ import types
 from typing import Any
 
 from leafgrad.compile.ir.attributes import attribute_of_class
-from leafgrad.compile.record.compared import ASKING, SINGLE, UNKNOWN, Operand, scan
+from leafgrad.compile.record.compared import SINGLE, UNKNOWN, Operand, scan
 from leafgrad.compile.record.watch import Codes, is_library, source_of
 
 VALUES = (int, float, complex, str, bytes, tuple, list, dict, slice)  # of which guards may take an equal one
@@ -62,6 +62,3 @@ def is_asking(side: Operand, scope: dict[str, Any], names: set[str]) -> bool:
     if side.names[-1:] == ("id",) or not side.names:
         return value is id or (len(side.names) < 2 and value is UNKNOWN) or not names.isdisjoint(MODULES)
     return True
-
-
-__all__ = ["ASKING", "asks_identity"]

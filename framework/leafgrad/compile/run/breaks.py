@@ -113,17 +113,13 @@ class Breaks:
         """Whether all is known, and made."""
         return self.seeks is None and not self.settling
 
-    def add(self, positions: set[Position]) -> None:
+    def divide_at(self, positions: set[Position]) -> None:
         """Lines change what the function reads: each statement that begins there may have done it."""
         self.positions |= positions
         lines = {line for line, *_ in positions}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.stmt) and node.lineno in lines and not hasattr(node, "body"):
                 self.positions.add(span(node))
-
-    def divide_at(self, positions: set[Position]) -> None:
-        """Take out the runs between other positions, too."""
-        self.add(positions)
         self.divide()
 
     def divide(self) -> None:

@@ -340,6 +340,3 @@ def name_inputs(traced: Traced, leaves: Sequence[Any], paths: Sequence[str], env
             names[value] = arguments[owner.index] + end
         else:
             names[value] = f"{'kept' if isinstance(owner, KeptArray) else 'number'}{len(names)}"
-
-
-__all__ = ["Attempt", "graph_of"]

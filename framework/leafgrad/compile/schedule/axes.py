@@ -107,7 +107,7 @@ class ChunkCall:
             whole: dimensions of the broadcast inputs in which the op looks at all elements: they cannot be cut.
         """
         found = self.broadcast()
-        if found is None or found[0] in self._counted(whole, self._ndim()):
+        if found is None or found[0] in {d % self._ndim() for d in whole}:
             return None
         return self.on(found[0], *found[1])
 
@@ -125,7 +125,7 @@ class ChunkCall:
         if found is None:
             return None
         (axis, places), ndim = found, self._ndim()
-        gone = self._counted(dims(self.params["dim"], ndim), ndim)
+        gone = {d % ndim for d in dims(self.params["dim"], ndim)}
         if axis in gone:
             return self.summed(*places) if additive else None
         return self.on(axis if self.params.get("keepdim", False) else axis - sum(d < axis for d in gone), *places)
@@ -151,9 +151,6 @@ class ChunkCall:
 
     def _ndim(self, first: int = 0) -> int:
         return max(v.ndim for v in self.inputs[first:] if isinstance(v, Value))
-
-    def _counted(self, whole: Iterable[int], ndim: int) -> set[int]:
-        return {d % ndim for d in whole}
 
     def _slices(self, inputs: Axes) -> dict[int, int] | None:
         """The inputs that are to be cut though they do not carry the batch; None if some do not fit."""
