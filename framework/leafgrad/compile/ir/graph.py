@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import functools
 import itertools
+import keyword
 import operator
 import re
+import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -255,31 +257,18 @@ class Graph:
 
 
 def _letters() -> Iterator[str]:
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    width = 1
-    while True:
-        for n in range(26**width):
-            name = ""
-            for _ in range(width):
-                n, k = divmod(n, 26)
-                name = letters[k] + name
-            if name not in ("as", "if", "in", "is", "or", "and", "def", "del", "for", "not", "try"):
+    for width in itertools.count(1):
+        for letters in itertools.product(string.ascii_lowercase, repeat=width):
+            if not keyword.iskeyword(name := "".join(letters)):
                 yield name
-        width += 1
 
 
 # ---- as text ------------------------------------------------------------------------------------------------------
 
-SHORT = {"float": "f", "int": "i", "uint": "u", "bool": "bool"}
-
 
 def kind(value: Value) -> str:
     """``f32[64, 2]``."""
-    name = value.dtype
-    for long in ("float", "uint", "int"):
-        if name.startswith(long):
-            name = SHORT[long] + name.removeprefix(long)
-            break
+    name = re.sub("^(f)loat|^(u)int|^(i)nt", r"\1\2\3", value.dtype)
     return f"{name}[{', '.join(map(str, value.shape))}]"
 
 

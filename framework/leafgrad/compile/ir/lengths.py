@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,7 +69,7 @@ def changed(part: Any, change: Callable[[Any], Any]) -> Any:
     return change(part)
 
 
-def lengths_in(graph: Graph) -> Iterator[Length]:
+def lengths_in(graph: Graph) -> list[Length]:
     """Those in a graph, again and again."""
     found: list[Length] = []
 
@@ -79,4 +79,4 @@ def lengths_in(graph: Graph) -> Iterator[Length]:
         return part
 
     resized(graph, note)
-    yield from found
+    return found

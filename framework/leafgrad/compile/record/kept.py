@@ -154,26 +154,21 @@ def held_by_graph(recorder: Recorder, result: Any) -> set[int]:
     start = [t for t in flatten(result)[0] if isinstance(t, Tensor)]
     start += [after for _, _, after in recorder.grads.values() if after is not None]
     start += [o.inner for o in recorder.outside.values()]
-    held: set[int] = set()
-    tensors, nodes = list(start), set[Any]()
-    while tensors:
-        t: Any = tensors.pop()
-        if id(t) in held:
+    held: dict[int, Any] = {}
+    waiting: list[Any] = list(start)
+    while waiting:
+        part = waiting.pop()
+        if part is None or id(part) in held:
             continue
-        held.add(id(t))
-        if t._view is not None:
-            tensors.append(t._view.base)
-        waiting = [t._history]
-        while waiting:
-            node = waiting.pop()
-            if node is None or node in nodes or node.seq < recorder.born:
-                continue
-            nodes.add(node)
-            waiting += node.edges
-            if isinstance(node, Node) and isinstance(node.saved, tuple):
-                saved = [getattr(s, "tensor", s) for s in node.saved]
-                tensors += [s for s in saved if isinstance(s, Tensor)]
-                ctx = getattr(node, "ctx", None) if type(node) is not Node else None
-                if ctx is not None:
-                    tensors += [v for v in flatten(vars(ctx))[0] if isinstance(v, Tensor)]
-    return held
+        if isinstance(part, Tensor):
+            held[id(part)] = part
+            waiting += [part._history, None if part._view is None else part._view.base]
+        elif part.seq >= recorder.born:
+            held[id(part)] = part
+            waiting += part.edges
+            if isinstance(part, Node) and isinstance(part.saved, tuple):
+                kept = [getattr(s, "tensor", s) for s in part.saved]
+                ctx = getattr(part, "ctx", None) if type(part) is not Node else None
+                kept += [] if ctx is None else flatten(vars(ctx))[0]
+                waiting += [k for k in kept if isinstance(k, Tensor)]
+    return {*held}
