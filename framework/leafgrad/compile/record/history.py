@@ -84,21 +84,19 @@ class Apply(NamedTuple):
 
 
 class HistoryStep(NamedTuple):
-    """A node. ``edges`` are Targets, MadeTensor, Inner or None; the others are what it has, in this module's words."""
+    """A node. ``edges`` are Targets, MadeTensor, Inner or None; ``saved`` and ``out`` are in this module's words."""
 
     op: Any
     params: dict[str, Any]
     edges: tuple[Any, ...]
     saved: Any
     out: Any
-    shape: Any
-    shapes: Any
+    others: dict[str, Any]  # what it has besides, as it is
     several: bool
-    dtypes: tuple[Any, ...] | None
-    where: str | None
     apply: Apply | None
 
 
+OTHERS = ("shape", "shapes", "dtypes", "where")
 Arrays = Callable[[Value], tuple[Any, Any]]  # the array of a value, and the version of its memory or None
 
 
@@ -171,16 +169,13 @@ class History(ProgramPart):
             node.params = changed(step.params, parameter)
             node.edges = tuple([edge(e) for e in step.edges])
             node.seq = next(SEQ)
-            node.shape, node.shapes = step.shape, step.shapes
+            for name, value in step.others.items():
+                setattr(node, name, value)
             node.hooks = node.version = None
             node.saved = FREED if step.saved is FREED else tuple([saved(s) for s in step.saved])
             node.out = tuple(map(raw, step.out)) if type(step.out) is tuple else raw(step.out)
             if step.several:
                 node.ends = {}
-            if step.dtypes is not None:
-                node.dtypes = step.dtypes
-            if step.where is not None:
-                node.where = step.where
             made.append(node)
         for end, result in zip(self.ends, results, strict=True):
             if isinstance(end, MadeTensor):
@@ -280,11 +275,8 @@ class Reader:
             edges=tuple(map(self.edge, node.edges)),
             saved=FREED if node.saved is FREED else tuple(map(self.saved, node.saved)),
             out=tuple(map(self.raw, node.out)) if type(node.out) is tuple else self.raw(node.out),
-            shape=node.shape,
-            shapes=node.shapes,
+            others={name: getattr(node, name) for name in OTHERS if hasattr(node, name)},
             several=hasattr(node, "ends"),
-            dtypes=getattr(node, "dtypes", None),
-            where=getattr(node, "where", None),
             apply=apply,
         )
 

@@ -198,11 +198,7 @@ def square_rule(r: Rewriter, e: Equation) -> Value | None:
     return r.emit(mul, x, x) if isinstance(x, Value) and x.dtype != "bool" else None
 
 
-def clone_rule(r: Rewriter, e: Equation) -> Value | None:
-    return same(r, e, e.inputs[0])
-
-
-def to_dtype_rule(r: Rewriter, e: Equation) -> Value | None:
+def copy_rule(r: Rewriter, e: Equation) -> Value | None:
     return same(r, e, e.inputs[0])
 
 
@@ -220,7 +216,7 @@ RULES: dict[Op, tuple[Rule, ...]] = {
     neg: (neg_rule,),
     pow: (pow_rule,),
     square: (square_rule,),
-    clone: (clone_rule,),
-    to_dtype: (to_dtype_rule,),
+    clone: (copy_rule,),
+    to_dtype: (copy_rule,),
     tanh_slope: (tanh_slope_rule,),
 }
