@@ -126,9 +126,8 @@ class Attempt:
         """The call as a program, its guards, and which leaves are tensors."""
         environment = look(self.roots, self.watch.codes, self.places)
         self.check(recorder, followed)
-        drawers = [] if followed is None else [spot for spot, _ in followed.drawers]
         for place in environment.drawing:
-            if not any(spot.is_at(place) for spot in drawers):
+            if followed is None or not any(spot.is_at(place) for spot in followed.drawers):
                 raise Unclosed(f"{place.path} may draw numbers, which is not followed")
         if followed is not None:
             followed.check(environment)
@@ -216,7 +215,7 @@ class Attempt:
             failure = error
         if followed is not None:
             followed.take_back(results, self.watch.codes, self.before)
-            self.growing = [growing for _, _, growing in followed.growing]
+            self.growing = [spot.number for _, spot in followed.growing]
             identity = asks_identity(self.watch.codes)
             asked = "type" in self.before.renamed or asks_types(self.watch.codes) or identity
             asks = bool(followed.numbers.made or followed.growing or followed.sizes.standing) and asked

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import itertools
-import sys
 import types
 from collections.abc import Sequence
 from itertools import accumulate
@@ -141,9 +140,9 @@ class Followed:
         self.kept: list[tuple[Place, Written, Contents]] = []
         self.replaced: list[Written] = []
         self.written: list[Written] = []
-        self.growing: list[tuple[Place, Written, GrowingList]] = []
+        self.growing: list[tuple[Place, Written]] = []
         self.drawing: Draws | None = None
-        self.drawers: list[tuple[Written, Drawer]] = []
+        self.drawers: list[Written] = []
         self.read: list[Place] = []
         self.lost: str | None = None  # why no program can leave what the call has left
         self.stays = False  # whether a number is where nobody can put an ordinary one
@@ -155,8 +154,7 @@ class Followed:
         drawn = None if expected is None else [(d, self.leaves[i], f"a{i}") for i, d in enumerate(expected, first)]
         self.drawing = Draws(self.numbers, drawn)
         self.symbolic.arguments |= {*range(first, len(self.leaves))}
-        spots = [Written(p.container, p.key, None, p.value) for p in places]
-        self.drawers = [(spot, Drawer(spot.before, self.drawing)) for spot in spots]
+        self.drawers = [Written(p.container, p.key, Drawer(p.value, self.drawing), p.value) for p in places]
 
     @property
     def stands(self) -> bool:
@@ -165,10 +163,8 @@ class Followed:
 
     def __enter__(self) -> None:
         """Put the symbolic numbers where they are read."""
-        for swap in self.sizes.swaps:
-            swap.put(swap.number)
-        for spot, drawer in self.drawers:
-            spot.put(drawer)
+        for spot in (*self.sizes.swaps, *self.drawers):
+            spot.put(spot.number)
         for place in (*self.following.places, *self.following.declared):
             self.follow(place)
         for place in self.outside.tensors:
@@ -176,9 +172,9 @@ class Followed:
             self.kept.append((place, Written(place.container, place.key, None, held), contents(held)))
         for place in self.outside.lists:
             held = now(place)
-            spot, growing = Written(place.container, place.key, None, held), GrowingList(held)
-            self.growing.append((place, spot, growing))
-            spot.put(growing)
+            spot = Written(place.container, place.key, GrowingList(held), held)
+            self.growing.append((place, spot))
+            spot.put(spot.number)
 
     def follow(self, place: Place) -> None:
         """Put a symbolic number in a place, if a number is there."""
@@ -198,9 +194,9 @@ class Followed:
 
     def __exit__(self, *_: object) -> None:
         """Take them back, and see what the call has left in their places."""
-        for swap in self.sizes.swaps:
-            if swap.held() is swap.number:
-                swap.put(swap.before)
+        for spot in (*self.sizes.swaps, *self.drawers):
+            if spot.held() is spot.number:
+                spot.put(spot.before)
         for spot in self.spots:
             left = spot.held()
             parts = left if type(left) is tuple else (left,)
@@ -208,9 +204,6 @@ class Followed:
                 spot.put(spot.before)
                 if left is not spot.number:
                     self.written.append(spot._replace(number=left))
-        for spot, drawer in self.drawers:
-            if spot.held() is drawer:
-                spot.put(spot.before)
         for place, kept, held in self.kept:
             tensor = kept.held()
             if contents(kept.before) != held:
@@ -221,14 +214,14 @@ class Followed:
                     self.replaced.append(kept._replace(number=tensor))
                 else:
                     self.lost = "it puts something else in the place of a tensor"
-        for place, spot, growing in self.growing:
-            whole = spot.held() is growing
+        for place, spot in self.growing:
+            whole = spot.held() is spot.number
             if whole:
                 spot.put(spot.before)
-            appended = growing.take()
+            appended = spot.number.take()
             if appended:
                 self.replaced.append(Written(spot.before, END, appended))
-            if growing.read or appended is None or not whole:
+            if spot.number.read or appended is None or not whole:
                 self.leave(place)
 
     def leave(self, place: Place, why: str = "") -> None:
@@ -253,11 +246,11 @@ class Followed:
             own |= {id(part) for part in (self.spots, self.written, self.replaced, holders, self, vars(self))}
             plain = {id(n): float("nan") if n._value is UNREAD else n._value for n in alive}
             self.replace(alive, plain, own)
-        for place, spot, growing in self.growing:
-            if self.give_up(growing, spot.before) or calls_slots(codes):
+        for place, spot in self.growing:
+            if self.give_up(spot) or calls_slots(codes):
                 self.leave(place)
-        for spot, drawer in self.drawers:
-            if self.give_up(drawer, spot.before):
+        for spot in self.drawers:
+            if self.give_up(spot):
                 self.lost = KEEPS_DRAWER
 
     def check_containers(self) -> None:
@@ -276,14 +269,12 @@ class Followed:
             if any(w.is_at(place) and containers(w.number) for w in left):
                 self.leave(place, f"it puts a list or dict into {place.path} that is elsewhere, too")
 
-    def give_up(self, standing: Any, real: Any) -> bool:
+    def give_up(self, spot: Written) -> bool:
         """Put the real thing wherever something holds what stood for it; whether something did."""
-        probe = [(object(),)]
-        kept = sys.getrefcount(standing) > sys.getrefcount(probe[0][0]) + 2  # two variables that hold it
+        standing = [spot.number]
+        kept = held_elsewhere(standing, [spot])
         if kept:
-            self.replace(
-                [standing], {id(standing): real}, {id(self.growing), id(self.drawers), id(self), id(vars(self))}
-            )
+            self.replace(standing, {id(spot.number): spot.before}, {id(spot)})
         return kept
 
     def replace(self, held: list[Any], plain: dict[int, Any], own: set[int]) -> None:
