@@ -11,7 +11,6 @@ from leafgrad import modes, plugins
 from leafgrad.compile.ir.draws import restore, states
 from leafgrad.compile.ir.locks import Occupied, TryLock
 from leafgrad.compile.ir.log import log
-from leafgrad.compile.record.lazy import LazyRecorder
 from leafgrad.compile.record.unclosed import Unclosed, must_close
 from leafgrad.compile.record.watch import Watch
 from leafgrad.compile.run.alike import is_again
@@ -19,7 +18,7 @@ from leafgrad.compile.run.breaks import Breaks
 from leafgrad.compile.run.call import Call, Failed
 from leafgrad.compile.run.checked import asked
 from leafgrad.compile.run.closing import Attempt
-from leafgrad.compile.run.followed import Followed, Unfollowed
+from leafgrad.compile.run.followed import Unfollowed
 from leafgrad.compile.run.following import Following
 from leafgrad.compile.run.misses import RECORDING, Cost, Misses, kind_of
 from leafgrad.compile.run.numbers import Strayed
@@ -27,7 +26,6 @@ from leafgrad.compile.run.pace import Pace
 from leafgrad.compile.run.turn import Turn
 from leafgrad.errors import CompileError
 from leafgrad.signals import interruptible
-from leafgrad.tensor.tensor import Tensor
 
 STRAYS = 4  # ways that no program went after which it is looked at whether they are many
 KEPT = 32  # closed programs of one function
@@ -181,26 +179,20 @@ class Calls:
         if self.gives_up():
             return interruptible(self.breaks, *args, **kwargs)
         start = time.perf_counter()
-        attempt = Attempt(self.function, (args, kwargs), following, self.watch)
-        leaves = attempt.leaves  # which may be more by now
-        recorder = self.recorder(leaves, attempt.wary)
-        recorder.positions = attempt.watch.positions
-        recorder.code = attempt.watch.code = self.breaks.code
-        first = self.watch is None
-        recorder.strict = self.must_close and not first
+        attempt = self.begin(args, kwargs)
         try:
-            results, followed = attempt.record(recorder)
+            attempt.record()
         except Unfollowed:
             return self.unfollowed(args, kwargs)
         try:
-            call = attempt.close(recorder, results, self.executor, followed, self.programs)
+            call = attempt.close(self.executor, self.programs)
         except Unclosed as error:
-            return self.left_open(error, attempt, recorder, results[0], followed)
+            return self.left_open(error, attempt)
         self.pace.failures = self.pace.lessons = 0
         self.reason = None
         self.misses.made(call.runner.before, call.runner.elements)
         self.watch, self.last = attempt.watch, call
-        call.first = first
+        call.first = attempt.first
         if not any(is_again(call, fit) for fit in fits):  # else rounding decides
             self.programs = [call, *([] if new else settled)][:KEPT]
         seconds = time.perf_counter() - start
@@ -208,40 +200,37 @@ class Calls:
             f"{self.name}: traced in {1000 * seconds:.0f} ms: {call.runner.before} equations, "
             f"{len(call.runner.graph)} after the passes, {len(call.guards.conditions)} guards"
         )
-        return self.perform_recorded(recorder, call, leaves, args, kwargs)
+        return self.perform_recorded(attempt, call)
 
     def confirm(self, call: Call, args: Any, kwargs: Any) -> Any:
         """The guards hold; before the program is trusted, the Python runs once more and must do the same."""
-        attempt = Attempt(self.function, (args, kwargs), self.following, self.watch)
-        leaves = attempt.leaves
-        recorder = self.recorder(leaves, attempt.wary)
+        attempt = self.begin(args, kwargs)
         try:
-            results, followed = attempt.record(recorder)
+            attempt.record()
         except Unfollowed:
             return self.unfollowed(args, kwargs)
+        followed = attempt.followed
         try:
-            again = attempt.close(recorder, results, self.executor, followed, [call, *self.programs])
+            again = attempt.close(self.executor, [call, *self.programs])
             if call.is_left_by(followed) or again.views > call.views:  # arguments that share memory at this call
-                return self.other_way(recorder, call, again, leaves, args, kwargs)
+                return self.other_way(attempt, call, again)
             if not is_again(again, call):
                 raise Unclosed("its Python does something else at the next call, though nothing that it reads changed")
         except Unclosed as error:
             if call.is_left_by(followed):
-                return self.left_open(error, attempt, recorder, results[0], followed)
+                return self.left_open(error, attempt)
             self.programs = [c for c in self.programs if c is not call]
             if call.trusted and call.can_be_compared(followed):
-                recorder.finish()
+                attempt.recorder.finish()
                 raise CompileError(
                     f"{self.name}: its guards hold, yet {error}; LEAFGRAD_COMPILE=check compares each call"
                 ) from error
-            return self.left_open(error, attempt, recorder, results[0], followed)
+            return self.left_open(error, attempt)
         call.trusted, call.first = True, False
         self.last = call
-        return self.perform_recorded(recorder, call, leaves, args, kwargs)
+        return self.perform_recorded(attempt, call)
 
-    def other_way(
-        self, recorder: LazyRecorder, confirmed: Call, call: Call, leaves: list[Any], args: Any, kwargs: Any
-    ) -> Any:
+    def other_way(self, attempt: Attempt, confirmed: Call, call: Call) -> Any:
         """A value that was computed, or shared memory, led another way than the program that was to be confirmed."""
         known = next((c for c in self.programs if is_again(call, c)), None)
         if known is None:
@@ -250,7 +239,7 @@ class Calls:
         else:
             known.trusted = True
         self.last = call
-        return self.perform_recorded(recorder, call, leaves, args, kwargs)
+        return self.perform_recorded(attempt, call)
 
     def strays(self, strayed: Call) -> None:
         """A value decided for a way that no program goes. If that is so too often, no more is guessed."""
@@ -260,22 +249,22 @@ class Calls:
             self.programs = [c for c in self.programs if c.symbolic is None or not c.symbolic.outcomes]
             self.following.items = False
 
-    def perform_recorded(self, recorder: LazyRecorder, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+    def perform_recorded(self, attempt: Attempt, call: Call) -> Any:
         """Run a program just recorded. What rounding decides may be decided otherwise: then the Python runs.
 
         Where an op refuses what it is given, too: the Python does what comes before, and raises.
         """
         drawn = list(self.following.start)
-        recorder.ancestors.restore()
+        attempt.recorder.ancestors.restore()
         try:
-            return interruptible(call, leaves, asked(), drawn)
+            return interruptible(call, attempt.leaves, asked(), drawn)
         except Failed:
             failed = True
         except Strayed:
             failed = False
         finally:
             restore(drawn)
-        return interruptible(self.function if failed else self.breaks, *args, **kwargs)
+        return interruptible(self.function if failed else self.breaks, *attempt.args, **attempt.kwargs)
 
     def unfollowed(self, args: Any, kwargs: Any) -> Any:
         """An open call, in place of one that failed with symbolic numbers; if it does not, they are the cause."""
@@ -284,16 +273,19 @@ class Calls:
         self.following.give_up()
         return result
 
-    def recorder(self, leaves: list[Any], wary: bool) -> LazyRecorder:
-        recorder = LazyRecorder([t for t in leaves if isinstance(t, Tensor)], wary)
-        recorder.strict, recorder.goes_through = self.must_close, not self.misses.graph_varies
-        return recorder
+    def begin(self, args: Any, kwargs: Any) -> Attempt:
+        """A call that is about to be recorded."""
+        attempt = Attempt(self.function, (args, kwargs), self.following, self.watch)
+        recorder, watch = attempt.recorder, attempt.watch
+        recorder.strict = self.must_close and not attempt.first
+        recorder.goes_through = not self.misses.graph_varies
+        recorder.positions, recorder.code, watch.code = watch.positions, self.breaks.code, self.breaks.code
+        return attempt
 
-    def left_open(
-        self, error: Unclosed, attempt: Attempt, recorder: LazyRecorder, result: Any, followed: Followed | None
-    ) -> Any:
+    def left_open(self, error: Unclosed, attempt: Attempt) -> Any:
         """Finish a recorded call that no closed program can repeat. The first one may have made what others find."""
-        reason, first = str(error), self.watch is None
+        reason, first, result = str(error), attempt.first, attempt.results[0]
+        recorder, followed = attempt.recorder, attempt.followed
         learned = self.following.learn(error, recorder, attempt.watch, followed)
         fails = not learned and self.must_close and not first
         self.reason, self.watch = reason, attempt.watch
@@ -304,7 +296,10 @@ class Calls:
         if self.pace.gave_up:
             self.breaks.note(attempt)
         if not fails:
-            attempt.end(recorder.finish, recorder, None)
+            try:
+                recorder.finish()
+            finally:
+                attempt.undo()
         if followed is not None:
             result = followed.settle(result)
         if not fails:

@@ -66,6 +66,9 @@ class Attempt:
         places: outside, of what is an argument, too, or a list that is appended to.
         before: what the call may read, as it was.
         calls_unknown: whether the call before it called what nobody knows.
+        recorder: what records it.
+        followed: the numbers that it follows, once it runs; None if there are none.
+        results: the result alone, which no variable holds.
     """
 
     def __init__(self, function: Any, given: Any, following: Following, watch: Watch | None) -> None:
@@ -86,46 +89,38 @@ class Attempt:
         self.calls_unknown = watch is not None and bool(watch.open)
         self.flags = modes.get()
         self.wary = bool(self.before.open) or shows_memory(self.before)
+        self.recorder = LazyRecorder([leaf for leaf in self.leaves if isinstance(leaf, Tensor)], self.wary)
+        self.followed: Followed | None = None
+        self.results: list[Any] = [None]
         self.changed: list[Place] = []  # what it changed, as far as that is not followed
         self.growing: list[GrowingList] = []  # what stood for lists
         self.later: list[tuple[Environment, list[Any]]] = []  # before code that the call before it did not execute
 
-    def close(
-        self,
-        recorder: LazyRecorder,
-        results: list[Any],
-        name: str | None,
-        followed: Followed | None,
-        known: Sequence[Call],
-    ) -> Call:
-        """The program of the call, in which some numbers were ``followed``: one of those of ``known`` calls, perhaps.
-
-        Args:
-            results: the result alone.
+    def close(self, name: str | None, known: Sequence[Call]) -> Call:
+        """The program of the call: one of those of ``known`` calls, perhaps.
 
         Raises:
             Unclosed: it would not do at later calls what the function does, or nobody can tell.
         """
+        recorder = self.recorder
         try:
-            traced, guards, tensors = self.guarded(recorder, results, followed)
+            traced, guards, tensors = self.guarded()
         except Unclosed:
             raise
         except Exception as error:  # of a user's __eq__, say; whatever it is, an open step is right
             raise Unclosed(f"closing it failed with {type(error).__name__}: {error}") from error
         try:
-            return Call(traced, guards, tensors, name, known, followed, self.leaves)
+            return Call(traced, guards, tensors, name, known, self.followed, self.leaves)
         except BaseException as error:
             refused = isinstance(error, Exception)  # by the executor
-            end = partial(recorder.lose, error, True) if refused else partial(recorder.fail, error)
-            self.end(end, recorder, followed)
+            self.end(partial(recorder.lose, error, True) if refused else partial(recorder.fail, error))
             raise
 
-    def guarded(
-        self, recorder: LazyRecorder, results: list[Any], followed: Followed | None
-    ) -> tuple[Traced, Guards, list[int]]:
+    def guarded(self) -> tuple[Traced, Guards, list[int]]:
         """The call as a program, its guards, and which leaves are tensors."""
+        recorder, followed = self.recorder, self.followed
         environment = look(self.roots, self.watch.codes, self.places)
-        self.check(recorder, followed)
+        self.check()
         for place in environment.drawing:
             if followed is None or not any(spot.is_at(place) for spot in followed.drawers):
                 raise Unclosed(f"{place.path} may draw numbers, which is not followed")
@@ -145,8 +140,8 @@ class Attempt:
             environment.check()
             raise Unclosed("code of NumPy's may read and write the memory of its tensors meanwhile")
         if self.first:
-            check_holders(recorder, results)
-        result = results[0]
+            check_holders(recorder, self.results)
+        result = self.results[0]
         outer = next((c for c in containers(result) if id(c) in environment.seen or id(c) in self.given), None)
         if outer is not None:
             raise Unclosed(f"it returns a {type(outer).__name__} from outside")
@@ -175,36 +170,36 @@ class Attempt:
                 raise Unclosed("it writes memory that another tensor of it shows")
         return traced, guards, tensors
 
-    def is_undone(self, recorder: LazyRecorder, followed: Followed) -> bool:
+    def is_undone(self, followed: Followed) -> bool:
         """Whether the call, so far, did nothing that it would do again if it ran once more."""
+        recorder = self.recorder
         ran = recorder.ran or recorder.tears or self.watch.open
         left = followed.written or followed.replaced or followed.lost
         before = [(self.before, self.held), *self.later]
         changed = (was for looked, held in before for _, was, _ in looked.changed(held))
         return not self.first and not ran and not left and all(isinstance(was, FOLLOWED) for was in changed)
 
-    def beware(self, recorder: LazyRecorder) -> None:
+    def beware(self) -> None:
         """Code of the user begins that the call before this one did not execute: how is what it may read?"""
-        recorder.beware()
+        self.recorder.beware()
         if not self.first:
             looked = look(self.roots, self.codes | self.watch.codes, self.places)
             self.later.append((looked, looked.snapshot()))
 
-    def record(self, recorder: LazyRecorder) -> tuple[list[Any], Followed | None]:
-        """Run the Python, with symbolic numbers for those that differ from call to call; the result alone in a list.
+    def record(self) -> None:
+        """Run the Python, with symbolic numbers for those that differ from call to call.
 
         If it fails, what came before has happened, as in any call.
 
         Raises:
             Unfollowed: it does not take such numbers for what they are, and nothing is done yet.
         """
-        args, kwargs = self.args, self.kwargs
+        args, kwargs, recorder, results = self.args, self.kwargs, self.recorder, self.results
         recorder.undoable = not self.first
-        followed = self.following.begin(recorder, args, kwargs, self)
+        followed = self.followed = self.following.begin(recorder, args, kwargs, self)
         if followed is not None:
             args, kwargs = followed.args, followed.kwargs
-        results: list[Any] = [None]
-        beware = recorder.beware if followed is None else partial(self.beware, recorder)
+        beware = recorder.beware if followed is None else self.beware
         failure = None
         try:
             with followed or nullcontext(), recording(recorder), watching(self.watch, self.codes, beware):
@@ -224,28 +219,27 @@ class Attempt:
             plain = failure is None or isinstance(failure, Exception)  # else a signal ended it
             if plain and (asks or not apart or followed.stays):
                 again = followed.stays or (asks and identity)
-                if self.is_undone(recorder, followed) or (again and self.take_back(recorder)):
+                if self.is_undone(followed) or (again and self.take_back()):
                     recorder.ancestors.restore()
                     raise Unfollowed
                 if asks or followed.sought:
                     self.following.give_up()
                 followed.lost = "it asks what object a number that changes is, or its type" if asks else followed.lost
         if failure is not None:
-            self.end(partial(recorder.fail, failure), recorder, followed)
+            self.end(partial(recorder.fail, failure))
             raise failure
-        return results, followed
 
-    def end(self, act: Callable[[], Any], recorder: LazyRecorder, followed: Followed | None) -> None:
+    def end(self, act: Callable[[], Any]) -> None:
         """Let the recorder end by ``act()``. What it gives up is not done, or is left as ordinary numbers."""
         try:
             act()
         finally:
-            if not self.undo(recorder) and followed is not None:
-                followed.settle(None)
+            if not self.undo() and self.followed is not None:
+                self.followed.settle(None)
 
-    def take_back(self, recorder: LazyRecorder) -> bool:
+    def take_back(self) -> bool:
         """Let what the Python has changed be as it was, so that it may run once more; whether that was possible."""
-        ran = self.first or not recorder.can_be_undone or recorder.tears or self.watch.open
+        ran = self.first or not self.recorder.can_be_undone or self.recorder.tears or self.watch.open
         if ran or contents((self.args, self.kwargs)) != self.contents:
             return False
         for looked, held in self.later:
@@ -253,9 +247,9 @@ class Attempt:
         self.before.put_back(self.held, self.filled)
         return True
 
-    def undo(self, recorder: LazyRecorder) -> bool:
+    def undo(self) -> bool:
         """Where there was no memory for the call, or a signal ended it, it is not done at all. Whether that is so."""
-        if not recorder.given_up or not recorder.can_be_undone:
+        if not self.recorder.given_up or not self.recorder.can_be_undone:
             return False
         self.before.put_back(self.held, self.filled)
         for growing in [growing for growing in self.growing if growing.read]:
@@ -263,9 +257,9 @@ class Attempt:
         self.following.rewind()
         return True
 
-    def check(self, recorder: LazyRecorder, followed: Followed | None) -> None:
+    def check(self) -> None:
         """Unclosed if the call did what no program can repeat, or changed what it reads."""
-        written = [] if followed is None else followed.written
+        recorder, written = self.recorder, [] if self.followed is None else self.followed.written
         changes = [c for c in self.before.changed(self.held) if not any(w.is_at(c[0]) for w in written)]
         self.changed = [place for place, _, _ in changes]
         if contents((self.args, self.kwargs)) != self.contents:
