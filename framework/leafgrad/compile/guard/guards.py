@@ -19,10 +19,11 @@ from leafgrad.compile.guard.ancestry import walk_of
 from leafgrad.compile.guard.conditions import Miss, brief, mode_name, now_of, written
 from leafgrad.compile.guard.environment import GONE, SCALARS, Environment, Place, is_tensors, now
 from leafgrad.compile.guard.tensors import TensorConditions
+from leafgrad.compile.ir.graph import Write
 from leafgrad.compile.ir.keys import same
 from leafgrad.compile.ir.memory import Apart
-from leafgrad.compile.ir.sources import Argument, Captured
-from leafgrad.compile.record.ancestors import Ancestors
+from leafgrad.compile.ir.sources import Argument
+from leafgrad.compile.record.trace import Traced
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.tensor import Tensor
 
@@ -57,19 +58,16 @@ class Guards(TensorConditions):
     Attributes:
         figures: places outside that held a number, or a tuple, perhaps of some.
         tensors: places outside that held a tensor, or a tuple of some.
+        given: which leaves are tensors.
         apart: a check of what memory is written; None if none is.
 
     Args:
         flags: the mode.
         structure: of the arguments.
         leaves: the arguments, flat, with ``paths``.
-        captured: tensors reached from outside.
-        views: captured views.
-        touched: whose ``.grad`` was looked at, and whether it was None.
+        traced: the recorded call.
         environment: what else was read.
-        written: which leaves are written.
         symbolic: numbers that may differ.
-        ancestors: the graph behind tensors from outside through which it differentiates.
     """
 
     def __init__(
@@ -78,13 +76,9 @@ class Guards(TensorConditions):
         structure: Any,
         leaves: Sequence[Any],
         paths: Sequence[str],
-        captured: Sequence[Tensor],
-        views: Sequence[Tensor],
-        touched: Sequence[tuple[Argument | Captured, bool]],
+        traced: Traced,
         environment: Environment,
-        written: Sequence[int],
         symbolic: Symbolic,
-        ancestors: Ancestors,
     ) -> None:
         super().__init__(paths, environment.by_identity)
         self.apart: Apart | None = None
@@ -95,19 +89,21 @@ class Guards(TensorConditions):
         self.flags = flags
         self.default = dtypes.get_default_dtype()
         self.structure = structure
-        tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+        self.given = tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+        captured, ancestors = traced.captured, traced.ancestors
+        written = [e.source for e in traced.graph.effects if isinstance(e, Write)]
         self.scope["names"], self.any_name = environment.names, environment.any_name
         for i, leaf in enumerate(leaves):
             self.argument(i, leaf)
         self.distinct(tensors, leaves, {id(t): "a captured tensor" for t in captured} | environment.tensors)
         for t in (*captured, *self.unused(environment, captured, leaves)):
             self.captured(t, environment.tensors.get(id(t), "a captured tensor"))
-        for view in views:
+        for view in traced.views:
             self.view(view, leaves, environment)
-        for i in written if flags & modes.GRAD else ():
+        for i in [tensors[s.index] for s in written if isinstance(s, Argument)] if flags & modes.GRAD else ():
             test = f"(a{i}._view is None or a{i}._view.origin is None or a{i}._view.base._node is None)"
             self.add(test, self.paths[i], "of memory that may be written", lambda _: "a view that must not be")
-        self.gradients(touched, tensors, leaves, captured, environment)
+        self.gradients(traced.touched, tensors, leaves, captured, environment)
         followed = {(id(p.container), p.kind, p.key) for p in symbolic.places.values()}
         self.places([p for p in environment.places if (id(p.container), p.kind, p.key) not in followed])
         self.numbers()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from leafgrad.compile.guard.environment import Environment
 from leafgrad.compile.guard.guards import Guards
 from leafgrad.compile.ir.graph import Graph, Write
@@ -12,7 +10,7 @@ from leafgrad.compile.ir.sources import Captured, Expression, KeptArray
 from leafgrad.compile.record.recorder import is_exposed
 
 
-def apart_of(graph: Graph, guards: Guards, tensors: Sequence[int]) -> Apart | None:
+def apart_of(graph: Graph, guards: Guards) -> Apart | None:
     """A check for a program that writes: of its tensors, and of what it reads of the graph behind them."""
     written = {id(e.source) for e in graph.effects if isinstance(e, Write)}
     if not written:
@@ -22,7 +20,7 @@ def apart_of(graph: Graph, guards: Guards, tensors: Sequence[int]) -> Apart | No
     others = [source for source in sources if not isinstance(source, Captured)]
     behind = any(isinstance(source, KeptArray) for source in others)
     kept = [f"kept, _ = {guards.name(guards.behind)}(leaves)"] * behind
-    found = f"return [{', '.join([guards.array_of(source, tensors) for source in others])}]"
+    found = f"return [{', '.join([guards.array_of(source, guards.given) for source in others])}]"
     return Apart(captured, guards.function("leaves", [*kept, found]), [id(source) in written for source in others])
 
 

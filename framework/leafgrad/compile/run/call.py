@@ -64,16 +64,15 @@ class Call:
         self,
         traced: Traced,
         guards: Guards,
-        tensors: Sequence[int],
         name: str | None,
         known: Sequence[Call],
-        followed: Followed | None = None,
-        leaves: Leaves = (),
+        followed: Followed | None,
+        leaves: Leaves,
     ) -> None:
         self.guards = guards
         self.outputs = traced.outputs
         self.structure = traced.structure
-        self.tensors = list(tensors)  # the place among the leaves of each tensor argument
+        self.tensors = guards.given  # the place among the leaves of each tensor argument
         self.hits = self.strays = 0
         self.trusted = self.first = False
         self.thread = get_ident() if followed is not None and followed.stands else None

@@ -285,8 +285,7 @@ class Calls:
     def left_open(self, error: Unclosed, attempt: Attempt) -> Any:
         """Finish a recorded call that no closed program can repeat. The first one may have made what others find."""
         reason, first, result = str(error), attempt.first, attempt.results[0]
-        recorder, followed = attempt.recorder, attempt.followed
-        learned = self.following.learn(error, recorder, attempt.watch, followed)
+        learned = self.following.learn(error, attempt)
         fails = not learned and self.must_close and not first
         self.reason, self.watch = reason, attempt.watch
         self.pace.opened = True
@@ -297,11 +296,11 @@ class Calls:
             self.breaks.note(attempt)
         if not fails:
             try:
-                recorder.finish()
+                attempt.recorder.finish()
             finally:
                 attempt.undo()
-        if followed is not None:
-            result = followed.settle(result)
+        if attempt.followed is not None:
+            result = attempt.followed.settle(result)
         if not fails:
             return result
         raise must_close(self.name, reason)

@@ -16,7 +16,7 @@ from leafgrad.compile.guard.guards import Guards, Symbolic
 from leafgrad.compile.guard.objects import NOTHING_GIVEN
 from leafgrad.compile.guard.walk import look
 from leafgrad.compile.ir.draws import rewound
-from leafgrad.compile.ir.graph import Graph, Value, Write
+from leafgrad.compile.ir.graph import Graph, Value
 from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.ir.sources import Argument, Captured, Grad, KeptArray
 from leafgrad.compile.record.drawn import Drawer
@@ -104,20 +104,20 @@ class Attempt:
         """
         recorder = self.recorder
         try:
-            traced, guards, tensors = self.guarded()
+            traced, guards = self.guarded()
         except Unclosed:
             raise
         except Exception as error:  # of a user's __eq__, say; whatever it is, an open step is right
             raise Unclosed(f"closing it failed with {type(error).__name__}: {error}") from error
         try:
-            return Call(traced, guards, tensors, name, known, self.followed, self.leaves)
+            return Call(traced, guards, name, known, self.followed, self.leaves)
         except BaseException as error:
             refused = isinstance(error, Exception)  # by the executor
             self.end(partial(recorder.lose, error, True) if refused else partial(recorder.fail, error))
             raise
 
-    def guarded(self) -> tuple[Traced, Guards, list[int]]:
-        """The call as a program, its guards, and which leaves are tensors."""
+    def guarded(self) -> tuple[Traced, Guards]:
+        """The call as a program, and its guards."""
         recorder, followed = self.recorder, self.followed
         environment = look(self.roots, self.watch.codes, self.places)
         self.check()
@@ -156,19 +156,13 @@ class Attempt:
         environment = read_by(traced, self.watch, self.roots, environment, self.places)
         environment.check()
         name_inputs(traced, self.leaves, self.paths, environment)
-        tensors = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
-        targets = [e.source for e in traced.graph.effects if isinstance(e, Write)]
-        written = [tensors[source.index] for source in targets if isinstance(source, Argument)]
-        guards = Guards(
-            self.flags, self.structure, self.leaves, self.paths, traced.captured, traced.views,
-            traced.touched, environment, written, Symbolic() if followed is None else followed.symbolic,
-            traced.ancestors,
-        )  # fmt: skip
-        guards.apart = apart = apart_of(traced.graph, guards, tensors)
+        symbolic = Symbolic() if followed is None else followed.symbolic
+        guards = Guards(self.flags, self.structure, self.leaves, self.paths, traced, environment, symbolic)
+        guards.apart = apart = apart_of(traced.graph, guards)
         with traced.ancestors.restored():
             if apart is not None and not apart.holds(self.leaves):
                 raise Unclosed("it writes memory that another tensor of it shows")
-        return traced, guards, tensors
+        return traced, guards
 
     def is_undone(self, followed: Followed) -> bool:
         """Whether the call, so far, did nothing that it would do again if it ran once more."""
@@ -196,7 +190,7 @@ class Attempt:
         """
         args, kwargs, recorder, results = self.args, self.kwargs, self.recorder, self.results
         recorder.undoable = not self.first
-        followed = self.followed = self.following.begin(recorder, args, kwargs, self)
+        followed = self.followed = self.following.begin(self)
         if followed is not None:
             args, kwargs = followed.args, followed.kwargs
         beware = recorder.beware if followed is None else self.beware

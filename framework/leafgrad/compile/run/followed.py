@@ -110,16 +110,9 @@ class Followed:
         sizes: of arguments that come in several lengths.
     """
 
-    def __init__(
-        self,
-        following: Any,
-        recorder: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        attempt: Any,
-        outside: GivenPlaces,
-    ) -> None:
+    def __init__(self, following: Any, attempt: Any, outside: GivenPlaces) -> None:
         self.following, self.outside, self.leaves, paths = following, outside, attempt.leaves, attempt.paths
+        recorder, args, kwargs = attempt.recorder, attempt.args, attempt.kwargs
         self.sought = bool(following.paths or following.places or following.items or following.lengths)
         self.numbers = Numbers(recorder, follows=bool(following.items))
         recorder.numbers = None if following.stopped else self.numbers

@@ -203,17 +203,17 @@ class Following:
             walk(now(place), place.path, names)
         return [*names, *map(str, self.draws or ())]
 
-    def learn(self, error: Unclosed, recorder: Any, watch: Any, followed: Followed | None) -> bool:
+    def learn(self, error: Unclosed, attempt: Any) -> bool:
         """A call was not closed: what the next one is to follow, and what not. Whether it will follow more."""
-        count = self.count
+        count, followed = self.count, attempt.followed
         if isinstance(error, Changes):
             self.changed(error.places)
         drawing = None if followed is None else followed.drawing
         if drawing is not None and drawing.lost is not None:
             new = drawing.expected is None or drawing.moved
             self.draws = drawing.made if new and not drawing.strange else []
-        read = {what for what, _ in recorder.tears}
-        if read and read <= {"item()", "bool()"} and not watch.open and self.items is None:
+        read = {what for what, _ in attempt.recorder.tears}
+        if read and read <= {"item()", "bool()"} and not attempt.watch.open and self.items is None:
             self.items = True
         elif read and self.items:
             self.items = False
@@ -233,11 +233,8 @@ class Following:
         self.of_one_length, self.lengths = True, {}
         return not self.stopped
 
-    def begin(self, recorder: Any, args: tuple[Any, ...], kwargs: dict[str, Any], attempt: Any) -> Followed | None:
-        """Follow them through the call that is about to be recorded, to be closed if the attempt succeeds.
-
-        None if nothing is to be followed.
-        """
+    def begin(self, attempt: Any) -> Followed | None:
+        """Follow them through a call that is about to be recorded. None if nothing is to be followed."""
         given, environment = attempt.places, attempt.before
         if self.shared:
             self.stop()
@@ -255,11 +252,11 @@ class Following:
                 return None
             none = Following()
             none.stopped = True
-            return Followed(none, recorder, args, kwargs, attempt, given)
+            return Followed(none, attempt, given)
         read = {(id(p.container), p.kind, p.key): p for p in environment.places if may_hold(p)}
         self.places = [read[at] for p in self.places if (at := (id(p.container), p.kind, p.key)) in read]
         self.declared = [read[at] for p in self.declared if (at := (id(p.container), p.kind, p.key)) in read]
-        followed = Followed(self, recorder, args, kwargs, attempt, given)
+        followed = Followed(self, attempt, given)
         if self.draws != []:
             followed.draw([p for p in environment.drawing if may_hold(p)])
         return followed
