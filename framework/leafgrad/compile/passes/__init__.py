@@ -14,20 +14,6 @@ from leafgrad.compile.passes.share_scales import share_scales
 from leafgrad.compile.passes.simplify import simplify
 from leafgrad.compile.passes.widen import widen
 
-__all__ = [
-    "FINISH",
-    "PASSES",
-    "factor_sums",
-    "fold_constants",
-    "group_elementwise",
-    "optimize",
-    "remove_dead",
-    "settle_signs",
-    "share_scales",
-    "simplify",
-    "widen",
-]
-
 Pass = Callable[[Graph], Graph]
 
 PASSES: tuple[Pass, ...] = (remove_dead, fold_constants, simplify, remove_dead, factor_sums, remove_dead)
