@@ -58,8 +58,9 @@ def changed(part: Any, change: Callable[[Any], Any]) -> Any:
     """A parameter, or part of one, in which each number is changed; itself if none is."""
     if isinstance(part, (tuple, list)):
         parts = [changed(p, change) for p in part]
-        made = type(part)(*parts) if hasattr(part, "_fields") else type(part)(parts)
-        return part if all(map(is_same, parts, part)) else made
+        if all(map(is_same, parts, part)):
+            return part
+        return type(part)(*parts) if hasattr(part, "_fields") else type(part)(parts)
     if type(part) is dict:
         items = {key: changed(p, change) for key, p in part.items()}
         return part if all(map(is_same, items.values(), part.values())) else items
