@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from leafgrad.compile.guard.known import DICTS, LISTS
 from leafgrad.compile.ir.keys import same
+from leafgrad.compile.record.recorder import is_exposed
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.signals import raised_by_handler
 from leafgrad.tensor.tensor import Tensor
@@ -201,6 +202,11 @@ class Environment:
     def may_read(self, names: Collection[str]) -> bool:
         """Whether attributes of these names may be read."""
         return bool(names) if self.any_name else not self.names.isdisjoint(names)
+
+    @property
+    def shows_memory(self) -> bool:
+        """Whether the memory of a tensor may be read and written through an array of it that was read, too."""
+        return any(place.kind == "array" and is_exposed(place.container) for place in self.places)
 
     def check(self) -> None:
         """Unclosed if it holds what nobody can tell of."""

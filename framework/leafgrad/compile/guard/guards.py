@@ -19,10 +19,10 @@ from leafgrad.compile.guard.ancestry import walk_of
 from leafgrad.compile.guard.conditions import Miss, brief, mode_name, now_of, written
 from leafgrad.compile.guard.environment import GONE, SCALARS, Environment, Place, is_tensors, now
 from leafgrad.compile.guard.tensors import TensorConditions
-from leafgrad.compile.ir.graph import Write
+from leafgrad.compile.ir.graph import Graph, Write
 from leafgrad.compile.ir.keys import same
 from leafgrad.compile.ir.memory import Apart
-from leafgrad.compile.ir.sources import Argument
+from leafgrad.compile.ir.sources import Argument, Captured, Expression, KeptArray
 from leafgrad.compile.record.trace import Traced
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.tensor import Tensor
@@ -81,7 +81,6 @@ class Guards(TensorConditions):
         symbolic: Symbolic,
     ) -> None:
         super().__init__(paths, environment.by_identity)
-        self.apart: Apart | None = None
         self.count = len(leaves)
         self.figures = [p for p in environment.places if type(p.value) in (int, float, tuple)]
         self.tensors = [p for p in environment.places if is_tensors(p.value)]
@@ -109,6 +108,7 @@ class Guards(TensorConditions):
         self.numbers()
         self.behind = walk_of(ancestors, self, tensors, leaves) if ancestors.roots else None
         self.accepts = conditions.compiled([c for c in self.conditions if not c.covered], len(leaves), self.scope)
+        self.apart = self.apart_of(traced.graph)
 
     # ---- the conditions ---------------------------------------------------------------------------------------
 
@@ -266,6 +266,19 @@ class Guards(TensorConditions):
 
     def key(self, key: Any) -> str:
         return repr(key) if type(key) in (str, int) else self.name(key)
+
+    def apart_of(self, graph: Graph) -> Apart | None:
+        """A check for a program that writes: of its tensors, and of what it reads of the graph behind them."""
+        written = {id(e.source) for e in graph.effects if isinstance(e, Write)}
+        if not written:
+            return None
+        sources = [source for source in graph.inputs.values() if not isinstance(source, Expression)]
+        captured = [(source.tensor, id(source) in written) for source in sources if isinstance(source, Captured)]
+        others = [source for source in sources if not isinstance(source, Captured)]
+        behind = any(isinstance(source, KeptArray) for source in others)
+        kept = [f"kept, _ = {self.name(self.behind)}(leaves)"] * behind
+        found = f"return [{', '.join([self.array_of(source, self.given) for source in others])}]"
+        return Apart(captured, self.function("leaves", [*kept, found]), [id(source) in written for source in others])
 
     # ---- asking -----------------------------------------------------------------------------------------------
 

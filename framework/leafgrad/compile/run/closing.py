@@ -28,7 +28,6 @@ from leafgrad.compile.record.symbolic import SymbolicNumber
 from leafgrad.compile.record.trace import Traced, finish, recording, trace_call
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes, Watch, watching
-from leafgrad.compile.run.apart import apart_of, shows_memory
 from leafgrad.compile.run.call import Call
 from leafgrad.compile.run.followed import Changes, Followed, Unfollowed, asks_types, contents, may_be_of_numbers
 from leafgrad.compile.run.following import Following, differs
@@ -88,7 +87,7 @@ class Attempt:
         self.held, self.filled = self.before.snapshot(), self.before.contents()
         self.calls_unknown = watch is not None and bool(watch.open)
         self.flags = modes.get()
-        self.wary = bool(self.before.open) or shows_memory(self.before)
+        self.wary = bool(self.before.open) or self.before.shows_memory
         self.recorder = LazyRecorder([leaf for leaf in self.leaves if isinstance(leaf, Tensor)], self.wary)
         self.followed: Followed | None = None
         self.results: list[Any] = [None]
@@ -136,7 +135,7 @@ class Attempt:
             self.following.outside |= {key: held for key, held in environment.seen.items() if isinstance(held, kinds)}
             self.following.by_identity = True
             self.structure = self.structure[0], self.following.identities(self.args, self.kwargs)
-        if recorder.ran or (shows_memory(environment) and (self.first or not recorder.wary)):
+        if recorder.ran or (environment.shows_memory and (self.first or not recorder.wary)):
             environment.check()
             raise Unclosed("code of NumPy's may read and write the memory of its tensors meanwhile")
         if self.first:
@@ -158,9 +157,8 @@ class Attempt:
         name_inputs(traced, self.leaves, self.paths, environment)
         symbolic = Symbolic() if followed is None else followed.symbolic
         guards = Guards(self.flags, self.structure, self.leaves, self.paths, traced, environment, symbolic)
-        guards.apart = apart = apart_of(traced.graph, guards)
         with traced.ancestors.restored():
-            if apart is not None and not apart.holds(self.leaves):
+            if guards.apart is not None and not guards.apart.holds(self.leaves):
                 raise Unclosed("it writes memory that another tensor of it shows")
         return traced, guards
 
