@@ -14,15 +14,14 @@ from leafgrad.ops.node import FREED, Leaf, Node, Output
 Walk = Callable[[Sequence[Any]], tuple[list[Any], list[Any]] | None]
 
 
-def walk_of(ancestors: Ancestors, guards: Any, tensors: Sequence[int], leaves: Sequence[Any]) -> Walk:
+def walk_of(ancestors: Ancestors, guards: Any, leaves: Sequence[Any]) -> Walk:
     """A `Walk` for the graph behind a recorded call's roots, of which the ``guards`` have a condition then.
 
     Args:
-        tensors: which leaves are tensors.
         leaves: of the arguments of the recorded call.
     """
-    roots = [guards.node_of(guards.name_of(root, tensors)) for root in ancestors.roots]
-    arguments = {id(leaves[i]): f"a{i}" for i in tensors}
+    roots = [guards.node_of(guards.name_of(root)) for root in ancestors.roots]
+    arguments = {id(leaves[i]): f"a{i}" for i in guards.given}
     freed = ancestors.freed
     with ancestors.restored():
         owners = {id(t): guards.name(t) for t in ancestors.leaves} | arguments

@@ -58,7 +58,6 @@ class Guards(TensorConditions):
     Attributes:
         figures: places outside that held a number, or a tuple, perhaps of some.
         tensors: places outside that held a tensor, or a tuple of some.
-        given: which leaves are tensors.
         apart: a check of what memory is written; None if none is.
 
     Args:
@@ -80,7 +79,7 @@ class Guards(TensorConditions):
         environment: Environment,
         symbolic: Symbolic,
     ) -> None:
-        super().__init__(paths, environment.by_identity)
+        super().__init__(paths, leaves, environment.by_identity)
         self.count = len(leaves)
         self.figures = [p for p in environment.places if type(p.value) in (int, float, tuple)]
         self.tensors = [p for p in environment.places if is_tensors(p.value)]
@@ -88,25 +87,24 @@ class Guards(TensorConditions):
         self.flags = flags
         self.default = dtypes.get_default_dtype()
         self.structure = structure
-        self.given = tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
         captured, ancestors = traced.captured, traced.ancestors
         written = [e.source for e in traced.graph.effects if isinstance(e, Write)]
         self.scope["names"], self.any_name = environment.names, environment.any_name
         for i, leaf in enumerate(leaves):
             self.argument(i, leaf)
-        self.distinct(tensors, leaves, {id(t): "a captured tensor" for t in captured} | environment.tensors)
+        self.distinct(leaves, {id(t): "a captured tensor" for t in captured} | environment.tensors)
         for t in (*captured, *self.unused(environment, captured, leaves)):
             self.captured(t, environment.tensors.get(id(t), "a captured tensor"))
         for view in traced.views:
             self.view(view, leaves, environment)
-        for i in [tensors[s.index] for s in written if isinstance(s, Argument)] if flags & modes.GRAD else ():
+        for i in [self.given[s.index] for s in written if isinstance(s, Argument)] if flags & modes.GRAD else ():
             test = f"(a{i}._view is None or a{i}._view.origin is None or a{i}._view.base._node is None)"
             self.add(test, self.paths[i], "of memory that may be written", lambda _: "a view that must not be")
-        self.gradients(traced.touched, tensors, leaves, captured, environment)
+        self.gradients(traced.touched, leaves, captured, environment)
         followed = {(id(p.container), p.kind, p.key) for p in symbolic.places.values()}
         self.places([p for p in environment.places if (id(p.container), p.kind, p.key) not in followed])
         self.numbers()
-        self.behind = walk_of(ancestors, self, tensors, leaves) if ancestors.roots else None
+        self.behind = walk_of(ancestors, self, leaves) if ancestors.roots else None
         self.accepts = conditions.compiled([c for c in self.conditions if not c.covered], len(leaves), self.scope)
         self.apart = self.apart_of(traced.graph)
 
@@ -277,7 +275,7 @@ class Guards(TensorConditions):
         others = [source for source in sources if not isinstance(source, Captured)]
         behind = any(isinstance(source, KeptArray) for source in others)
         kept = [f"kept, _ = {self.name(self.behind)}(leaves)"] * behind
-        found = f"return [{', '.join([self.array_of(source, self.given) for source in others])}]"
+        found = f"return [{', '.join([self.array_of(source) for source in others])}]"
         return Apart(captured, self.function("leaves", [*kept, found]), [id(source) in written for source in others])
 
     # ---- asking -----------------------------------------------------------------------------------------------

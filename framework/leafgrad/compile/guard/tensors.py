@@ -23,14 +23,17 @@ class TensorConditions:
 
     Args:
         paths: what a reader calls the arguments.
+        leaves: the arguments.
         by_identity: whether an equal number or string is another one.
 
     Attributes:
+        given: which leaves are tensors.
         conditions: in the order in which they are asked.
         scope: the objects by their names.
     """
 
-    def __init__(self, paths: Sequence[str], by_identity: bool = False) -> None:
+    def __init__(self, paths: Sequence[str], leaves: Sequence[Any], by_identity: bool) -> None:
+        self.given = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
         self.by_identity = by_identity
         self.paths = list(paths)
         self.scope: dict[str, Any] = {"__name__": GUARDS, "Leaf": Leaf, **FUNCTIONS}
@@ -130,10 +133,10 @@ class TensorConditions:
             parts += [] if node.hooked else ["not n.hooked"]  # a hook that runs in a call opens it
         return " and ".join(parts)
 
-    def distinct(self, tensors: list[int], leaves: Sequence[Any], known: dict[int, str]) -> None:
+    def distinct(self, leaves: Sequence[Any], known: dict[int, str]) -> None:
         """That the same arguments are one tensor as were, and the same of them are found elsewhere, too."""
         first: dict[int, int] = {}
-        for i in tensors:
+        for i in self.given:
             k = first.setdefault(id(leaves[i]), i)
             if k != i:
                 both = f"{self.paths[k]} and {self.paths[i]}"
@@ -165,16 +168,15 @@ class TensorConditions:
     def gradients(
         self,
         touched: Sequence[tuple[Argument | Captured, bool]],
-        tensors: list[int],
         leaves: Sequence[Any],
         captured: Sequence[Tensor],
         env: Environment,
     ) -> None:
         """That tensors have, or have not, a gradient; that it requires none; and which tensors it is itself."""
-        others = {id(t): self.name(t) for t in captured} | {id(leaves[i]): f"a{i}" for i in tensors}
+        others = {id(t): self.name(t) for t in captured} | {id(leaves[i]): f"a{i}" for i in self.given}
         apart: dict[int, str] = {}
         for source, was_none in touched:
-            i = tensors[source.index] if isinstance(source, Argument) else -1
+            i = self.given[source.index] if isinstance(source, Argument) else -1
             t = leaves[i] if isinstance(source, Argument) else source.tensor
             at = self.name(t) if i < 0 else f"a{i}"
             path = f"{env.tensors.get(id(t), 'a captured tensor') if i < 0 else self.paths[i]}.grad"
@@ -205,15 +207,15 @@ class TensorConditions:
         """The expression of a tensor's node: that of its property, which is called for views alone."""
         return f"({at}._history if {at}._view is None else {at}._node)"
 
-    def name_of(self, source: Any, tensors: Sequence[int]) -> str:
-        """The expression of a source's tensor, where ``tensors`` are the leaves that are tensors."""
+    def name_of(self, source: Any) -> str:
+        """The expression of a source's tensor."""
         if isinstance(source, Grad):
-            return f"{self.name_of(source.of, tensors)}._leaf.grad"
-        return self.name(source.tensor) if isinstance(source, Captured) else f"a{tensors[source.index]}"
+            return f"{self.name_of(source.of)}._leaf.grad"
+        return self.name(source.tensor) if isinstance(source, Captured) else f"a{self.given[source.index]}"
 
-    def array_of(self, source: Any, tensors: Sequence[int]) -> str:
+    def array_of(self, source: Any) -> str:
         """The expression of a source's array, where ``kept`` are those of the graph behind."""
-        return f"kept[{source.index}]" if isinstance(source, KeptArray) else f"{self.name_of(source, tensors)}._data"
+        return f"kept[{source.index}]" if isinstance(source, KeptArray) else f"{self.name_of(source)}._data"
 
     def same(self, at: str, value: Any) -> str:
         """That a value is this object, or an equal number or string."""

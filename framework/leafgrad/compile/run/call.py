@@ -138,13 +138,13 @@ class Call:
                 parts.append(f"n[{len(computed)}]")
                 computed.append((variable.dtype, variable.place))
             else:
-                parts.append(self.guards.array_of(source, self.tensors))
+                parts.append(self.guards.array_of(source))
         numbers = [f"n = {self.guards.name(NumberInputs(computed))}(given)"] * bool(computed)
         return self.guards.function("leaves, given, kept", [*numbers, f"return [{', '.join(parts)}]"])
 
     def nodes_of(self, sources: Sequence[Source]) -> Callable[[Leaves], tuple[Any, ...]]:
         """The function of leaves that gives the nodes of sources' tensors."""
-        names = [self.guards.name_of(source, self.tensors) for source in sources]
+        names = [self.guards.name_of(source) for source in sources]
         return self.guards.function("leaves", [f"return ({''.join(f'{self.guards.node_of(t)}, ' for t in names)})"])
 
     def acting(self, effects: Sequence[tuple[Effect, int | None]]) -> Callable[[Leaves, Sequence[Any]], None]:
@@ -157,7 +157,7 @@ class Call:
         grads: list[str] = []
         pairs: list[str] = []  # of arrays on other devices, and what is written there
         for effect, k in effects:
-            t = self.guards.name_of(effect.source, self.tensors)
+            t = self.guards.name_of(effect.source)
             if isinstance(effect, Write):
                 host = effect.value is not None and effect.value.place == ("cpu", 0)
                 lines += [f"t{k} = {t}"]  # a gradient may be another one later
