@@ -56,8 +56,7 @@ class Guards(TensorConditions):
     """The conditions under which one program may be run.
 
     Attributes:
-        figures: places outside that held a number, or a tuple, perhaps of some.
-        tensors: places outside that held a tensor, or a tuple of some.
+        figures: places outside that held a number or a tensor, or what may hold some.
         apart: a check of what memory is written; None if none is.
 
     Args:
@@ -81,8 +80,8 @@ class Guards(TensorConditions):
     ) -> None:
         super().__init__(paths, leaves, environment.by_identity)
         self.count = len(leaves)
-        self.figures = [p for p in environment.places if type(p.value) in (int, float, tuple)]
-        self.tensors = [p for p in environment.places if is_tensors(p.value)]
+        kinds = (int, float, tuple)
+        self.figures = [p for p in environment.places if type(p.value) in kinds or is_tensors(p.value)]
         self.symbolic = symbolic
         self.flags = flags
         self.default = dtypes.get_default_dtype()

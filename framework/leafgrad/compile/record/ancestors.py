@@ -134,10 +134,6 @@ class Ancestors:
         return [node for node, saved, _ in self.before if node.saved is FREED and saved is not FREED]
 
     @property
-    def places_of_freed(self) -> list[int]:
-        return [self.numbers[node] for node in self.freed]
-
-    @property
     def leaves(self) -> list[Any]:
         """The tensors to which the graph leads."""
         return [owner for node in self.numbers if type(node) is Leaf and (owner := node.owner()) is not None]

@@ -113,7 +113,8 @@ class Call:
         rest = self.effects[len(self.new_leaves) :]
         parts = [[p for p in rest if isinstance(p[0], SetData) is new] for new in (False, True)]  # memory that is left
         self.acts = [self.acting(part) for part in parts if part]  # is written first
-        self.roots, self.freed = traced.ancestors.roots, traced.ancestors.places_of_freed
+        behind = traced.ancestors
+        self.roots, self.freed = behind.roots, [behind.numbers[node] for node in behind.freed]
         self.pure = not (self.effects or self.replaced or written or self.backward or self.freed)
         self.edges = [self.nodes_of([t for t in p.targets if not isinstance(t, int)]) for p in self.pullbacks]
 

@@ -103,20 +103,18 @@ class Following:
         Whether there are new ones, so that ``calls``, which are guarded by them, are of no more use.
         """
         count = self.count
-        given = len(paths) - len(self.draws or ())
-        pairs = zip(paths[:given], leaves[:given], strict=True)
-        seen = {path: value for path, value in pairs if type(value) in NUMBERS}
+        given = [*zip(paths, leaves, strict=True)][: len(paths) - len(self.draws or ())]
+        seen = {path: value for path, value in given if type(value) in NUMBERS}
         self.paths |= {path for path, value in seen.items() if differs(self.seen.get(path), value)}
         self.seen = seen
-        tensors = zip(paths[:given], leaves[:given], strict=True)
-        shapes = {path: t._data.shape for path, t in tensors if type(t) is Tensor}
+        shapes = {path: t._data.shape for path, t in given if type(t) is Tensor}
         for path, shape in shapes.items() if not self.of_one_length else ():
             before, known = self.shapes.get(path, ()), self.lengths.get(path, ())
             if len(before) == len(shape) and (before != shape or known):
                 self.lengths[path] = tuple([d for d, n in enumerate(shape) if n != before[d] or d in known])
         self.shapes = shapes
         for call in calls:
-            self.changed([p for p in (*call.guards.figures, *call.guards.tensors) if differs(p.value, now(p))])
+            self.changed([p for p in call.guards.figures if differs(p.value, now(p))])
         return self.count > count and not self.stopped
 
     @property
