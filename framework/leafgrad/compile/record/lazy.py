@@ -17,7 +17,7 @@ from leafgrad.compile.ir import memory
 from leafgrad.compile.ir.effects import complete
 from leafgrad.compile.ir.graph import Equation, Operand, Value
 from leafgrad.compile.ir.lines import Line, Position, positions_in, user_line
-from leafgrad.compile.ir.sources import Argument, Captured, KeptArray, Raw
+from leafgrad.compile.ir.sources import Argument, Captured, KeptArray
 from leafgrad.compile.record.ancestors import arrays_of
 from leafgrad.compile.record.forwards import keeps_state
 from leafgrad.compile.record.outside import Outside
@@ -96,11 +96,6 @@ class LazyRecorder(PartRecorder):
             return tensor._data
         return self.waiting[inner._data.value]
 
-    def foreign(self, op: Any, array: Any) -> Value:
-        """An array of a graph from outside, or of an earlier part."""
-        self.goes_outside()
-        return self.input(array.copy() if self.wary and is_exposed(array) else array, Raw()).value
-
     def knows(self, nodes: Sequence[GraphNode]) -> bool:
         """Whether they are behind tensors that the call has met, and keep nothing but arrays and numbers."""
         given = [
@@ -128,7 +123,7 @@ class LazyRecorder(PartRecorder):
             self.behind[source] = self.input(array, source)
         return self.behind[source]
 
-    def goes_outside(self) -> None:
+    def goes_outside(self, what: str) -> None:
         """Python is needed at each call to see what graph that is."""
         self.tear("backward() through what was computed outside")
 

@@ -68,12 +68,8 @@ class Recorder(Layouts):
         """What is done about an op that is unfit."""
         raise NotImplementedError
 
-    def foreign(self, op: Any, array: Any) -> Value:
-        """The value of an array that no Symbol stands for."""
-        raise NotImplementedError
-
-    def goes_outside(self) -> None:
-        """A backward pass goes through nodes that were made outside of the call, which may be others at the next."""
+    def goes_outside(self, what: str) -> None:
+        """``what`` reads an array or a node that was made outside of the call, which may be others at the next."""
         raise NotImplementedError
 
     def meet(self, found: Outside) -> None:
@@ -89,7 +85,7 @@ class Recorder(Layouts):
             self.look_again(node)
         outside = [node for node in nodes if node.seq < self.born]
         if outside and (recorded or not self.knows(outside)):
-            self.goes_outside()
+            self.goes_outside("backward()")
 
     # ---- tensors ----------------------------------------------------------------------------------------------
 
@@ -242,7 +238,8 @@ class Recorder(Layouts):
                 self.known[a.value], self.sources[a.value] = self.waiting.pop(a.value), Raw()
             return a.value
         if hasattr(a, "dtype") and hasattr(a, "shape"):
-            return self.foreign(op, a)
+            self.goes_outside("backward()" if op is None else op.name)
+            return self.input(a.copy() if self.wary and is_exposed(a) else a, Raw()).value
         number: Operand = settled(a) if self.numbers is None else a  # of a recording of another thread
         return number
 

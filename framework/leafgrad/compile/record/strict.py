@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from leafgrad.compile.ir.graph import Value
 from leafgrad.compile.record.forwards import keeps_state
 from leafgrad.compile.record.recorder import Recorder
 from leafgrad.errors import TraceError
@@ -16,13 +15,13 @@ from leafgrad.tensor.tensor import Tensor
 class StrictRecorder(Recorder):
     """Refuses, with the line, what only a run of the program could tell."""
 
-    def foreign(self, op: Any, array: Any) -> Value:
-        """A TraceError: no program finds the array again."""
-        raise unknown_history(op.name)
-
-    def goes_outside(self) -> None:
-        """A TraceError: the program would be right for that one graph alone."""
-        raise unknown_history("backward()")
+    def goes_outside(self, what: str) -> None:
+        """A TraceError: no program finds the array again, and it would be right for that one graph alone."""
+        raise TraceError(
+            f"{what}: an array that the program does not know, at {messages.user_line()}. backward() reached a graph "
+            "that was recorded outside of the traced function: detach() what comes from there, or move its computation "
+            "inside"
+        )
 
     def unfit(self, op: Any) -> str | None:
         """Why a program cannot run an op; None if it can."""
@@ -61,10 +60,3 @@ class StrictRecorder(Recorder):
     def reshaped(self, tensor: Tensor, what: str, change: Callable[[], Any]) -> None:
         """A TraceError: no program can do that."""
         self.interrupt(what)
-
-
-def unknown_history(name: str) -> TraceError:
-    return TraceError(
-        f"{name}: an array that the program does not know, at {messages.user_line()}. backward() reached a graph that "
-        "was recorded outside of the traced function: detach() what comes from there, or move its computation inside"
-    )
