@@ -210,12 +210,13 @@ def test_a_function_that_is_replaced_is_no_longer_divided():
 def test_a_default_that_is_replaced_by_an_equal_one_is_the_new_one(before, after, monkeypatch):
     monkeypatch.setenv("LEAFGRAD_COMPILE", "always")
 
-    def step(x, seen=[], held=before, *, named=before):  # noqa: B006
+    def step(x, seen=None, held=before, *, named=before):
         seen.append(1)
         y = (x * 2).sin().tanh() + x
         Log.last = float(y.sum())
         return seen, held, named
 
+    step.__defaults__ = ([], before)
     compiled = leafgrad.compile(step)
     for _ in range(20):
         compiled(leafgrad.ones(2))
