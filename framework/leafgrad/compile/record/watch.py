@@ -104,6 +104,10 @@ class Codes:
             both.compared[mark] = both.compared.get(mark, set()) | found
         return both
 
+    def same(self, other: Codes) -> bool:
+        """Whether it is the same code, with the same sides of comparisons that may have equals."""
+        return self.held.keys() == other.held.keys() and self.compared == other.compared
+
     def of_users(self) -> list[types.CodeType]:
         """The code that belongs to no library."""
         return [code for code, scope in self if not is_library(source_of(code, scope))]

@@ -118,8 +118,8 @@ class Attempt:
     def guarded(self) -> tuple[Traced, Guards]:
         """The call as a program, and its guards."""
         recorder, followed = self.recorder, self.followed
-        environment = look(self.roots, self.watch.codes, self.places)
-        self.check()
+        as_before = self.check() and self.watch.codes.same(self.codes)
+        environment = self.before if as_before else look(self.roots, self.watch.codes, self.places)
         for place in environment.drawing:
             if followed is None or not any(spot.is_at(place) for spot in followed.drawers):
                 raise Unclosed(f"{place.path} may draw numbers, which is not followed")
@@ -249,10 +249,15 @@ class Attempt:
         self.following.rewind()
         return True
 
-    def check(self) -> None:
-        """Unclosed if the call did what no program can repeat, or changed what it reads."""
+    def check(self) -> bool:
+        """Whether nothing that the call may read has changed.
+
+        Raises:
+            Unclosed: it did what no program can repeat, or changed, but for numbers that are followed, what it reads.
+        """
         recorder, written = self.recorder, [] if self.followed is None else self.followed.written
-        changes = [c for c in self.before.changed(self.held) if not any(w.is_at(c[0]) for w in written)]
+        changed = self.before.changed(self.held)
+        changes = [c for c in changed if not any(w.is_at(c[0]) for w in written)]
         self.changed = [place for place, _, _ in changes]
         if contents((self.args, self.kwargs)) != self.contents:
             raise Unclosed("it changes a list or dict among its arguments")
@@ -273,6 +278,7 @@ class Attempt:
             raise Changes([*(p for p, before, after in changes if differs(before, after)), *lists], what)
         if modes.get() != self.flags:
             raise Unclosed("it leaves another gradient mode behind than it found")
+        return not changed
 
 
 def read_by(
