@@ -315,3 +315,25 @@ def test_a_copy_in_order_of_a_sample_has_memory_of_its_own(t):
     assert t.func.vmap(t.func.grad(strided))(batch).tolist() == [[[0, 0, 0], [1, 0, 0]]] * 2
     if t is leafgrad:
         assert leafgrad.compile(leafgrad.func.vmap(strided))(batch).tolist() == [3, 9]
+
+
+def group_norm(x):
+    return nn.functional.group_norm(x, 2)
+
+
+def max_unpool(x):
+    return nn.functional.max_unpool2d(*nn.functional.max_pool2d(x, 1, return_indices=True), 1)
+
+
+@pytest.mark.parametrize("function", [group_norm, max_unpool])
+def test_results_in_a_format_share_compiled_what_they_do_uncompiled(function):
+    def step(x):
+        y = function(x)
+        y.reshape(-1).fill_(7)
+        return y
+
+    compiled, expected = leafgrad.compile(step), step(IMAGES)
+    for _ in range(3):
+        found = compiled(IMAGES)
+        assert found.stride() == expected.stride()
+        assert leafgrad.equal(found, expected)

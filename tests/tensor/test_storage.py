@@ -35,6 +35,13 @@ def test_views_share_a_storage(device):
     assert not x.is_set_to(x.t())
 
 
+def test_bytes_come_as_they_lie_in_memory(device):
+    t = leafgrad.arange(6, dtype=leafgrad.uint8, device=device).reshape(3, 2).t().clone()
+    memory = t.untyped_storage()
+    assert [memory[i] for i in range(6)] == [*t.storage()] == [*range(6)]
+    assert [*memory[2:4]] == [2, 3]
+
+
 def test_repr_of_a_storage():
     assert repr(leafgrad.zeros(2).untyped_storage()) == "[UntypedStorage(device=cpu) of size 8]"
 

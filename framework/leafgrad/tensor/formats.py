@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 from leafgrad import dtypes, modes
 from leafgrad.ops import dispatch, shape as ops
-from leafgrad.ops.convert import contiguous as in_order
+from leafgrad.ops.convert import clone, contiguous as in_order
 from leafgrad.ops.geometry import inverse, memory_order
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.methods import attach
@@ -119,11 +119,11 @@ def in_format(input: Tensor, out: Tensor, memory_format: Any, copy: bool) -> Ten
 
 def follow(out: Tensor, order: Sequence[int] | None) -> Tensor:
     """``out``, which nobody else has yet, with its dimensions in memory in this order, or in their own."""
-    flags, data = modes.get(), out._data
-    if flags & modes.TRACE:
-        modes.TRACER.get().lay_out(data, order)
+    if modes.get() & modes.TRACE:
+        out = out if out._view is None else clone(out)  # memory of its own, which a view has not
+        modes.TRACER.get().lay_out(out._data, order)
     else:
-        out._data = dispatch.ordered(data, tuple(order or range(data.ndim)))
+        out._data = dispatch.ordered(out._data, tuple(order or range(out._data.ndim)))
     return out
 
 
@@ -183,12 +183,13 @@ def in_rows(t: Any) -> bool:
 
 def as_channels_last(result: Any, input: Any, order: Sequence[int] | None) -> Any:
     """What a function gave of ``input``, one tensor or several, in an ``order`` of memory where it is new."""
-    for out in (result if isinstance(result, tuple) else (result,)) if order else ():
-        base = None if out._view is None else out._base
-        known = out is input or (base is not None and (base is input or base is input._base))
-        if out.ndim == len(order or ()) and not known:
-            follow(out, order)
-    return result
+    if order is None:
+        return result
+    if isinstance(result, tuple):
+        return tuple([as_channels_last(out, input, order) for out in result])
+    base = None if result._view is None else result._base
+    known = result is input or (base is not None and (base is input or base is input._base))
+    return result if known or result.ndim != len(order) else follow(result, order)
 
 
 attach("layout", property(lambda self: dtypes.strided, doc="How the elements lie in memory: leafgrad.strided."))

@@ -61,7 +61,7 @@ class UntypedStorage:
 
     def _flat(self) -> Any:
         """The bytes as an array."""
-        return self._owner.reshape(-1).view("uint8")
+        return self._owner.ravel("K").view("uint8")
 
     def nbytes(self) -> int:
         """How many bytes there are."""

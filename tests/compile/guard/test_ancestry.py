@@ -132,6 +132,77 @@ def test_what_was_written_since_is_an_error():
             training.rest(out, y)
 
 
+def through_an_argument(compiles):
+    """Gradients through a graph that kept the memory of an argument, which the step writes before."""
+    weight, found = leafgrad.ones(3, requires_grad=True), []
+
+    def step(out, m):
+        m.mul_(2)
+        return leafgrad.autograd.grad(out.sum(), weight)[0]
+
+    step = leafgrad.compile(step) if compiles else step
+    for shared in (True,) * CALLS + (False,) * CALLS + (True,) * CALLS:
+        m = leafgrad.ones(3)
+        found.append(step(weight * (m.data if shared else m.clone()), m).tolist())
+    return found
+
+
+def between_two_passes(compiles):
+    """The same between two passes through one graph."""
+    weight, found = leafgrad.ones(3, requires_grad=True), []
+
+    def step(out, m):
+        first = leafgrad.autograd.grad(out.sum(), weight, retain_graph=True)[0]
+        m.mul_(2)
+        return first + leafgrad.autograd.grad(out.sum(), weight)[0]
+
+    step = leafgrad.compile(step) if compiles else step
+    for _ in range(CALLS):
+        m = leafgrad.ones(3)
+        found.append(step(weight * m.data, m).tolist())
+    return found
+
+
+def after_it_was_freed(compiles):
+    """A second pass is refused all the same."""
+    weight, found = leafgrad.ones(3, requires_grad=True), []
+
+    def step(out, m):
+        first = leafgrad.autograd.grad(out.sum(), weight)[0]
+        m.mul_(2)
+        with pytest.raises(RuntimeError, match="second time"):
+            leafgrad.autograd.grad(out.sum(), weight)
+        return first
+
+    step = leafgrad.compile(step) if compiles else step
+    for _ in range(CALLS):
+        m = leafgrad.ones(3)
+        found.append(step(weight * m.data, m).tolist())
+    return found
+
+
+def by_an_optimizer(compiles):
+    """The memory is that of a parameter, which a step of its optimizer changes."""
+    weight, scale, found = leafgrad.ones(3, requires_grad=True), leafgrad.ones(3, requires_grad=True), []
+    sgd = leafgrad.optim.SGD([scale], lr=0.5)
+
+    def step(out):
+        sgd.zero_grad()
+        scale.sum().backward()
+        sgd.step()
+        return leafgrad.autograd.grad(out.sum(), weight)[0]
+
+    step = leafgrad.compile(step) if compiles else step
+    for _ in range(CALLS):
+        found.append(step(weight * scale.data).tolist())
+    return found
+
+
+@pytest.mark.parametrize("training", [through_an_argument, between_two_passes, after_it_was_freed, by_an_optimizer])
+def test_memory_that_the_graph_kept_is_written_before(training):
+    assert training(True) == training(False)
+
+
 def test_nothing_keeps_what_a_graph_kept():
     training = Training(True)
     x, y = leafgrad.ones(5, 3).double(), leafgrad.zeros(5, 1).double()

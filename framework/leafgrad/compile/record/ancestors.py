@@ -144,10 +144,11 @@ class Ancestors:
             if node.saved is not FREED:
                 node.saved, node.out = saved, out
 
-    def restore(self) -> None:
-        """Let the nodes keep what they kept before the call."""
+    def restore(self, freed: bool = True) -> None:
+        """Let the nodes keep what they kept before the call, or only those that it has not ``freed``."""
         for node, saved, out in self.before:
-            node.saved, node.out = saved, out
+            if freed or node.saved is not FREED:
+                node.saved, node.out = saved, out
 
     @contextmanager
     def restored(self) -> Iterator[None]:

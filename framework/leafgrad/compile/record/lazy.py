@@ -105,7 +105,13 @@ class LazyRecorder(PartRecorder):
         ]
         if not self.goes_through or not self.ancestors.know(nodes, given):
             return False
-        if self.wary and any(is_exposed(array) for node in nodes for array in arrays_of(node)):
+        arrays = [array for node in nodes for array in arrays_of(node)]
+        if self.wary and any(map(is_exposed, arrays)):
+            return False
+        arrays += [self.known[symbol.value] for symbol in self.behind.values() if symbol.value in self.known]
+        written = {id(dispatch.memory_of(o.tensor._data)) for o in self.outside.values() if o.written}
+        if any(id(dispatch.memory_of(array)) in written for array in arrays):  # which the program writes at its end
+            self.ancestors.restore(freed=False)
             return False
         held = [self.outside.get(id(t)) for t in self.ancestors.leaves]
         if any(o is not None and o.written for o in held):
@@ -122,6 +128,13 @@ class LazyRecorder(PartRecorder):
         if source not in self.behind:
             self.behind[source] = self.input(array, source)
         return self.behind[source]
+
+    def differentiates(self, nodes: Sequence[GraphNode], recorded: bool) -> None:
+        """A backward pass is about to go through nodes: what it reads of a graph outside has been written by then."""
+        torn = len(self.tears)
+        super().differentiates(nodes, recorded)
+        if len(self.tears) > torn:
+            self.flush()
 
     def goes_outside(self, what: str) -> None:
         """Python is needed at each call to see what graph that is."""
