@@ -50,7 +50,7 @@ def solve(run):
     u = pinn.Field("u", pinn.Time("t", 0, 1), pinn.SIREN(20, 1, frequency=2))
     data = pinn.Data({"t": t}, {"u": np.exp(-2 * t)})
     problem = pinn.Problem(u, [data, pinn.Interior(lambda u: u.t + k * u, n=30, sampler="grid")], [k])
-    return problem.solve(pinn.LeastSquares(20), **run.options)
+    return problem.solve(pinn.LeastSquares(10), **run.options)
 '''
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "pinn"
 

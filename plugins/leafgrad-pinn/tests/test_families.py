@@ -28,7 +28,7 @@ def antiderivative(x, f, steps):
 def solution():
     problem = pinn.Problem(field(), pinn.Interior(lambda u, f: u.x - f, n=600))
     unseen = pinn.references.family(FAMILY, u=antiderivative, n=10, points=21, steps=16)
-    return problem.solve(pinn.LBFGS(250), reference=unseen)
+    return problem.solve(pinn.LBFGS(160), reference=unseen)
 
 
 @pytest.mark.compiled

@@ -84,7 +84,7 @@ def test_it_is_told_and_kept_in_files(tmp_path, capsys):
     assert "2 directions are free" in again.run.doubts
 
 
-def solved(field, *conditions, unknowns=(), steps=12):
+def solved(field, *conditions, unknowns=(), steps=8):
     return pinn.Problem(field, list(conditions), unknowns).solve(pinn.LevenbergMarquardt(steps)).run.free
 
 

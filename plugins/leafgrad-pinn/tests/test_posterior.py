@@ -81,7 +81,7 @@ def test_a_field_and_the_unknown_in_its_equation():
 def test_as_many_data_as_they_determine_say_nothing_of_their_errors():
     u = pinn.Field("u", LINE, net=pinn.MLP(4, 1))
     given = pinn.Data({"x": np.array([0.3, 0.6])}, {"u": np.array([0.1, 0.4])})
-    solution = pinn.Problem(u, [pinn.Interior(lambda u: u.xx, n=30), given]).solve(pinn.LevenbergMarquardt(20))
+    solution = pinn.Problem(u, [pinn.Interior(lambda u: u.xx, n=30), given]).solve(pinn.LevenbergMarquardt(13))
     with pytest.raises(ValueError, match="expected residuals that say how large errors are"):
         solution.deviation(AT, by="residuals")
 
@@ -106,7 +106,7 @@ def test_a_soft_initial_value_leaves_errors_that_of_a_hard_one():
         k = pinn.Unknown("k", 1.0, positive=True)
         v = pinn.Field("v", pinn.Time("t", 0, 2), net=pinn.MLP(8, 1), initial=hard)
         law = pinn.Interior(lambda v, k=k: v.t + k * v, n=60, weight=100)
-        sol = pinn.Problem(v, [law, data, *soft], unknowns=k).solve(pinn.LevenbergMarquardt(30))
+        sol = pinn.Problem(v, [law, data, *soft], unknowns=k).solve(pinn.LevenbergMarquardt(19))
         deviations.append([sol.run.deviations["k"], *sol.deviation([0.5, 1.5], by="residuals")])
     assert np.allclose(*deviations, rtol=0.05)
 
@@ -114,6 +114,6 @@ def test_a_soft_initial_value_leaves_errors_that_of_a_hard_one():
 def test_data_that_are_met_exactly_say_nothing_of_their_errors():
     u = pinn.Field("u", LINE, net=pinn.MLP(4, 1))
     conditions = [pinn.Interior(lambda u: u.xx, n=30), pinn.Data({"x": [0.2, 0.8]}, {"u": [1, 2]})]
-    sol = pinn.Problem(u, conditions).solve(pinn.LevenbergMarquardt(10))
+    sol = pinn.Problem(u, conditions).solve(pinn.LevenbergMarquardt(6))
     with pytest.raises(ValueError, match="expected residuals that say how large errors are"):
         sol.deviation(0.5, by="residuals")

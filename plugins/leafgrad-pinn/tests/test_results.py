@@ -132,6 +132,12 @@ def test_pictures_after_loading(tmp_path):
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
 
 
+@pytest.fixture(scope="module")
+def in_three():
+    """A solution of three coordinates, which nothing changes."""
+    return untrained(SQUARE * pinn.Time("t", 0, 1))
+
+
 @pytest.mark.parametrize(
     ("slices", "message"),
     [
@@ -142,9 +148,9 @@ def test_pictures_after_loading(tmp_path):
         ({"s": [0.5]}, "slices: expected x or y or t, got s"),
     ],
 )
-def test_wrong_slices(slices, message, tmp_path):
+def test_wrong_slices(slices, message, in_three, tmp_path):
     with pytest.raises(ValueError, match=message):
-        untrained(SQUARE * pinn.Time("t", 0, 1)).plot(tmp_path / "p.png", slices)
+        in_three.plot(tmp_path / "p.png", slices)
 
 
 @pytest.mark.every(2)

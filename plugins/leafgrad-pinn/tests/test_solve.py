@@ -70,7 +70,7 @@ def test_unknowns_are_found():
     u = pinn.Field("u", pinn.Time("t", 0, 1), pinn.MLP(6, 1))
     data = pinn.Data({"t": t}, {"u": np.exp(-2 * t)})
     problem = pinn.Problem(u, [data, pinn.At(data, lambda u: u.t + rate * u)], unknowns=[rate])
-    sol = problem.solve(pinn.GaussNewton(40))
+    sol = problem.solve(pinn.GaussNewton(26))
     assert abs(sol.unknowns["rate"] - 2) < 1e-3
     with pytest.raises(RuntimeError, match="has a value only in equations"):
         rate * 2
