@@ -123,6 +123,7 @@ def convolved(transposed, w, **options):
     return lambda x, w, b: conv(x, w, b, **options)
 
 
+@pytest.mark.every(2)  # all pairs of values
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("options", [{"padding": 1}, {"stride": 2, "padding": 1, "groups": 2}, {"dilation": 2}])

@@ -175,7 +175,7 @@ def test_a_handler_that_compiles_and_runs(threads, handle):
 
 def test_other_threads_go_on(interrupted):
     """Python hands signals to the main thread; a call in another one ends when it ends."""
-    step, results, done = step_of(whole_array, 400_000), [], threading.Event()
+    step, results, done = step_of(whole_array, 200_000), [], threading.Event()
     thread = threading.Thread(target=lambda: (results.append(step.step(step.x)), done.set()))
     thread.start()
     start = time.process_time()

@@ -92,7 +92,7 @@ ROWS = [
     ("huber", pairs(POSITIVE, 1.07 * NOT_ZERO[[0, 1, 2, 3, 4, 5, 0]]), sp.huber),
     ("hyp2f1", each(INSIDE, [{"a": 0.5, "b": -1.5, "c": 2.0}]), lambda x, *, a, b, c: sp.hyp2f1(a, b, c, x)),
     ("iv", each(ZERO_INSIDE, ORDERS), lambda x, *, n: sp.iv(n, x)),
-    ("ive", each(POSITIVE, ORDERS) + each(-POSITIVE, ORDERS), lambda x, *, n: sp.ive(n, x)),
+    ("ive", each(np.concatenate([POSITIVE, -POSITIVE]), ORDERS), lambda x, *, n: sp.ive(n, x)),
     ("jv", each(ZERO_INSIDE, ORDERS), lambda x, *, n: sp.jv(n, x)),
     ("kl_div", pairs(POSITIVE, UP_TO_TWO), sp.kl_div),
     ("kv", each(POSITIVE, REAL_ORDERS), lambda x, *, v: sp.kv(v, x)),
