@@ -24,6 +24,7 @@ from leafgrad.compile.ir.keys import same
 from leafgrad.compile.ir.memory import Apart
 from leafgrad.compile.ir.sources import Argument, Captured, Expression, KeptArray
 from leafgrad.compile.record.trace import Traced
+from leafgrad.forks import cached_property
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.tensor import Tensor
 
@@ -104,8 +105,12 @@ class Guards(TensorConditions):
         self.places([p for p in environment.places if (id(p.container), p.kind, p.key) not in followed])
         self.numbers()
         self.behind = walk_of(ancestors, self, leaves) if ancestors.roots else None
-        self.accepts = conditions.compiled([c for c in self.conditions if not c.covered], len(leaves), self.scope)
         self.apart = self.apart_of(traced.graph)
+
+    @cached_property
+    def accepts(self) -> Callable[[Sequence[Any]], bool]:
+        """Whether the leaves of a call fulfil all conditions. Of a recording that is never run again nobody asks it."""
+        return conditions.compiled([c for c in self.conditions if not c.covered], self.count, self.scope)
 
     # ---- the conditions ---------------------------------------------------------------------------------------
 
