@@ -42,6 +42,10 @@ IN_ORDER = {
     "triu": lambda x: x.triu(),
     "index": lambda x: x[leafgrad.tensor([0, 0])],
     "layer_norm": lambda x: nn.functional.layer_norm(x, x.shape[-1:]),
+    "scatter_add": lambda x: x.scatter_add(0, leafgrad.zeros_like(x[:1]).long(), leafgrad.ones_like(x[:1])),
+    "scatter_reduce": lambda x: x.scatter_reduce(0, leafgrad.zeros_like(x[:1]).long(), x[:1] + 1, "mean"),
+    "index_add": lambda x: x.index_add(0, leafgrad.tensor([0]), leafgrad.ones_like(x[:1])),
+    "addmm": lambda x: leafgrad.addmm(leafgrad.ones(2, 3).t(), leafgrad.ones(3, 4), leafgrad.ones(4, 2)),
     "cross_entropy": lambda x: nn.functional.cross_entropy(
         x, leafgrad.zeros(x.shape[0], *x.shape[2:]).long(), reduction="none"
     ),

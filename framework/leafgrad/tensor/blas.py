@@ -173,7 +173,7 @@ def _plus(function: str, input: Tensor, product: Tensor, beta: float, alpha: flo
     scaled = product if alpha == 1 else product * alpha
     if beta == 0:
         return scaled
-    return (input if beta == 1 else input * beta) + scaled
+    return scaled + (input if beta == 1 else input * beta)  # in order, as the first
 
 
 @public(out="exact", inplace=True)

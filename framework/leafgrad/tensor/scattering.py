@@ -94,7 +94,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     arguments.expect_tensor(src, "src", "scatter_add")
     x, at, v, d = _scatter_arguments(input, dim, index, src, "scatter_add")
     with indices_within(x, d, "scatter_add"):
-        out: Tensor = x + ops.gather_sum.function(v, at, shape=tuple(x._data.shape), dim=d)
+        out: Tensor = ops.gather_sum.function(v, at, shape=tuple(x._data.shape), dim=d) + x  # in order, as the first
     return unlifted(out, input)
 
 
@@ -132,7 +132,7 @@ def _combined(x: Tensor, at: Tensor, v: Tensor, d: int, reduce: str, include_sel
         return combine.scatter_best(x, at, v, dim=d, largest=False)
     if reduce == "prod":
         return combine.scatter_product(x, at, v, dim=d)
-    total = x + ops.gather_sum.function(v, at, shape=shape, dim=d)
+    total = ops.gather_sum.function(v, at, shape=shape, dim=d) + x
     if reduce == "sum":
         return total
     kind = x.dtype.to_real().name if x.dtype.is_complex else None
@@ -167,7 +167,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     scaled = v if alpha == 1 else arguments.cast(v * value_for(x, alpha, "index_add: alpha"), x.dtype)
     with indices_within(x, d, "index_add", IndexError):
         added = ops.index_sum.function(scaled, at, shape=tuple(x._data.shape), dims=(d,))
-    return unlifted(x + added, input)
+    return unlifted(added + x, input)
 
 
 @public(out="exact", inplace=True)
