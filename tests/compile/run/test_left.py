@@ -349,3 +349,16 @@ def test_a_tuple_that_does_not_show_what_it_holds():
         y = compiled(leafgrad.full((1,), float(i)))
         assert o.kept.held is y
         assert y.item() == 2.0 * i
+
+
+@pytest.mark.parametrize("made", [lambda: [1.0], lambda: {"a": 1}], ids=["list", "dict"])
+def test_what_is_put_where_an_equal_one_was_is_what_is_returned(made):
+    o = SimpleNamespace(held=made())
+
+    def step(x):
+        o.held = made()
+        return x * 2, o.held
+
+    compiled = leafgrad.compile(step)
+    for _ in range(8):
+        assert compiled(leafgrad.ones(2))[1] is o.held

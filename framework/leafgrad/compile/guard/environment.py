@@ -20,6 +20,7 @@ from leafgrad.tensor.tensor import Tensor
 
 GUARDS = "leafgrad guards"  # the name of the module that their conditions are in
 SCALARS = (bool, int, float, complex, str, bytes, types.NoneType)
+OBJECTS = ("item", "attribute", "cell")  # kinds of places that hold one
 GONE: Any = object()  # what a place holds that is not there
 CONTAINERS = (OrderedDict, dict, list, deque, set)
 
@@ -222,6 +223,12 @@ class Environment:
         """The places that hold something else than in a snapshot, with that and what they hold now."""
         pairs = ((place, old, now(place)) for place, old in zip(self.places, before, strict=True))
         return [(place, old, new) for place, old, new in pairs if not alike(old, new)]
+
+    def holds(self, before: Sequence[Any]) -> bool:
+        """Whether no other list, tuple or dict stands where one was, be it equal: a call may return it."""
+        pairs = zip(self.places, before, strict=True)
+        held = [(p, old) for p, old in pairs if p.kind in OBJECTS and isinstance(old, (list, tuple, dict))]
+        return all(now(place) is old for place, old in held)
 
     def contents(self) -> list[tuple[Any, Any]]:
         """The lists, deques and dicts of which all was read, with copies."""

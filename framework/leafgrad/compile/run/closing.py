@@ -250,7 +250,7 @@ class Attempt:
         return True
 
     def check(self) -> bool:
-        """Whether nothing that the call may read has changed.
+        """Whether all that the call may read is as it was, and the same objects.
 
         Raises:
             Unclosed: it did what no program can repeat, or changed, but for numbers that are followed, what it reads.
@@ -278,7 +278,7 @@ class Attempt:
             raise Changes([*(p for p, before, after in changes if differs(before, after)), *lists], what)
         if modes.get() != self.flags:
             raise Unclosed("it leaves another gradient mode behind than it found")
-        return not changed
+        return not changed and self.before.holds(self.held)
 
 
 def read_by(
