@@ -71,6 +71,31 @@ class Computed:
         del self.held[name]
 
 
+class Wrapper:
+    def __init__(self):
+        self.__dict__["held"] = Plain()
+
+    def __getattr__(self, name):
+        return getattr(self.held, name)
+
+    def __setattr__(self, name, value):
+        setattr(self.held, name, value)
+
+    def __delattr__(self, name):
+        delattr(self.held, name)
+
+
+class Asking:
+    def __init__(self):
+        self.v = 2.0
+
+    def __getattribute__(self, name):
+        return super().__getattribute__(name)
+
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value)
+
+
 class Layer(nn.Module):
     def __init__(self):
         super().__init__()
@@ -104,7 +129,9 @@ def fresh(kind):
 
 
 OWNERS = {
-    **{kind.__name__: fresh(kind) for kind in (Plain, Slots, Data, Property, Computed, Layer, Descent)},
+    **{
+        kind.__name__: fresh(kind) for kind in (Plain, Slots, Data, Property, Computed, Wrapper, Asking, Layer, Descent)
+    },
     "module": given(lambda: types.ModuleType("settings")),
     "namespace": given(types.SimpleNamespace),
     "class": lambda: type("K", (Plain,), {"v": 2.0}),
@@ -297,6 +324,42 @@ def test_functions_that_read_any_attribute_by_other_names(read):
                 o.v = 5.0
             if i == 7:
                 o.late = 1
+            o.done = 0
+            results.append((step(leafgrad.ones(1)).item(), o.done))
+        return results
+
+    assert found(leafgrad.compile) == found(lambda function: function)
+
+
+class Aliased(Renamed):
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+
+    put = __setitem__ = __setattr__
+
+
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda o: o.put,
+        lambda o: o.__setitem__,
+        lambda o: o.__setattr__,
+        lambda o: functools.partial(Aliased.put, o),
+        lambda o: functools.partial(functools.partial(Aliased.__setattr__, o)),
+        lambda o: {"put": o.__setattr__}["put"],
+        lambda o: lambda name, value: o.__setitem__(name, value),
+        lambda o: lambda name, value: o.put(name, value),
+        lambda o: lambda name, value: [*map(o.put, [name], [value])],
+    ],
+)
+def test_a_method_that_writes_the_attribute_that_it_is_given_by_other_names(take):
+    def found(compiler):
+        o, names, results = Aliased(), ["done"], []
+        taken = take(o)
+        step = compiler(lambda x: (x * o.v, taken(names[0], o.v))[0])
+        for i in range(8):
+            if i == 4:
+                o.v = 5.0
             o.done = 0
             results.append((step(leafgrad.ones(1)).item(), o.done))
         return results

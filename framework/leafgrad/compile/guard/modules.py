@@ -72,7 +72,7 @@ class ModuleWalker(ObjectWalker):
                 [(own, name) for own in known]
             ):
                 self.called_from_c(found, f"{path}.{name}")
-        if not library or self.names.computed or "AttributeError" in self.names.users:
+        if not library or self.names.asks:
             self.absent(held, f"{path}", self.names.users)
 
     def named(self, value: types.ModuleType, names: Iterable[str]) -> None:

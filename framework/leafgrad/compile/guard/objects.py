@@ -35,6 +35,7 @@ from leafgrad.compile.guard.known import (
 )
 from leafgrad.compile.ir.attributes import attribute_of, attribute_of_class
 from leafgrad.compile.record import pure
+from leafgrad.compile.record.attribute_names import BY_NAME, METHODS
 from leafgrad.compile.record.compared import ASKING
 from leafgrad.compile.record.drawn import source_of_draws
 from leafgrad.compile.record.names import ANY_NAME, BELOW, Names
@@ -74,6 +75,9 @@ class ObjectWalker:
             if self.names.computed and value in UNREAD:
                 self.open(path, f"is {value!r}, the name of what is not looked at where code computes names")
             return
+        own = value.__code__.co_name if type(value) is types.FunctionType else ""
+        if own in METHODS and path.rpartition(".")[2] != own:  # by another name it may be given one that is computed
+            self.found.renamed.add(own)
         if id(value) in self.seen:
             return
         if id(value) in self.growing:
@@ -315,7 +319,7 @@ class ObjectWalker:
 
     def renamed(self, value: Any) -> None:
         """Something in C that may read attributes of any name, or tells objects apart, wherever it stands."""
-        if getattr(value, "__name__", None) in ANY_NAME | ASKING:
+        if getattr(value, "__name__", None) in ANY_NAME | BY_NAME | ASKING:
             self.found.renamed.add(value.__name__)
 
     def called_from_c(self, value: Any, path: str) -> None:

@@ -11,15 +11,13 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+from leafgrad.compile.record.attribute_names import BY_NAME, names_given
 from leafgrad.compile.record.pure import ANY_NAME as ANY_NAME_MODULES
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, source_of
 from leafgrad.ops import messages
 
-# Code with these may read an attribute of any name.
-ANY_NAME = frozenset(
-    "__dict__ __getattribute__ __getattr__ __setattr__ __delattr__ getattr hasattr setattr delattr vars dir __dir__ "
-    "format format_map __getstate__ __reduce__ __reduce_ex__".split()
-)
+# Code with these may read an attribute of any name, as may what uses ``getattr`` and its like with a name it computes.
+ANY_NAME = frozenset("__dict__ vars dir __dir__ format format_map __getstate__ __reduce__ __reduce_ex__".split())
 # Rooms whose code is handed tensors, arrays and programs, and never reads an attribute of anything else.
 BELOW = tuple(os.path.join(messages.PACKAGE, room) for room in ("backends", "compile", "ops", "plugins"))
 
@@ -149,7 +147,9 @@ class Names:
             self.spelled |= spelled(code)
             self.passed_on |= passed_on(code)
             self.handed |= handed_of(code)
-            self.computed |= not ANY_NAME.isdisjoint(words(code)) or matches(code)
+            given = names_given(code) if BY_NAME.isdisjoint(spelled(code)) else None
+            self.computed |= given is None or not ANY_NAME.isdisjoint(words(code)) or matches(code)
+            self.handed |= {("", name) for name in given or ()}
         elif not file.startswith(BELOW):
             found = words(code)
             self.by_file.setdefault(file, set()).update(found)
@@ -160,6 +160,11 @@ class Names:
     def any_name(self) -> bool:
         """Whether attributes of any name may be read of objects."""
         return self.computed or self.copied
+
+    @property
+    def asks(self) -> bool:
+        """Whether the user's code may go on where an attribute is not there."""
+        return self.computed or not self.users.isdisjoint(("AttributeError", "getattr", "hasattr"))
 
     def of(self, kind: type) -> set[str] | None:
         """The names that matter in an object of a class; None for all of them.
