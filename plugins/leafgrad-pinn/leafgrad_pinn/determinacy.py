@@ -16,10 +16,11 @@ import leafgrad
 from leafgrad import Tensor, nn
 from leafgrad_pinn.conditions import Initial, Interior, OnBoundary, Wrap
 from leafgrad_pinn.field import Ansatz, Derivative
-from leafgrad_pinn.problem import Problem, System, Tensors
+from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import norm
 from leafgrad_pinn.shapes import Box
+from leafgrad_pinn.system import System, Tensors
 from leafgrad_pinn.values import LAP, Request
 from leafgrad_pinn.waves import SKEW, at_once, wave
 from leafgrad_pinn.windows import Changed, handed, maker, order_of

@@ -16,9 +16,9 @@ from leafgrad_pinn.conditions import Interior
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.integrals import Integral
 from leafgrad_pinn.observations import Data
-from leafgrad_pinn.problem import Tensors, on_device
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import norm
+from leafgrad_pinn.system import Tensors, on_device
 from leafgrad_pinn.taylor import Taylor, Unfit, slopes
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.values import Request

@@ -21,9 +21,9 @@ from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.field import Derivative, Field
 from leafgrad_pinn.integrals import Integral
 from leafgrad_pinn.observations import Data
-from leafgrad_pinn.problem import Tensors, on_device
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.shapes import Box
+from leafgrad_pinn.system import Tensors, on_device
 from leafgrad_pinn.taylor import Taylor, Unfit, parts_of, slopes, spelled_out
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.unknowns import moved

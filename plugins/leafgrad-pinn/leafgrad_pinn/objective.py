@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,8 +12,8 @@ import leafgrad
 from leafgrad import Tensor
 from leafgrad.func import functional_call, grad, jvp, vjp, vmap
 from leafgrad_pinn.conditions import Condition
-from leafgrad_pinn.problem import System, Tensors
 from leafgrad_pinn.ranks import Ranks
+from leafgrad_pinn.system import System, Tensors
 
 Parameters = dict[str, Tensor]
 Program = Callable[..., Any]
@@ -53,6 +53,10 @@ class Equations:
     shapes: dict[str, tuple[int, ...]]
     held: Parameters
     ranks: Ranks
+
+    def holding(self, held: Parameters) -> Equations:
+        """The same that hold these."""
+        return Equations(self.system, self.scales, self.alike, self.shapes, held, self.ranks)
 
     @property
     def sizes(self) -> list[int]:
@@ -262,8 +266,9 @@ class Objective:
         )
         self.last: tuple[list[tuple[int, int]], list[Tensor], Rows] | None = None  # as tensors were, with these
         names = ("gradient", "terms", "rows", "product", "pulled", "bend", "norms", "traces")
-        made = like.programs if like else {name: program(method(self.equations, name), compiles) for name in names}
-        self.programs: dict[str, Program] = made
+        functions = {name: method(self.equations, getattr(Equations, name)) for name in names}
+        made = {name: program(function, compiles) for name, function in functions.items()}
+        self.programs: dict[str, Program] = like.programs if like else made
         found = [partial(self._run, self.programs[name]) for name in names]
         self.gradient, self.terms, self.rows, self.product, self.pulled, self.bend, self.norms, self.traces = found
 
@@ -311,11 +316,11 @@ def together(conditions: Sequence[Condition]) -> list[list[int]]:
     return list(groups.values())
 
 
-def method(equations: Equations, name: str) -> Callable[..., Any]:
+def method(equations: Equations, function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of equations as one of what these hold, and of its arguments."""
 
     def call(held: Parameters, *arguments: Any) -> Any:
-        return getattr(replace(equations, held=held), name)(*arguments)
+        return function(equations.holding(held), *arguments)
 
     return call
 

@@ -107,9 +107,9 @@ class Scaled(nn.Module):
             self.register_buffer(f"components{k}", components, persistent=False)
 
     def forward(self, functions: Sequence[Tensor]) -> Tensor:
-        found = []
+        found, held = [], dict(self.named_buffers(recurse=False))
         for k, (values, mean, std) in enumerate(zip(functions, self.means, self.stds, strict=True)):
-            components = getattr(self, f"components{k}")
+            components = held.get(f"components{k}")
             found.append((values - mean) / std if components is None else (values - mean) @ components)
         return leafgrad.cat(found, 1)
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from leafgrad_pinn.conditions import Batch, Interior
-from leafgrad_pinn.problem import on_device
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.system import on_device
 from leafgrad_pinn.trainee import Trainee
 
 CHUNK = 4096  # points whose residuals are computed at once

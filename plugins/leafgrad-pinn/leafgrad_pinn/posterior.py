@@ -23,8 +23,8 @@ from leafgrad_pinn.answers import outside
 from leafgrad_pinn.field import columns_of
 from leafgrad_pinn.objective import Parameters
 from leafgrad_pinn.observations import Data
-from leafgrad_pinn.problem import System, Tensors
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.system import System, Tensors
 from leafgrad_pinn.trainee import Trainee
 
 ELEMENTS = 2**23  # of a Jacobian that are in memory at once

@@ -21,7 +21,7 @@ from leafgrad_pinn.values import LAP
 from leafgrad_pinn.waves import Look, everything, residuals, waved
 
 if TYPE_CHECKING:
-    from leafgrad_pinn.problem import System, Tensors
+    from leafgrad_pinn.system import System, Tensors
 
 TERMS = 0.5, 0.65  # those that size terms; several, for an equation may be satisfied by one wave
 LONG = 1.0, 0.5

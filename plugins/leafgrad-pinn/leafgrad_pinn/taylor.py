@@ -19,7 +19,7 @@ from leafgrad.autograd import grad
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.field import Derivative
 from leafgrad_pinn.planner import Fields, plan as cheapest
-from leafgrad_pinn.problem import Tensors
+from leafgrad_pinn.system import Tensors
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.values import LAP, Path, Request, reverse, sorted_path
 

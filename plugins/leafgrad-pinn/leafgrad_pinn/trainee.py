@@ -10,7 +10,8 @@ import numpy as np
 import leafgrad
 from leafgrad import Tensor
 from leafgrad_pinn.objective import Objective
-from leafgrad_pinn.problem import Problem, Tensors, on_device
+from leafgrad_pinn.problem import Problem
+from leafgrad_pinn.system import Tensors, on_device
 
 PAYS = 200  # gradients of a small problem that pay for compiling them: 140 where the cache has it, else 300
 SMALL = 7e5  # points times weights whose arrays take as long as the calls of Python about them

@@ -22,10 +22,11 @@ from leafgrad_pinn.answers import evaluate
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.field import Surrogate
 from leafgrad_pinn.marks import alike
-from leafgrad_pinn.problem import Problem, System
+from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.ranks import Ranks
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.stages import Stage, Worker
+from leafgrad_pinn.system import System
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.windows import Piecewise, window
 

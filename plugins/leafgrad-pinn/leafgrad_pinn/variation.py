@@ -20,9 +20,9 @@ from leafgrad_pinn.field import columns_of
 from leafgrad_pinn.integrals import Energy
 from leafgrad_pinn.linearised import NODES, Linearised, Rows, like, numbers
 from leafgrad_pinn.planner import plan as cheapest
-from leafgrad_pinn.problem import on_device
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import norm
+from leafgrad_pinn.system import on_device
 from leafgrad_pinn.taylor import Contradiction, Leaves, Place, Unfit
 
 HELD, ROUNDING = 1e-9, 1e-11  # of the largest singular value: what conditions hold; of the largest column: none

@@ -14,7 +14,7 @@ from leafgrad_pinn.conditions import Interior
 from leafgrad_pinn.sampling import Array
 
 if TYPE_CHECKING:
-    from leafgrad_pinn.problem import System, Tensors
+    from leafgrad_pinn.system import System, Tensors
 
 SHORT = 1 / math.pi  # half waves whose derivatives by coordinates from 0 to 1 are about 1, which size fields
 STRAIGHT, SKEW = (1.0,), (1.35, 0.65, 0.9)  # of the waves along each coordinate

@@ -17,9 +17,10 @@ from leafgrad_pinn.conditions import Batch, Initial
 from leafgrad_pinn.domains import Domain, Time, widest
 from leafgrad_pinn.field import Derivative, Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker
-from leafgrad_pinn.problem import Problem, System
+from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import sizes_of
+from leafgrad_pinn.system import System
 from leafgrad_pinn.values import Points
 
 

@@ -8,7 +8,7 @@ import pytest
 import leafgrad as lg
 import leafgrad_pinn as pinn
 from leafgrad_pinn.planner import MODES
-from leafgrad_pinn.problem import on_device
+from leafgrad_pinn.system import on_device
 
 SQUARE = pinn.Box(x=(0, 1), y=(0, 2))
 

@@ -1,0 +1,150 @@
+"""The networks and unknowns of a problem as one module, and its points as tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import leafgrad
+from leafgrad import Tensor, nn
+from leafgrad_pinn.complex import ComplexValue, parts_of
+from leafgrad_pinn.conditions import Batch
+from leafgrad_pinn.elsewhere import anywhere
+from leafgrad_pinn.field import Surrogate
+from leafgrad_pinn.layers import Maker
+from leafgrad_pinn.planner import DerivativePlan, Fields, plan as cheapest
+from leafgrad_pinn.unknowns import bound
+from leafgrad_pinn.values import Points, noted
+
+if TYPE_CHECKING:
+    from leafgrad_pinn.problem import Problem
+
+Tensors = dict[str, Tensor]
+
+
+class System(nn.Module):
+    """The networks and unknowns of a problem, which gives residuals."""
+
+    def __init__(self, problem: Problem, make: Maker) -> None:
+        super().__init__()
+        self.domain, self.conditions, self.labels = problem.domain, problem.conditions, problem.names
+        self.plans = problem.plans
+        for index, sizes in enumerate(problem.sizes):  # buffers: windows of time share programs, which are given them
+            self.register_buffer(f"share{index}", make.tensor(1 / np.array(sizes)), persistent=False)
+        before = problem.before or [None] * len(problem.groups)
+        self.surrogates = nn.ModuleList(
+            [Surrogate(group, make, last) for group, last in zip(problem.groups, before, strict=True)]
+        )
+        self.coordinates = {field.name: field.domain.names for field in problem.fields}
+        self.orders = {field.name: field.net.order for field in problem.fields if field.net.order is not None}
+        self.pairs, self.known = problem.pairs, problem.known and problem.known.to(make.dtype, make.device)
+        self.unknowns = problem.unknowns
+        self.wrong: Fields | None = None  # gives what is added to the fields before the first moment
+        self.numbers = nn.ParameterList([make.parameter(np.array(u.raw)) for u in problem.unknowns])
+
+    def fields(self, columns: Mapping[str, Tensor]) -> Tensors:
+        """Each field at points, n numbers for each coordinate -> n for each field."""
+        return {name: value for surrogate in self.surrogates for name, value in surrogate(columns).items()}
+
+    def past(self, columns: Mapping[str, Tensor]) -> Tensors:
+        """The same before the first moment."""
+        found = {name: value for surrogate in self.surrogates for name, value in surrogate.past(columns).items()}
+        return {name: found[name] + wrong for name, wrong in self.wrong(dict(columns)).items()} if self.wrong else found
+
+    def forward(self, index: int, batch: Tensors) -> Tensor:
+        """What is squared of a condition, by its index, at a batch of its points: (n, k) for k equations.
+
+        That is its residuals, what its own loss makes of them, and times the roots of its points' weights. A batch
+        may have what they are multiplied by, ``"share"`` (n, k), where it is that of several conditions.
+
+        Raises:
+            ValueError: the equation's result is not one number for each point, or a tuple of such.
+        """
+        found, _ = self.residuals(index, batch)
+        loss = self.conditions[index].loss
+        if loss is not None:
+            share = self.share(index, batch)
+            found = loss(found) if share is None else loss(found / share) * share
+        return found * batch["weights"].sqrt()[:, None] if "weights" in batch else found
+
+    def residuals(
+        self, index: int, batch: Tensors, fields: Fields | None = None, plan: DerivativePlan | None = None
+    ) -> tuple[Tensor, Points]:
+        """The residuals (n, k), of other fields or by another plan if given, and points that know what was asked."""
+        condition, label = self.conditions[index], self.labels[index]
+        points = self.points(batch)
+        others: list[Points] = [self.points({**batch, "points": batch["opposite"]})] if "opposite" in batch else []
+        chosen = plan or (self.plans[index] if index < len(self.plans) else cheapest((), self.domain.space))
+        with bound(self.unknowns, list(self.numbers)):
+            extra: dict[str, Any] = {**batch}
+            if others:
+                extra["opposite"] = self.values(others[0], chosen, fields)
+            for rule in self.taken_at(batch)[:-1]:
+                inner = self.points(rule)
+                extra["inner"] = self.values(inner, chosen, fields)
+                others.append(inner)
+            with noted([points, *others]) if index >= len(self.plans) else nullcontext():
+                result = condition.residual(self.values(points, chosen, fields), points, extra)
+        parts = parts_of(result)
+        if not parts:
+            raise ValueError(f"{label}: expected one number for each point, or a tuple of such, got ()")
+        n = len(batch["points"])
+        for part in parts:
+            if isinstance(part, Tensor) and part.dtype.is_complex:
+                raise TypeError(
+                    f"{label}: complex numbers multiply complex fields alone, so write 1j * (x * psi) for 1j * x * psi"
+                )
+            if not isinstance(part, Tensor) or tuple(part.shape) != (n,) or not part.is_floating_point():
+                got = f"{part.dtype}, shape {tuple(part.shape)}" if isinstance(part, Tensor) else type(part).__name__
+                raise ValueError(f"{label}: expected one number for each of {n} points, shape ({n},), got {got}")
+        for each in [place for root in (points, *others) for place in root.places]:
+            points.asked |= each.asked
+            points.beyond |= each.beyond
+            points.visited += [] if each is points else each.visited
+            each.forget()
+        found, share = leafgrad.stack(parts, 1), self.share(index, batch)
+        return found if share is None else found * share, points
+
+    def share(self, index: int, batch: Tensors) -> Tensor | None:
+        """What the residuals of a condition are multiplied by, in this batch, if by anything."""
+        return batch.get("share", dict(self.named_buffers(recurse=False)).get(f"share{index}"))
+
+    def taken_at(self, batch: Tensors) -> list[Tensors]:
+        """The points at which a condition integrates, q for each of its own, (n, q, d), if it does; then its own."""
+        named = {"points": "nodes", "normals": "sides"}
+        rule = {name: batch[key].flatten(0, 1) for name, key in named.items() if key in batch}
+        return [*([rule | {f.key: batch[f.key] for f in self.domain.functions}] if rule else []), batch]
+
+    def points(self, batch: Tensors) -> Points:
+        """A batch's points (n, d), normals (n, k), and input functions (n, m), by name."""
+        rows, normals = batch["points"], batch.get("normals")
+        columns = {name: rows[:, i].detach() for i, name in enumerate(self.domain.names)}
+        for column in columns.values():
+            column.requires_grad = True  # requires_grad_() is not for functions that are transformed
+        sides = None if normals is None else {name: normals[:, i] for i, name in enumerate(self.domain.space)}
+        columns |= {function.name: batch[function.key] for function in self.domain.functions}
+        return Points(columns, self.domain.space, sides, self.domain.functions, self.orders)
+
+    def values(self, points: Points, plan: DerivativePlan, given: Fields | None = None) -> dict[str, Any]:
+        """Fields, or those that are given, and coordinates by name."""
+        inside: Fields = given or self.fields
+        fields = plan.values(inside, points, self.coordinates)
+        points.away = lambda there: plan.values(anywhere(inside, self.past, self.domain), there, self.coordinates)
+        pairs = {name: ComplexValue(fields[real], fields[imag]) for name, (real, imag) in self.pairs.items()}
+        known = self.known(points) if self.known else {}
+        return {**{u.name: u for u in self.unknowns}, **points.columns, **points.inputs(), **known, **fields, **pairs}
+
+    def solved(self) -> dict[str, float]:
+        """The unknowns by name."""
+        return {u.name: float(u.number(p.detach())) for u, p in zip(self.unknowns, self.numbers, strict=True)}
+
+
+def on_device(batches: Sequence[Batch], dtype: Any, device: Any) -> list[Tensors]:
+    """Batches as tensors."""
+    return [
+        {key: leafgrad.tensor(np.ascontiguousarray(v), dtype=dtype, device=device) for key, v in batch.items()}
+        for batch in batches
+    ]
