@@ -313,8 +313,10 @@ def graph_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Gr
     watch = Watch()
     with watching(watch):
         found = trace_call(function, args, kwargs)
-    starts = roots(function, leaves, paths, named_tuples((args, kwargs)))
-    environment = read_by(found, watch, starts, look(starts, watch.codes))
+    environment = Environment()
+    if found.captured:
+        starts = roots(function, leaves, paths, named_tuples((args, kwargs)))
+        environment = read_by(found, watch, starts, look(starts, watch.codes))
     name_inputs(found, leaves, paths, environment)
     return found.graph
 
