@@ -43,6 +43,11 @@ class Checkpoint:
     number = 0
 
 
+def restore(before: int, bits: int) -> None:
+    """Let these bits of the mode be as they were, and others as they are: a recording may have ended meanwhile."""
+    FLAGS.set(get() & ~bits | before & bits)
+
+
 class _Mode:
     """Turns bits of the mode on and off; a context manager and a decorator. Re-entrant."""
 
@@ -64,7 +69,7 @@ class _Mode:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        FLAGS.set(self._before.pop())
+        restore(self._before.pop(), self.on | self.off)
 
     def __call__(self, function: F) -> F:
         return self._decorate(function)
@@ -81,7 +86,7 @@ class _Mode:
             try:
                 return step(*args, **kwargs)
             finally:
-                FLAGS.set(before)
+                restore(before, on | off)
 
         if not inspect.isgeneratorfunction(function):
 
@@ -148,7 +153,7 @@ class set_grad_enabled(_Mode):
         return self
 
     def __call__(self, function: F) -> F:
-        FLAGS.set(self._at_creation)
+        restore(self._at_creation, self.on | self.off)
         return self._decorate(function)
 
 

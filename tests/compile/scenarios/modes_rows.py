@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import types
 
 from compile.scenarios.harness import points, row
@@ -290,3 +291,56 @@ def retain_graph_and_two_passes_inside(w):
     step = w.compile(step)
     for o.retain in w.turns(True, False, True):
         w.call(step, points())
+
+
+@row
+def no_grad_that_is_entered_in_one_step_and_left_in_another(w):
+    p, o = nn.Parameter(points()), types.SimpleNamespace(mode=None)
+
+    def step(x, enters):
+        if enters:
+            o.mode = leafgrad.no_grad()
+            o.mode.__enter__()
+        y = p * x
+        if not enters:
+            o.mode.__exit__(None, None, None)
+        return y
+
+    step = w.compile(step)
+    for _ in range(6):
+        for enters in (True, False):
+            w.call(step, points(), enters)
+            w.see("enabled", leafgrad.is_grad_enabled())
+
+
+@row
+def no_grad_that_the_caller_leaves(w):
+    p = nn.Parameter(points())
+    step = w.compile(lambda x, stack: (stack.enter_context(leafgrad.no_grad()), p * x)[1])
+    for _ in range(6):
+        with contextlib.ExitStack() as stack:
+            w.call(step, points(), stack)
+        w.see("after", p * 2)
+
+
+@row
+def enable_grad_in_a_generator_that_calls_share(w):
+    p, o = nn.Parameter(points()), types.SimpleNamespace(batches=None)
+
+    def batches():
+        with leafgrad.enable_grad():
+            yield 1.0
+            yield 2.0
+
+    def step(x):
+        for _ in range(2):
+            o.batches = o.batches or batches()
+            for factor in o.batches:
+                return p * x * factor
+            o.batches = None
+
+    step = w.compile(step)
+    for _ in range(9):
+        w.call(step, points())
+    o.batches.close()
+    w.see("after", p * 2)

@@ -69,6 +69,11 @@ class PartRecorder(Settler):
             self.flush()
         self.wary = True
 
+    def meanwhile(self) -> None:
+        """Something is called of which nobody knows what it does: another thread may go on by it."""
+        if self.equations or self.writes:
+            self.flush()
+
     def flush(self) -> None:
         """Compute what was recorded, as far as somebody holds it, and write what was written."""
         held(self.end_part)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import threading
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,17 +112,41 @@ class Alias(ProgramPart):
     whole: bool
 
 
+class Recording:
+    """One extent of recording, in whatever contexts are copied meanwhile."""
+
+
+RECORDING: ContextVar[Recording] = ContextVar("leafgrad_recording")
+
+
 @contextmanager
 def recording(recorder: Any) -> Iterator[None]:
     """Within it ops are recorded. A mode that the function leaves behind stays, as after any call."""
-    token = modes.TRACER.set(recorder)
-    before = modes.get()
-    modes.FLAGS.set(before | modes.TRACE)
+    extent = Recording()
+    held, before, outer = weakref.ref(extent), modes.TRACER.set(recorder), RECORDING.set(extent)
+    recorder.thread = threading.get_ident()
+    modes.FLAGS.set(modes.get() | modes.TRACE)
     try:
         yield
     finally:
+        recorder.thread = None
         modes.FLAGS.set(modes.get() & ~modes.TRACE)
-        modes.TRACER.reset(token)
+        RECORDING.reset(outer)
+        modes.TRACER.reset(before)
+        del extent
+        if held() is not None:
+            end_in_copies(held())
+
+
+def end_in_copies(extent: Recording | None) -> None:
+    """End an extent in contexts that were copied from it, as asyncio does for its tasks.
+
+    One that another thread is in ends when that uses an op.
+    """
+    for context in [found for found in gc.get_objects() if type(found) is Context]:
+        if context.get(RECORDING) is extent:
+            with suppress(RuntimeError):
+                context.run(lambda: modes.FLAGS.set(modes.get() & ~modes.TRACE))
 
 
 def trace_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:

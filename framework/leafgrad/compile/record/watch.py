@@ -145,6 +145,7 @@ class Watch:
         self.handlers = {id(code): code for code in handlers()}  # a hash of code goes through all of it
         self.known: Codes | None = None
         self.beware: Callable[[], None] | None = None  # called before other code of the user begins
+        self.meanwhile: Callable[[], None] | None = None  # called before what nobody knows
 
     def is_user(self, frame: types.FrameType) -> bool:
         """Whether a frame runs code of the user, not of a library."""
@@ -183,9 +184,15 @@ class Watch:
                 self.called(frame, caller)
         elif event == "c_call":
             if self.users.get(id(frame.f_code)) is not False and self.is_user(frame) and not pure.is_pure(callee):
-                self.opens(f"calls {pure.callee_name(callee)}", frame)
+                self.calls(pure.callee_name(callee), frame)
         elif event == "c_exception" and self.is_user(frame):
             self.failed = True
+
+    def calls(self, callee: str, frame: types.FrameType) -> None:
+        """A frame of the user's calls what nobody knows."""
+        self.opens(f"calls {callee}", frame)
+        if self.meanwhile is not None:
+            self.meanwhile()
 
     def opens(self, what: str, frame: types.FrameType) -> None:
         """A frame of the user's does what may be something else next time."""
@@ -210,7 +217,7 @@ class Watch:
         known = module in pure.ANY_NAME or (module in pure.MODULES and not name.startswith(pure.ACTING))
         if source_of(frame.f_code, frame.f_globals) == NAMEDTUPLE or known:
             return
-        self.opens(f"calls {module}.{name}()", caller)
+        self.calls(f"{module}.{name}()", caller)
 
 
 class unwatched:
@@ -265,9 +272,18 @@ COLLECTOR = Collector()
 
 
 @contextmanager
-def watching(watch: Watch, known: Codes | None = None, beware: Callable[[], None] | None = None) -> Iterator[None]:
-    """Note what this thread executes, and call ``beware()`` before code of the user begins that is not ``known``."""
-    watch.known, watch.beware = known, beware
+def watching(
+    watch: Watch,
+    known: Codes | None = None,
+    beware: Callable[[], None] | None = None,
+    meanwhile: Callable[[], None] | None = None,
+) -> Iterator[None]:
+    """Note what this thread executes.
+
+    ``beware()`` is called before code of the user begins that is not ``known``, ``meanwhile()`` before the user calls
+    what nobody knows.
+    """
+    watch.known, watch.beware, watch.meanwhile = known, beware, meanwhile
     with COLLECTOR:  # its callbacks are no part of the function
         before: Any = sys.getprofile()
         note = watch.note
@@ -276,7 +292,7 @@ def watching(watch: Watch, known: Codes | None = None, beware: Callable[[], None
             yield
         finally:
             undisturbed = sys.getprofile() == note
-            watch.known = watch.beware = None
+            watch.known = watch.beware = watch.meanwhile = None
             if before is None or callable(before):
                 sys.setprofile(before)
             else:  # cProfile's own object

@@ -194,7 +194,8 @@ class Attempt:
         beware = recorder.beware if followed is None else self.beware
         failure = None
         try:
-            with followed or nullcontext(), recording(recorder), watching(self.watch, self.codes, beware):
+            watched = watching(self.watch, self.codes, beware, recorder.meanwhile)
+            with followed or nullcontext(), recording(recorder), watched:
                 results[0] = interruptible(self.function, *args, **kwargs)
                 if followed is not None:
                     followed.sizes.check()
