@@ -264,8 +264,9 @@ class ObjectWalker:
         ours, every = self.names.ours, self.names.computed or self.names.everything
         for name, held in list(vars(kind).items()):
             special = name[:2] == "__"
-            plain = not special and not hasattr(held, "__get__") and name != "unguarded"
-            if plain and (every or name in ours or name in found):
+            if not (special or every or name in ours or name in found):
+                continue
+            if not special and not hasattr(held, "__get__") and name != "unguarded":
                 self.visit("item", vars(kind), name, f"{kind.__name__}.{name}")
             if not special and name not in ours:
                 continue
