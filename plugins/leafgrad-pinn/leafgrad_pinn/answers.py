@@ -75,7 +75,7 @@ def fields_at(
 def outside(module: Any, name: str, domain: Domain, rows: Array) -> Array:
     """Which points (n, d) a field of a `Surrogate` or `Piecewise` says nothing of, lying outside its part: (n,)"""
     part = module.parts.get(name)
-    return np.zeros(len(rows), bool) if part is None else ~part.contains(rows[:, : len(domain.space)])
+    return np.zeros(len(rows), bool) if part is None else ~domain.covered(part, rows)
 
 
 class FieldFunction:

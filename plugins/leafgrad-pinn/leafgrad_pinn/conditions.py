@@ -118,9 +118,10 @@ class Condition(ABC):
     def region(self, domain: Domain) -> Domain:
         """What of the problem's domain it is about."""
         if self.of is not None:
-            if set(self.of.names) != set(domain.space):
+            if self.of.names != domain.space:
                 raise ValueError(
-                    f"{self.name}: of: expected a shape of {', '.join(domain.space)}, got {', '.join(self.of.names)}"
+                    f"{self.name}: of: expected a shape of {', '.join(domain.space)}, in this order, got "
+                    f"{', '.join(self.of.names)}"
                 )
             domain = Domain(self.of, domain.time, domain.parameters)
         if self.where is None:

@@ -139,6 +139,10 @@ class Domain:
             within &= self.shape.signed(points[:, : len(self.space)]) <= slack[: len(self.space)].max()
         return within
 
+    def covered(self, shape: Shape, points: Array) -> Array:
+        """Which points lie in a shape of some of its coordinates, in any order. (n, d) -> booleans (n,)"""
+        return shape.contains(points[:, [self.names.index(name) for name in shape.names]])
+
     def interior(self, n: int, sampler: str, rng: np.random.Generator) -> Array:
         """Points inside, float64 (n, d). Of a grid of about n points in the bounding box, those inside.
 

@@ -105,7 +105,8 @@ class Field:
         self.scale, self.part, self.history = scale, part, history
         if part is not None and (not isinstance(part, Shape) or part.names != self.domain.space):
             raise ValueError(
-                f"Field {name!r}: part: expected a shape of {', '.join(self.domain.space) or 'space'}, got {part!r}"
+                f"Field {name!r}: part: expected a shape of {', '.join(self.domain.space) or 'space'}, in this order, "
+                f"got {part!r}"
             )
         self.shared: tuple[Field, ...] = (self,)
         clash = {name, *RESERVED} & {*self.domain.names, *(f.name for f in self.domain.functions)}

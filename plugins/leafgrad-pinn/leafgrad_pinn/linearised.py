@@ -166,7 +166,7 @@ class Linearised:
     def within(self, name: str, points: Array) -> Array:
         """At which points (n, d) there is such a field: (n,)"""
         part = self.fields[name].part
-        return np.ones(len(points), bool) if part is None else part.contains(points[:, : len(self.domain.space)])
+        return np.ones(len(points), bool) if part is None else self.domain.covered(part, points)
 
     def drawn(self, condition: Condition, n: int, rng: np.random.Generator) -> dict[str, Array]:
         """New points for a condition, about n, with the functions at each."""

@@ -161,10 +161,11 @@ class OnGrid(nn.Module):
             raise ImportError("FNO needs leafgrad-fft: pip install leafgrad-fft") from None
         first = domain.functions[0]
         for function in domain.functions:
-            if set(function.axes) != set(domain.names) or function.shape != first.shape:
+            together = list(function.axes) == list(first.axes) and function.shape == first.shape
+            if set(function.axes) != set(domain.names) or not together:
                 raise ValueError(
                     f"FNO: expected input functions of all coordinates, {', '.join(domain.names)}, on one grid, got "
-                    f"{function}; take a DeepONet"
+                    f"{function}; give all the same sensors in one order, or take a DeepONet"
                 )
         self.means, self.stds = [f.mean for f in domain.functions], [f.std for f in domain.functions]
         self.between = InputFunction(first.name, first.axes, degree=1).on(domain)

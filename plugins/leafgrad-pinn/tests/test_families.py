@@ -267,6 +267,9 @@ def test_an_fno_refuses_what_its_grid_does_not_give():
     in_time = LINE * pinn.Time("t", 0, 1) * pinn.GaussianField("f", length=0.5, sensors=9)
     with pytest.raises(ValueError, match="FNO: expected input functions of all coordinates, x, t, on one grid"):
         pinn.Problem(pinn.Field("u", in_time, net=pinn.FNO(4, 1, modes=2)), pinn.Interior(lambda u: u.t, n=8))
+    turned = BOX * pinn.GaussianField("b", over="y x", length=0.5, sensors=9)
+    with pytest.raises(ValueError, match=r"x, y, on one grid, got .*'b', 'y x'.* the same sensors in one order"):
+        pinn.Problem(pinn.Field("u", turned, net=pinn.FNO(4, 1, modes=2)), pinn.Interior(lambda u: u.x, n=8))
     with pytest.raises(ValueError, match=r"energy: order: expected two points .* order=2, pieces=8, .* got 9 for 8"):
         pinn.Problem(u, pinn.Energy(lambda u: u.x**2 - u, least=-1, n=2, order=9))
     with pytest.raises(ValueError, match="FNO: activation: expected none"):

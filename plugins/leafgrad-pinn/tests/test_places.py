@@ -174,7 +174,22 @@ def test_tables_interpolate():
     [
         (lambda: pinn.Interior(lambda u: u.xx, of="left"), TypeError, "of: expected a shape"),
         (lambda: pinn.Interior(lambda u: u.xx, where=3), TypeError, "where: expected a function"),
-        (lambda: drawn(pinn.Interior(lambda u: u.lap, of=X)), ValueError, "of: expected a shape of x, y, got x"),
+        (lambda: drawn(pinn.Interior(lambda u: u.lap, of=X)), ValueError, "of: expected a shape of x, y, in this order"),
+        (
+            lambda: drawn(pinn.Interior(lambda u: u.lap, of=pinn.Box(y=(0, 0.5), x=(0.2, 0.8)))),
+            ValueError,
+            "interior: of: expected a shape of x, y, in this order, got y, x",
+        ),
+        (
+            lambda: drawn(pinn.Dirichlet(0, of=pinn.Disk(0.2, y=0.3, x=0.5))),
+            ValueError,
+            "dirichlet: of: expected a shape of x, y, in this order, got y, x",
+        ),
+        (
+            lambda: drawn(pinn.Initial(0, of=pinn.Box(y=(0, 1), x=(0, 1))), domain=SQUARE * pinn.Time("t", 0, 1)),
+            ValueError,
+            "initial: of: expected a shape of x, y, in this order, got y, x",
+        ),
         (
             lambda: drawn(pinn.Interior(lambda u: u.lap, of=pinn.Box(x=(0, 2), y=(0, 1)))),
             ValueError,
@@ -276,3 +291,19 @@ def test_a_field_of_a_part_is_nan_elsewhere(tmp_path, capsys):
     sol.plot(tmp_path / "uv.png")
     with pytest.raises(ValueError, match="part: expected a shape of x"):
         pinn.Field("u", X, pinn.MLP(5, 1), part=SQUARE)
+
+
+@pytest.mark.parametrize("stage", [pinn.LevenbergMarquardt(5), pinn.LeastSquares(2)])
+@pytest.mark.parametrize("names", ["yx", "y", "x"])
+def test_a_part_of_a_field_that_has_its_own_coordinates(names, stage):
+    """v is 1 where its first coordinate is below a half, whatever the order of the problem's."""
+    sides = dict.fromkeys(names, (0, 1))
+    whole, low = pinn.Box(**sides), pinn.Box(**sides | {names[0]: (0, 0.5)})
+    fields = [pinn.Field("u", SQUARE, pinn.MLP(3, 1)), pinn.Field("v", whole, pinn.MLP(3, 1), part=low)]
+    where = {"x": lambda x: x <= 0.5, "y": lambda y: y <= 0.5}[names[0]]
+    conditions = [pinn.Interior(lambda u: u - 2, n=16), pinn.Interior(lambda v: v - 1, n=16, where=where)]
+    sol = pinn.Problem(fields, conditions).solve(stage)
+    x, y = np.array([0.2, 0.2, 0.9, 0.9]), np.array([0.1, 0.7, 0.3, 0.8])
+    inside = np.array({"x": x, "y": y}[names[0]] <= 0.5)
+    for found in (sol(x, y)["v"], sol.evaluate(lambda v: v, x, y)):
+        assert np.allclose(found, np.where(inside, 1, np.nan), atol=1e-2, equal_nan=True)
