@@ -278,7 +278,7 @@ class OnBoundary(Condition):
     def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
         region, given = self.region(domain), self.placed(domain)
         if given is not None:
-            return {**given, "normals": normals_at(self.name, region, given["points"])}
+            return {**given, "normals": normals_at(self.name, region, given["points"], self.edges)}
         points, normals = region.boundary(self.n, self.edges, self.sampler, rng)
         return {"points": points, "normals": normals}
 

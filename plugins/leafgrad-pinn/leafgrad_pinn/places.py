@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
 import numpy as np
@@ -10,9 +10,7 @@ import numpy as np
 from leafgrad_pinn.callables import Function, Named
 from leafgrad_pinn.domains import Domain, filled
 from leafgrad_pinn.sampling import Array
-from leafgrad_pinn.shapes import Shape
-
-NEAR = 1e-6  # of the domain's size: how far from its boundary a point of it may lie, and steps of differences
+from leafgrad_pinn.shapes import ROUNDING, Shape, unit_rows
 
 
 class Nowhere(ValueError):
@@ -83,19 +81,19 @@ def true_at(where: Named, domain: Domain, points: Array) -> Array:
     return mask
 
 
-def normals_at(what: str, domain: Domain, points: Array) -> Array:
-    """Outward unit normals (n, k) at points (n, d) of a domain's boundary; ValueError for others."""
+def normals_at(what: str, domain: Domain, points: Array, edges: Sequence[str]) -> Array:
+    """Outward unit normals (n, k) at points (n, d) of edges, the mean where edges meet; ValueError for others."""
     shape, k = domain.shape, len(domain.space)
     if shape is None:
         raise ValueError(f"{what}: the domain has no edges, since it has no space")
-    at, step = points[:, :k], NEAR * float(np.ptp(shape.bounds, axis=1).max())
-    off = np.abs(shape.signed(at)) > step
+    at, near = points[:, :k], ROUNDING * float(np.ptp(shape.bounds, axis=1).max())
+    found = [shape.at_edge(at, edge) for edge in edges]
+    on = np.stack([away <= near for away, _ in found]) & (np.abs(shape.signed(at)) <= near)
+    off = ~on.any(0)
     if off.any():
         first = dict(zip(domain.space, at[off][0].tolist(), strict=True))
         raise ValueError(
-            f"{what}: points: expected points on the boundary, got {off.sum()} off it, the first at {first}"
+            f"{what}: points: expected points on the edges {', '.join(edges)}, got {off.sum()} off them, the first at "
+            f"{first}; on= names edges"
         )
-    slopes = [(shape.signed(at + move) - shape.signed(at - move)) / (2 * step) for move in step * np.eye(k)]
-    rise = np.stack(slopes, 1)
-    lengths: Array = np.linalg.norm(rise, axis=1, keepdims=True)
-    return rise / np.where(lengths > 0, lengths, 1)
+    return unit_rows(np.einsum("en,enk->nk", on, [normals for _, normals in found]))

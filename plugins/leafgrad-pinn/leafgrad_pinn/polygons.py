@@ -49,21 +49,31 @@ class Polygon(Shape):
         directions = self.turn * self.steps / (lengths * self.scale)
         self.lines = np.concatenate([self.starts, directions], 1).tolist()  # numbers, which compiled steps can take
         self.middles = np.concatenate([self.starts + self.steps / 2, lengths / 2], 1).tolist()
+        self.normals = self.turn * np.stack([self.steps[:, 1], -self.steps[:, 0]], 1) / lengths
         self.edges = {}
         for k, side in enumerate(self.sides):
             self.edges.setdefault(side, []).append(self._side(k))
         self.factors = conjuncts(self.vertices if self.turn > 0 else self.vertices[::-1])
 
     def _side(self, k: int) -> Piece:
-        start, step = self.starts[k], self.steps[k]
+        start, step, normal = self.starts[k], self.steps[k], self.normals[k]
         length = float(np.linalg.norm(step))
-        normal = self.turn * np.array([step[1], -step[0]]) / length
         return Piece(1, length, lambda u: (start + u * step, np.broadcast_to(normal, (len(u), 2))))
 
-    def signed(self, points: Array) -> Array:
+    def _away(self, points: Array) -> Array:
+        """The distance to each side: (n, 2) -> (n, m)"""
         offset = points[:, None] - self.starts
         along = np.clip((offset * self.steps).sum(-1) / (self.steps**2).sum(-1), 0, 1)
-        distance = np.linalg.norm(offset - along[..., None] * self.steps, axis=-1).min(1)
+        distance: Array = np.linalg.norm(offset - along[..., None] * self.steps, axis=-1)
+        return distance
+
+    def at_edge(self, points: Array, edge: str) -> tuple[Array, Array]:
+        sides = np.flatnonzero([side == edge for side in self.sides])
+        away = self._away(points)[:, sides]
+        return away.min(1), self.normals[sides[away.argmin(1)]]
+
+    def signed(self, points: Array) -> Array:
+        offset, distance = points[:, None] - self.starts, self._away(points).min(1)
         above = offset[..., 1] >= 0
         crosses = above != np.roll(above, -1, 1)
         with np.errstate(divide="ignore", invalid="ignore"):

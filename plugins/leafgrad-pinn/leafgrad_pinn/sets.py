@@ -75,6 +75,13 @@ class Combined(Shape):
             return np.minimum(first, second)
         return np.maximum(first, -second if self.how == "difference" else second)
 
+    def at_edge(self, points: Array, edge: str) -> tuple[Array, Array]:
+        found = [shape.at_edge(points, edge) for shape in (self.first, self.second) if edge in shape.edges]
+        if self.how == "difference" and edge in self.second.edges:
+            found[-1] = found[-1][0], -found[-1][1]
+        (away, normals), (other, others) = found[0], found[-1]
+        return np.minimum(away, other), np.where((away <= other)[:, None], normals, others)
+
     def level(self, columns: Mapping[str, Tensor]) -> Tensor:
         first, second = self.first.level(columns), self.second.level(columns)
         if self.how == "union":

@@ -72,6 +72,16 @@ class Shape(ABC):
         near: Array = self.signed(points) <= ROUNDING * np.ptp(self.bounds, axis=1).max()
         return near
 
+    def at_edge(self, points: Array, edge: str) -> tuple[Array, Array]:
+        """How far points (n, d) are from an edge, (n,), and its outward unit normals beside them, (n, d).
+
+        Here by differences, of a shape whose whole boundary is one edge; others say it for each of theirs.
+        """
+        step = ROUNDING * np.ptp(self.bounds, axis=1).max()
+        moves = step * np.eye(len(self.names))
+        rise = np.stack([self.signed(points + move) - self.signed(points - move) for move in moves], 1)
+        return np.abs(self.signed(points)), unit_rows(rise)
+
     def inner(self, columns: Mapping[str, Tensor]) -> Tensor:
         """As ``level`` in the shape, where it may be smoother; of any sign outside. n numbers each -> (n,)"""
         return self.level(columns)
@@ -125,6 +135,13 @@ def combined(how: str, first: Shape, second: Any) -> Shape:
     return Combined(how, first, second)
 
 
+def unit_rows(vectors: Array) -> Array:
+    """Vectors (n, d) of length 1, but for those of length 0."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    rows: Array = vectors / np.where(lengths > 0, lengths, 1)
+    return rows
+
+
 class Box(Shape):
     """A box, ``Box(x=(0, 1), y=(0, 2))``. Its edges are ``x_min``, ``x_max``, ``y_min``, ...
 
@@ -171,9 +188,20 @@ class Box(Shape):
         return Piece(len(others), float(np.prod(size)), place)
 
     def signed(self, points: Array) -> Array:
-        inside = np.maximum(self.bounds[:, 0] - points, points - self.bounds[:, 1])
-        distance: Array = inside.max(1)
+        distance: Array = self._beyond(points).max(1)
         return distance
+
+    def _beyond(self, points: Array) -> Array:
+        """How far points lie beyond the nearer end of each side, negative between the two. (n, d) -> (n, d)"""
+        beyond: Array = np.maximum(self.bounds[:, 0] - points, points - self.bounds[:, 1])
+        return beyond
+
+    def at_edge(self, points: Array, edge: str) -> tuple[Array, Array]:
+        name, _, end = edge.rpartition("_")
+        axis, side = self.names.index(name), int(end == "max")
+        away, normals = self._beyond(points), np.zeros(points.shape)
+        away[:, axis], normals[:, axis] = np.abs(points[:, axis] - self.bounds[axis, side]), 2 * side - 1
+        return away.max(1), normals
 
     def level(self, columns: Mapping[str, Tensor]) -> Tensor:
         return reduce(both, [1 - self._scaled(columns, name).square() for name in self.names])

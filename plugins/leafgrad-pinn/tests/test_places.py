@@ -89,6 +89,40 @@ def test_own_points_have_weights_and_normals():
     assert np.allclose(counted.detach(), bare.detach() * np.array([[1.0], [2], [3]]))
 
 
+RING = pinn.Box("x", x=(0, 1), y=(0, 1))
+HOLE = SQUARE - pinn.Disk(0.25, x=0.5, y=0.5)
+
+
+@pytest.mark.parametrize(
+    ("domain", "on", "point", "normal"),
+    [
+        (SQUARE, "x_min", (0, 0.5), (-1, 0)),
+        (SQUARE, "y_max", (0.5, 1), (0, 1)),
+        (SQUARE, "x_min", (0, 0), (-1, 0)),
+        (SQUARE, ["x_min", "y_min"], (0, 0), (-(0.5**0.5), -(0.5**0.5))),
+        (SQUARE, "x_min", (1, 0.5), None),
+        (SQUARE, "x_min", (0, 1.5), None),
+        (RING, None, (0, 1), (0, 1)),
+        (RING, None, (0, 0.5), None),
+        (HOLE, "circle", (0.5, 0.75), (0, -1)),
+        (HOLE, "y_max", (0.5, 0.75), None),
+        (HOLE, "circle", (0.5, 1), None),
+        (SQUARE + pinn.Box(x=(0.5, 2), y=(0, 1)), "x_max", (1, 0.5), None),
+        (pinn.LShape(), "edge4", (1, 0.5), (1, 0)),
+        (pinn.LShape(), "edge3", (1, 0.5), None),
+        (pinn.Polygon([(0, 0), (1, 0), (0, 1)], edges=["a", "b", "a"]), "a", (0, 0.5), (-1, 0)),
+    ],
+)
+def test_own_points_lie_on_the_edges_that_are_named(domain, on, point, normal):
+    flux = pinn.Neumann(1, on, points=dict(zip("xy", ([c] for c in point), strict=True)))
+    u = pinn.Field("u", domain, pinn.MLP(4, 1, embed=pinn.Periodic(x=2) if domain is RING else None))
+    if normal is None:
+        with pytest.raises(ValueError, match=r"points: expected points on the edges .*, got 1 off them"):
+            pinn.Problem(u, flux)
+    else:
+        assert np.allclose(pinn.Problem(u, flux).draw(np.random.default_rng(0))[0]["normals"], [normal])
+
+
 def test_weights_of_points_decide_between_values_that_contradict_each_other():
     u = pinn.Field("u", X, pinn.MLP(4, 1))
     data = pinn.Data({"x": [0.5, 0.5, 0.2]}, {"u": [0, 1, 0.5]}, weights=[3, 1, 1])
@@ -174,7 +208,7 @@ def test_tables_interpolate():
     [
         (lambda: pinn.Interior(lambda u: u.xx, of="left"), TypeError, "of: expected a shape"),
         (lambda: pinn.Interior(lambda u: u.xx, where=3), TypeError, "where: expected a function"),
-        (lambda: drawn(pinn.Interior(lambda u: u.lap, of=X)), ValueError, "of: expected a shape of x, y, in this order"),
+        (lambda: drawn(pinn.Interior(lambda u: u.lap, of=X)), ValueError, "of: expected a shape of x, y, in this"),
         (
             lambda: drawn(pinn.Interior(lambda u: u.lap, of=pinn.Box(y=(0, 0.5), x=(0.2, 0.8)))),
             ValueError,
@@ -205,7 +239,7 @@ def test_tables_interpolate():
         (
             lambda: drawn(pinn.Dirichlet(0, points={"x": [0.5], "y": [0.5]})),
             ValueError,
-            "expected points on the boundary, got 1 off it",
+            "expected points on the edges x_min, x_max, y_min, y_max, got 1 off them",
         ),
         (lambda: drawn(pinn.Dirichlet(0, [])), ValueError, "on: expected at least one name"),
         (lambda: drawn(pinn.Interior(lambda u: u.lap, loss=lambda r: r.sum())), ValueError, "loss: expected a finite"),
