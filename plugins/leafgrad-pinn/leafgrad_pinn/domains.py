@@ -15,7 +15,9 @@ from leafgrad_pinn.sampling import Array, unit
 from leafgrad_pinn.shapes import Box, Piece, Shape
 
 MEASURED = 4096  # points that measure what is left of a piece
-TRIES = 200  # rounds of drawing after which a shape counts as empty
+TRIES = 200  # rounds of drawing without any point after which a shape counts as empty
+RARE = 1e-4  # of what is drawn, the least share to wait for
+LARGE = 2**16  # points of a round where they are rare
 
 
 class Time:
@@ -162,7 +164,8 @@ class Domain:
         if sampler == "grid":
             points, _ = draw(n)
             return points[self._open(points)]
-        points = filled(n, draw, keep, ValueError(f"{self.shape}: no points inside were found"))[0]
+        empty = ValueError(f"{self.shape}: no points inside were found")
+        points = filled(n, draw, keep, f"{self.shape}: points inside", empty)[0]
         if sampler == "stratified":  # points that lie outside must not leave slices of time empty
             points[:, -1:] = self.bounds[-1, 0] + unit(sampler, n, 1, rng) * np.ptp(self.bounds[-1])
         return points
@@ -240,7 +243,7 @@ class Domain:
         def on_edge(points: Array, normals: Array) -> Array:
             return keep(points[:, : len(self.space)], normals)
 
-        points, normals = filled(n, draw, on_edge, ValueError("no points of an edge were found"))
+        points, normals = filled(n, draw, on_edge, "points of an edge", ValueError("no points of an edge were found"))
         if sampler == "stratified":
             points[:, -1:] = self.bounds[-1, 0] + unit(sampler, n, 1, rng) * np.ptp(self.bounds[-1])
         return points, normals
@@ -274,19 +277,28 @@ def shares(n: int, measures: Array) -> Array:
 
 
 def filled(
-    n: int, draw: Callable[[int], tuple[Array, Array]], keep: Callable[[Array, Array], Array], empty: ValueError
-) -> tuple[Array, Array]:
-    """n pairs of rows, ``keep`` accepting the first, drawn until there are n; ``empty`` is raised if too few come."""
+    n: int, draw: Callable[[int], tuple[Array, Array]], keep: Callable[[Array, Array], Array], what: str,
+    empty: ValueError,
+) -> tuple[Array, Array]:  # fmt: skip
+    """n pairs of rows, ``keep`` accepting the first, drawn until there are n; ``what`` says of which.
+
+    Raises:
+        ValueError: ``empty`` if none come, another if they are too rare.
+    """
     kept: list[tuple[Array, Array]] = []
-    count = 0
-    for _ in range(TRIES):
-        first, second = draw(max(2 * n, 256))
+    size, count, drawn = max(2 * n, 256), 0, 0
+    usual = TRIES * size
+    while count < n:
+        if drawn >= usual and not count:
+            raise empty
+        if drawn >= max(usual, n / RARE):
+            raise ValueError(f"{what}: expected {n} of them, found {count} among {drawn} drawn; take a smaller n")
+        first, second = draw(size)
         good = keep(first, second)
         kept.append((first[good], second[good]))
-        count += int(good.sum())
-        if count >= n:
-            return np.concatenate([a for a, _ in kept])[:n], np.concatenate([b for _, b in kept])[:n]
-    raise empty
+        count, drawn = count + int(good.sum()), drawn + size
+        size = size if drawn < usual else max(size, LARGE)
+    return np.concatenate([a for a, _ in kept])[:n], np.concatenate([b for _, b in kept])[:n]
 
 
 def widest(domains: Iterable[Domain]) -> Domain:

@@ -60,7 +60,8 @@ class Part(Domain):
         if sampler == "grid" or len(points) < n:  # there are no others
             points, more = points[good], more[good]
         else:
-            points, more = filled(n, draw, lambda points, _: self.holds(points), Nowhere(self._empty))
+            what = f"{self.where.what}: points where it is true"
+            points, more = filled(n, draw, lambda points, _: self.holds(points), what, Nowhere(self._empty))
         if not len(points):
             raise Nowhere(self._empty)
         return points, more

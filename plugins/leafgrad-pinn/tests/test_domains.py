@@ -153,6 +153,23 @@ def test_there_are_as_many_points_as_asked_for(name, timed, rng):
             assert len(points) == len(normals) == (max(n, pieces) if timed or name != "interval" else 2)
 
 
+@pytest.mark.parametrize("gap", [1e-2, 1e-3, 1e-4])
+def test_thin_shapes_have_as_many_points_too(gap, rng):
+    ring = Disk(1, x=0, y=0) - Disk(1 - gap, x=0, y=0)
+    points = as_domain(ring).interior(200, "uniform", rng)
+    assert len(points) == 200
+    assert (np.abs(np.linalg.norm(points, axis=1) - 1 + gap / 2) < gap / 2).all()
+
+
+def test_points_that_are_too_rare_are_said_to_be(rng, monkeypatch):
+    monkeypatch.setattr("leafgrad_pinn.domains.RARE", 1e-2)
+    ring = as_domain(Disk(1, x=0, y=0) - Disk(0.999, x=0, y=0))
+    with pytest.raises(ValueError, match=r"points inside: expected 999 of them, found \d+ among 399600 drawn; take"):
+        ring.interior(999, "uniform", rng)
+    with pytest.raises(ValueError, match="no points inside were found"):
+        as_domain(Disk(1, x=0, y=0) - Disk(1, "other", x=0, y=0)).interior(9, "uniform", rng)
+
+
 def test_points_stratified_in_time_fill_each_slice_of_any_shape(rng):
     domain = LShape() * Time("t", 0, 2)
     for points in (domain.interior(50, "stratified", rng), domain.boundary(60, ["edge0"], "stratified", rng)[0]):
