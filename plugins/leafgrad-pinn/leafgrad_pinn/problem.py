@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 LOOKS = 16  # points of each condition that are tried before training
 UNITS = 128  # points of a condition by which its terms are sized
+TYPED = 1e-3  # of values, how far soft ones may be apart where they meet, as by constants of a few digits
 COLUMNS = ("window", "stage", "step", "seconds", "loss")  # of a history, beside the terms
 AnyField = Field | ComplexField
 
@@ -225,20 +226,33 @@ class Problem:
         soft = [claim.condition for claim in (first, second) if claim.condition is not None]
         if any(condition.of is not None or condition.own is not None for condition in soft):
             return
-        points = self._meeting(first.edges, second.edges)
-        for region in [condition.region(self.domain) for condition in soft]:
-            points = points[region.holds(points)] if isinstance(region, Part) and len(points) else points
-        columns = columns_of(self.domain, points)
-        if not len(points) or not {*first.value.parameters, *second.value.parameters} <= set(columns):
-            return
+        columns = self._columns(first, second)
         like = columns[self.domain.names[0]]
+        if not len(like) or not {*first.value.parameters, *second.value.parameters} <= set(columns):
+            return
         gap = (first.value.numbers(columns, like) - second.value.numbers(columns, like)).abs().numpy()
-        if gap.max() > 1e-6 * (field.scale or 1.0):
-            place = dict(zip(self.domain.names, points[gap.argmax()].tolist(), strict=True))
+        size = max(self._size(first), self._size(second))
+        if gap.max() > max(TYPED * size, 1e-6 * (field.scale or 1.0)):
+            place = {name: column[int(gap.argmax())].item() for name, column in columns.items()}
             raise ValueError(
                 f"conflicting corner values: {first.name} and {second.name} of {field.name} differ by "
-                f"{gap.max():.2g} where they meet, at {place}; no smooth field satisfies both"
+                f"{gap.max():.2g}, of values up to {size:.2g}, where they meet, at {place}; no smooth field "
+                "satisfies both"
             )
+
+    def _size(self, claim: Claim) -> float:
+        """The largest of a claim's values, wherever it holds."""
+        columns = self._columns(claim, claim)
+        values = claim.value.numbers(columns, columns[self.domain.names[0]]).abs()
+        return float(values.max()) if len(values) else 0.0
+
+    def _columns(self, first: Claim, second: Claim) -> dict[str, Tensor]:
+        """Points where both claims hold, which may be one, by coordinate."""
+        points = self._meeting(first.edges, second.edges)
+        for condition in (first.condition, second.condition):
+            region = None if condition is None else condition.region(self.domain)
+            points = points[region.holds(points)] if isinstance(region, Part) and len(points) else points
+        return columns_of(self.domain, points)
 
     def _meeting(self, first: Sequence[str] | None, second: Sequence[str] | None) -> Array:
         """Points on edges that two claims share, or where edges and the first moment meet; None is that moment."""

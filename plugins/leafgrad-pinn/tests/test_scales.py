@@ -285,8 +285,13 @@ def test_values_that_meet_are_compared_in_their_own_units(size):
     heat = pinn.Interior(lambda u: u.t - u.xx, n=16)
     start = pinn.Initial(lambda x: size * lg.sin(np.pi * x), n=16)  # at the end what rounding leaves of zero
     pinn.Problem(pinn.Field("u", rod, pinn.MLP(4, 1)), [heat, start, pinn.Dirichlet(0, n=8)])
-    with pytest.raises(ValueError, match="conflicting corner values"):
+    typed = pinn.Initial(lambda x: size * lg.sin(3.14159 * x), n=16)
+    pinn.Problem(pinn.Field("u", rod, pinn.MLP(4, 1)), [heat, typed, pinn.Dirichlet(0, n=8)])
+    with pytest.raises(ValueError, match=r"differ by 1e[+-]12, of values up to 1e[+-]12, where they meet"):
         pinn.Problem(pinn.Field("u", rod, pinn.MLP(4, 1)), [heat, start, pinn.Dirichlet(size, n=8)])
+    off = pinn.Dirichlet(0.01 * size, "x_max", n=8)
+    with pytest.raises(ValueError, match=r"differ by 1e[+-]1[04], of values up to 1e[+-]12, where they meet"):
+        pinn.Problem(pinn.Field("u", rod, pinn.MLP(4, 1)), [heat, start, off])
 
 
 def monge_ampere(length, size):
