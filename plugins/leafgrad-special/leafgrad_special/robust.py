@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from leafgrad import exp, hypot, log, log1p, op, relu
 from leafgrad.ops.exponential import xlogy
-from leafgrad.ops.select import clamp
+from leafgrad.ops.select import clamp, where
 from leafgrad_special.entropy import xlog1py
 from leafgrad_special.exponential import exprel
 from leafgrad_special.functions import special
@@ -63,6 +64,12 @@ def boxcox1p(xp: Any, x: Any, lmbda: Any) -> Any:
     return keep(special().boxcox1p(x, lmbda), x, lmbda)
 
 
+def _power(base: Any, of: Any, power: Any, term: Callable[[Any, Any], Any]) -> Any:
+    """``base`` to a power, exp(term(power, of)); where it is 0 as a power, whose derivatives have their limits."""
+    zero = base == 0
+    return where(zero, where(zero, base, 1.0) ** power, exp(term(power, where(zero, 1.0, of))))
+
+
 def _in_power(g: Any, logarithm: Any, lmbda: Any) -> Any:
     """The gradient in lmbda of exprel(lmbda log x) log x."""
     return g * (logarithm * logarithm * exprel(lmbda * logarithm, order=1))
@@ -70,11 +77,11 @@ def _in_power(g: Any, logarithm: Any, lmbda: Any) -> Any:
 
 finely(
     boxcox,
-    x=lambda g, x, lmbda: g * exp(xlogy(lmbda - 1, x)),
+    x=lambda g, x, lmbda: g * _power(x, x, lmbda - 1, xlogy),
     lmbda=lambda g, x, lmbda: _in_power(g, log(array(x, g)), lmbda),
 )
 finely(
     boxcox1p,
-    x=lambda g, x, lmbda: g * exp(xlog1py(lmbda - 1, x)),
+    x=lambda g, x, lmbda: g * _power(1 + x, x, lmbda - 1, xlog1py),
     lmbda=lambda g, x, lmbda: _in_power(g, log1p(array(x, g)), lmbda),
 )

@@ -300,6 +300,45 @@ def test_densities_have_limits_at_the_ends(a):
     np.testing.assert_allclose(found, scale * [[density], [-slope]], rtol=1e-14)
 
 
+@pytest.mark.parametrize(
+    ("function", "point", "first", "second"),
+    [
+        (lambda x: special.gammaincinv(0.5, x), 0.0, 0.0, math.pi / 2),
+        (lambda x: special.gammaincinv(1.0, x), 0.0, 1.0, 1.0),
+        (lambda x: special.gammaincinv(0.75, x), 0.0, 0.0, math.inf),
+        (lambda x: special.gammaincinv(2.3, x), 0.0, math.inf, -math.inf),
+        (lambda x: special.gammaincinv(2.3, x), 1e-300, 2.454e169, -math.inf),
+        (lambda x: special.gammainccinv(0.5, x), 1.0, 0.0, math.pi / 2),
+        (lambda x: special.betaincinv(0.5, 1.5, x), 0.0, 0.0, math.pi**2 / 8),
+        (lambda x: special.betaincinv(0.5, 0.5, x), 1.0, 0.0, -(math.pi**2) / 2),
+        (lambda x: special.betaincinv(1.0, 2.0, x), 0.0, 0.5, 0.25),
+        (lambda x: special.betaincinv(20.0, 2.0, x), 1e-300, math.nan, -math.inf),
+        (lambda x: special.boxcox(x, 2.3), 0.0, 0.0, 0.0),
+        (lambda x: special.boxcox(x, 2.0), 0.0, 0.0, 1.0),
+        (lambda x: special.boxcox(x, 1.5), 0.0, 0.0, math.inf),
+        (lambda x: special.boxcox1p(x, 2.3), -1.0, 0.0, 0.0),
+        (lambda x: special.boxcox1p(x, 2.0), -1.0, 0.0, 1.0),
+    ],
+)
+def test_second_derivatives_at_the_ends(function, point, first, second):
+    found = derivatives(function, [point], "float64")
+    assert math.isnan(first) or found[0][0] == pytest.approx(first, rel=1e-3, abs=1e-14)
+    assert found[1][0] == pytest.approx(second, rel=1e-13)
+
+
+def test_derivatives_of_higher_order_at_the_ends():
+    """gammaincinv(1/2, y) begins as s + s**2 / 1.5, s = pi y**2 / 4; betaincinv of halves is sin(pi y / 2)**2."""
+    for function, expected in (
+        (lambda y: special.gammaincinv(0.5, y), [0, math.pi / 2, 0, 16 * (math.pi / 4) ** 2]),
+        (lambda y: special.betaincinv(0.5, 0.5, y), [0, math.pi**2 / 2, 0, -(math.pi**4) / 2]),
+    ):
+        x = leafgrad.tensor(0.0, dtype=leafgrad.float64, requires_grad=True)
+        value = function(x)
+        for slope in expected:
+            (value,) = grad(value, x, create_graph=True)
+            assert value.item() == pytest.approx(slope, rel=1e-13)
+
+
 def test_polynomials_that_overflow_are_infinite():
     x = leafgrad.tensor([-math.inf, -1e20, 1e20, math.inf, math.nan], dtype=leafgrad.float32)
     for polynomial in (special.eval_chebyt, special.eval_hermite, special.eval_legendre):
