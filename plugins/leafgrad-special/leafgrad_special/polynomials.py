@@ -20,6 +20,8 @@ def recur(xp: Any, x: Any, n: int, recurrence: Recurrence) -> Any:
     """The polynomial of degree ``n`` at ``x``; float16 is computed in float32."""
     if x.dtype == "float16":
         return recur(xp, x.astype("float32"), n, recurrence).astype("float16")
+    if n == 0:
+        return xp.where(xp.isnan(x), x, xp.ones_like(x))
     below, value, lead = xp.zeros_like(x), xp.ones_like(x), 1.0
     for k in range(1, n + 1):
         p, q, r = recurrence(k)

@@ -339,6 +339,12 @@ def test_derivatives_of_higher_order_at_the_ends():
             assert value.item() == pytest.approx(slope, rel=1e-13)
 
 
+def test_polynomials_of_nan_are_nan():
+    for name in sorted(POLYNOMIALS - {"eval_gegenbauer", "eval_genlaguerre"}):
+        for n in range(3):
+            assert math.isnan(getattr(special, name)(n, leafgrad.tensor(math.nan)).item())
+
+
 def test_polynomials_that_overflow_are_infinite():
     x = leafgrad.tensor([-math.inf, -1e20, 1e20, math.inf, math.nan], dtype=leafgrad.float32)
     for polynomial in (special.eval_chebyt, special.eval_hermite, special.eval_legendre):
