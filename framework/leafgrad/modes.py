@@ -333,6 +333,16 @@ class watching:
 
 TRACER: Final[ContextVar[Tracer]] = ContextVar("leafgrad_tracer")
 
+
+def settle(tensor: Any, what: str) -> None:
+    """In a trace: a tensor gets the memory, base and version that it has without one, since ``what`` tells of them."""
+    if get() & TRACE:
+        if getattr(tensor._data, "level", 0):
+            TRACER.get().interrupt(what)
+        else:
+            TRACER.get().reveal(tensor, what)
+
+
 # The derivatives that are being taken now, as ``func`` takes them, outermost first.
 DERIVATIVES: Final[ContextVar[tuple[Any, ...]]] = ContextVar("leafgrad_derivatives", default=())
 

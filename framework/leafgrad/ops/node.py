@@ -21,13 +21,22 @@ SEQ: Final = itertools.count(1)
 class Version:
     """How often the memory of a tensor and its views was written in place, and when lately.
 
-    Of the writes to what stands for a tensor in a trace, the version outside has ``counted`` so many.
+    Of the writes to what stands for a tensor in a trace, the version outside has ``counted`` so many. One that is
+    ``apart`` is that of ``t.data``, which has the memory of ``t``.
     """
 
     count = 0  # a default, like the others: most versions are made and never written
     seq = 0
     counted = 0
+    apart = False
     earlier: tuple[int, ...] = ()  # the writes before the last one, as far as they are remembered
+
+    @classmethod
+    def of_data(cls) -> Version:
+        """The version of ``t.data``."""
+        made = cls()
+        made.apart = True
+        return made
 
     def bump(*versions: Version) -> None:
         """Each is written now."""

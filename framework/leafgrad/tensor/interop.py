@@ -48,7 +48,7 @@ def export(
 
 def export_device(self: Tensor) -> tuple[int, int]:
     """DLPack's numbers for the type and index of the device: (1, 0) for the CPU, (2, index) for CUDA."""
-    ask = getattr(self._data, "__dlpack_device__", None)
+    ask = getattr(self._array("__dlpack__()"), "__dlpack_device__", None)
     if ask is None:
         raise ValueError(f"__dlpack_device__: DLPack knows no device {self.device}")
     kind, index = ask()

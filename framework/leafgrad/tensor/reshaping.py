@@ -47,6 +47,8 @@ def rearrange(x: Tensor, function: Callable[..., Tensor], *args: Any) -> Tensor:
     if made._view is not None:
         made._view.hides = own or x._view.hides
         made._view.origin = None if own else x._view.origin
+        if not own and x._view.whole:
+            made._view.whole = True
     x._data, x._history, x._view = made._data, made._history, made._view
     dispatch.hand_over(x, before, x._history)
     version(x).bump()

@@ -158,7 +158,9 @@ _storages: WeakValueDictionary[int, UntypedStorage] = WeakValueDictionary()
 @public(only="Tensor")
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The memory of this tensor, which all of its views have in common."""
-    owner = dispatch.memory_of(self._array("untyped_storage()"))
+    data = self._array("untyped_storage()")
+    dispatch.expose(data)
+    owner = dispatch.memory_of(data)
     found = _storages.get(id(owner))
     if found is None:
         found = _storages[id(owner)] = UntypedStorage(owner)

@@ -69,7 +69,7 @@ class Tensor(Methods, asking.Overridable, TensorBase):
         """The same memory, detached from the graph; writes through it are not checked by autograd."""
         tracing = modes.get() & modes.TRACE  # then memory is a matter of bookkeeping, which detach() does
         out: Tensor = dispatch.detach(self) if tracing else dispatch.alias(self._data)
-        out._writes = Version()
+        out._writes = Version.of_data()
         return out
 
     @data.setter
@@ -95,7 +95,7 @@ class Tensor(Methods, asking.Overridable, TensorBase):
     @property
     def _base(self) -> Tensor | None:
         """The tensor of which this one is a view, None if it is none."""
-        dispatch.interrupt("t._base")
+        modes.settle(self, "t._base")
         return None if self._view is None else self._view.seen_base()
 
     def _is_view(self) -> bool:
@@ -311,7 +311,7 @@ class Tensor(Methods, asking.Overridable, TensorBase):
     @property
     def _version(self) -> int:
         """How often the memory of this tensor was written in place."""
-        dispatch.interrupt("t._version")
+        modes.settle(self, "t._version")
         writes = self._writes
         if writes is dispatch.INFERENCE_VERSION:
             raise RuntimeError("Inference tensors do not track version counter.")

@@ -286,7 +286,9 @@ def result(base: Any, steps: tuple[Step, ...], detached: bool, whole: bool) -> A
 
 def stand_in(inner: Any, x: Any, base: Any) -> Any:
     """``inner`` as a view of ``base``, as ``x`` is one of its own base."""
-    return become(inner, base, x._view.path, False, x._view.origin, x._view.whole)
+    become(inner, base, x._view.path, False, x._view.origin, x._view.whole)
+    inner._view.hides = x._view.hides
+    return inner
 
 
 def detach(x: Any) -> Any:

@@ -99,20 +99,21 @@ class Equation:
 class Write:
     """Overwrite the memory of an input's tensor with ``value``.
 
-    ``counted``: its version counts that, as it does not what is written through ``t.data``.
+    ``times``: as how many writes its version counts that; what is written through ``t.data`` is none.
     """
 
     source: Source
     value: Value
-    counted: bool = True
+    times: int = 1
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SetData:
-    """Give a tensor other memory, which holds ``value``."""
+    """Give a tensor other memory, which holds ``value``; ``times`` as for Write."""
 
     source: Source
     value: Value
+    times: int = 1
 
 
 @dataclass(frozen=True, eq=False, slots=True)

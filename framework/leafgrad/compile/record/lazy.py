@@ -30,11 +30,12 @@ from leafgrad.errors import TraceError
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import GraphNode, Leaf
 from leafgrad.signals import interruptible
-from leafgrad.tensor.inplace import overlaps
+from leafgrad.tensor.inplace import overlaps, version
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import stand_in
 
-HANDED_OUT = ("numpy()", "__dlpack__()")  # what gives memory away, not only values
+# What tells where elements lie and with whom they are shared, not only what they are.
+OF_MEMORY = ("numpy()", "__dlpack__()", "data_ptr()", "untyped_storage()", "save()", "t._base", "t._version")
 
 
 class LazyRecorder(PartRecorder):
@@ -75,7 +76,8 @@ class LazyRecorder(PartRecorder):
     def reveal(self, tensor: Tensor, what: str) -> Any:
         """The array of a tensor, after everything that was recorded."""
         self.tear(what)
-        self.wary |= what in HANDED_OUT
+        if what in OF_MEMORY:
+            return self.memory_itself(tensor)
         inner = self.inside(tensor)
         found = self.inner.get(id(inner))
         root = inner if inner._view is None else inner._view.base
@@ -89,12 +91,17 @@ class LazyRecorder(PartRecorder):
             self.flush()
         if found is None and self.lift(inner).value not in self.waiting:  # a view of what was written
             self.flush()
-        if found is not None:
+        return self.waiting[inner._data.value] if found is None else found.tensor._data
+
+    def memory_itself(self, tensor: Tensor) -> Any:
+        """The array that a tensor has in an uncompiled call, in the memory of its base: somebody may keep it."""
+        self.wary = True
+        self.flush()
+        found = self.inner.get(id(self.inside(tensor)))
+        if found is not None:  # what stands for it may be what was asked
             return found.tensor._data
-        if what in HANDED_OUT:
-            self.settle_memory(tensor)
-            return tensor._data
-        return self.waiting[inner._data.value]
+        self.settle_memory(tensor)
+        return tensor._data
 
     def knows(self, nodes: Sequence[GraphNode]) -> bool:
         """Whether they are behind tensors that the call has met, and keep nothing but arrays and numbers."""
@@ -232,7 +239,7 @@ class LazyRecorder(PartRecorder):
             return
         tensor = found.tensor
         found.tensor, found.inner = dispatch.aliases([tensor._data])[0], heir
-        found.tensor._history = tensor._history
+        found.tensor._history, found.tensor._writes = tensor._history, version(tensor)
         hand_over(tensors, tensor, found.tensor)
         self.outside[id(found.tensor)] = self.inner[id(heir)] = found
         new = Outside(tensor, inner, found.source, found.node, before=heir)

@@ -64,11 +64,13 @@ def stand_in(tensor: Tensor, versions: dict[Version, Version]) -> Tensor:
     return inner
 
 
-def view_in(tensor: Tensor, base: Tensor) -> Tensor:
+def view_in(tensor: Tensor, base: Tensor, versions: dict[Version, Version]) -> Tensor:
     """What stands for a view, whose base ``base`` stands for; made anew at a look where the trace has written."""
     inner: Tensor = view.stand_in(dispatch.alias(tensor._data), tensor, base)
     inner._leaf = tensor._leaf
     inner._history = tensor._history
+    if tensor._writes.apart:
+        inner._writes = version_of(tensor, versions)
     inner._view.seen = tensor._view.seen if tensor._view.detached or not base._writes.count else -1
     return inner
 
@@ -79,6 +81,8 @@ def version_of(tensor: Tensor, versions: dict[Version, Version]) -> Version:
     if theirs is dispatch.INFERENCE_VERSION:
         return theirs
     ours = Version() if theirs is None else versions.setdefault(theirs, Version())
+    if theirs is not None and theirs.apart:
+        ours.apart = True
     if theirs is not None and not ours.count:
         ours.seq = theirs.seq  # which views compare with what they have seen
     return ours

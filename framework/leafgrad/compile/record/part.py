@@ -164,6 +164,7 @@ class PartRecorder(Settler):
         added: list[Symbol] = []
         memory: dict[Value, Value] = {}  # what stood and stands for memory that was not written, and may be yet
         for o in self.outside.values():
+            o.count()
             if o.before is not None:
                 o.base, o.before = o.inner._data.value, None
                 self.owners.setdefault(id(dispatch.memory_of(o.tensor._data)), []).append(o)

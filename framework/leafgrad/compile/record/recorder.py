@@ -114,7 +114,7 @@ class Recorder(Layouts):
         apart = view is not None and view.root is not view.base._data  # the base has got other memory since
         lone = index is not None and view is not None and not written and id(view.base) not in self.outside
         if view is not None and not apart and not lone:
-            inner = outside.view_in(tensor, self.memory_in(view.base))
+            inner = outside.view_in(tensor, self.memory_in(view.base), self.versions)
         else:
             inner = outside.stand_in(tensor, self.versions)
         self.outside[id(tensor)] = self.inner[id(inner)] = Outside(tensor, inner, source, node)

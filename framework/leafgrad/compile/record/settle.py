@@ -76,13 +76,18 @@ class Settler(Recorder):
             if view.base._writes is None:
                 view.base._writes = Version()
             t._data = follow(view.base._data, view.steps)
-            view.root, t._writes = view.base._data, view.base._writes
+            view.root = view.base._data
+            t._writes = self.outer_version(t._writes) if t._writes.apart else view.base._writes
             if view.whole:
                 t._view = None
         else:
             array = self.settled(t._data)
             written = array is not t._data and t._writes is not None and t._writes.count > 0
             t._data = dispatch.copied(array, "K") if written else array  # which the node of what wrote it may keep
+
+    def outer_version(self, version: Version) -> Version:
+        """The version for which one of the trace stands; itself if it stands for none."""
+        return next((theirs for theirs, ours in self.versions.items() if ours is version), version)
 
     def settled(self, data: Any) -> Any:
         """The array that a symbol stands for."""

@@ -29,8 +29,9 @@ from leafgrad.compile.record.strict import StrictRecorder
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import SymbolicNumber
 from leafgrad.compile.record.unclosed import Unclosed
+from leafgrad.compile.record.versions import Counts, VersionOf, versions_of
 from leafgrad.errors import TraceError
-from leafgrad.ops import dispatch, messages
+from leafgrad.ops import messages
 from leafgrad.ops.node import Leaf
 from leafgrad.signals import interruptible
 from leafgrad.tensor import inplace
@@ -56,7 +57,7 @@ class Traced:
         items: which results are read as numbers, by the number in their names ``r0``, ``r1``, ….
         memory: what has the memory of each value that gradients need: a source, a result or None.
         strides: of results and new gradients, by number among what the program returns, in bytes; None: C order.
-        inference: which results are inference tensors.
+        versions: of results, where they are not new ones or those of their bases.
         ancestors: the graph behind tensors from outside through which the call has differentiated.
         decisions: on memory that depend on sizes, of a program for arguments of any length.
     """
@@ -72,7 +73,7 @@ class Traced:
     items: dict[int, int]
     memory: list[Owner | int | None]
     strides: list[tuple[int, tuple[int, ...] | None]]
-    inference: list[int]
+    versions: list[VersionOf]
     ancestors: Ancestors
     decisions: list[Decision] = field(default_factory=list)
 
@@ -231,10 +232,9 @@ def finish(recorder: Recorder, result: Any, written: Sequence[Any] = ()) -> Trac
     memory = gradients.kept_in(recorder, {i: t for i, t in enumerate(tensors) if i not in aliases})
     graph = saving(recorder, graph, gradients.saved, memory)
     strides = strides_of(recorder, graph, {i: t for i, t in enumerate(tensors) if i not in aliases})
-    inference = [i for i, t in enumerate(tensors) if t._writes is dispatch.INFERENCE_VERSION]
     return Traced(
-        graph, outputs, structure, touched, views, len(values), gradients, aliases, items, memory, strides, inference,
-        recorder.ancestors,
+        graph, outputs, structure, touched, views, len(values), gradients, aliases, items, memory, strides,
+        versions_of(recorder, tensors), recorder.ancestors,
     )  # fmt: skip
 
 
@@ -305,6 +305,7 @@ def place(tensors: list[Tensor], t: Tensor) -> int:
 def effects_of(recorder: Recorder) -> list[Effect]:
     """What the call did to tensors from outside."""
     found: list[Effect] = []
+    counts = Counts()
     for o in list(recorder.outside.values()):
         if o.inner._view is not None:
             if is_own_leaf(o.inner) and o.inner._node is not o.node:
@@ -314,9 +315,9 @@ def effects_of(recorder: Recorder) -> list[Effect]:
                 raise Unclosed("a view whose base it has written has a hook or retains its gradient")
             continue
         if o.before is not None:
-            found.append(SetData(o.source, o.inner._data.value))
+            found.append(SetData(o.source, o.inner._data.value, counts.of(o)))
         elif o.written:
-            found.append(Write(o.source, o.inner._data.value, o.inner._writes.count > o.inner._writes.counted))
+            found.append(Write(o.source, o.inner._data.value, counts.of(o)))
         if o.inner._node is not o.node:
             if o.node is None and isinstance(o.source, Argument) and type(o.inner._node) is Leaf:
                 found.append(SetRequiresGrad(o.source))

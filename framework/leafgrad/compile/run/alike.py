@@ -49,4 +49,4 @@ def key_of_call(call: Call) -> Any:
     sources = [*call.graph.inputs.values(), *(e.source for e in call.graph.effects), *targets, *call.roots]
     places = [(id(w.container), w.key) for w in call.replaced]
     numbers = NO_NUMBERS if call.symbolic is None else call.symbolic.forms
-    return key_of((sources, call.structure, call.outputs, call.aliases, places, numbers, call.freed))
+    return key_of((sources, call.structure, call.outputs, call.aliases, call.versions, places, numbers, call.freed))

@@ -96,7 +96,7 @@ class Call:
             self.runner = self.lengths.runner(self.sizes(leaves))
         inputs = list(self.graph.inputs)
         self.effects = plan_effects(traced.graph)
-        self.strides, self.inference = traced.strides, traced.inference
+        self.strides, self.versions = traced.strides, traced.versions
         self.views = len(traced.views)
         self.new_leaves = [e for e, _ in self.effects if isinstance(e, SetRequiresGrad)]
         self.backward: list[Backward] = self.differentiated(name) if twin is None else twin.backward
@@ -164,10 +164,10 @@ class Call:
                 lines += [f"t{k} = {t}"]  # a gradient may be another one later
                 lines += [f"{f't{k}._data[...] = arrays[{k}]' if host else f'd{k} = t{k}._data'}"]
                 pairs += [] if host else [f"(d{k}, arrays[{k}])"]
-                targets += [f"t{k}"] * effect.counted
+                targets += [f"t{k}"] * effect.times
             elif isinstance(effect, SetData):
                 lines += [f"t{k} = {t}", f"{self.guards.name(set_memory)}(t{k}, arrays[{k}])"]
-                targets += [f"t{k}"]
+                targets += [f"t{k}"] * effect.times
             elif k is None:
                 lines += [f"if {t}._leaf is not None: {t}._leaf.grad, {t}._leaf.passes = None, 0"]
             else:
@@ -291,8 +291,8 @@ class Call:
             node.edges = tuple([made[t]._node if isinstance(t, int) else next(outside) for t in pullback.targets])
             for i, end in zip(pullback.results, ends, strict=True):
                 made[i]._node = end
-        for i in self.inference:
-            made[i]._writes = dispatch.INFERENCE_VERSION
+        for version in self.versions:
+            version.give(made)
         return made
 
     def result(self, made: Sequence[Any], early: Early, numbers: dict[str, Any], leaves: Leaves) -> Any:
