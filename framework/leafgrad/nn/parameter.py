@@ -56,9 +56,9 @@ class Parameter(Tensor):
         out.grad = None
         return out
 
-    def _twin(self, memo: dict[int, Any]) -> Any:
+    def _twin(self, memo: dict[Any, Any]) -> Tensor:
         """In memory of its own, as in PyTorch."""
-        return self.detach().clone()._data
+        return self.detach().clone()
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return type(self), (self.detach(), self.requires_grad)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable
-from copy import deepcopy
 from typing import Any
 
 from leafgrad import backends, devices, dtypes, modes
@@ -14,6 +13,7 @@ from leafgrad.ops import dispatch
 from leafgrad.ops.convert import clone, to_device
 from leafgrad.ops.node import GraphNode, Hooks, Leaf, Output, SymbolBase, TensorBase, Version
 from leafgrad.tensor import arguments, asking
+from leafgrad.tensor.deep_copies import DeepCopies
 from leafgrad.tensor.graph import Node, node_for
 from leafgrad.tensor.handle import RemovableHandle
 from leafgrad.tensor.methods import Methods
@@ -26,7 +26,7 @@ NON_LEAF_GRAD = (
 )
 
 
-class Tensor(Methods, asking.Overridable, TensorBase):
+class Tensor(Methods, DeepCopies, asking.Overridable, TensorBase):
     """A multi-dimensional array of one dtype on one device, which can take part in automatic differentiation.
 
     Made by ``leafgrad.tensor``, ``zeros``, ``randn``, … and by every operation on tensors.
@@ -382,24 +382,6 @@ class Tensor(Methods, asking.Overridable, TensorBase):
         return array.copy() if copy else array
 
     __hash__ = object.__hash__
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if not self.is_leaf:
-            message = "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol; "
-            raise RuntimeError(message + "detach() it first")
-        with dispatch.on_device_of(self._data):
-            out: Tensor = dispatch.alias(self._twin(memo), kind=type(self))
-        memo[id(self)] = out
-        out.__dict__.update(deepcopy(self.__dict__, memo))
-        leaf = dispatch.inside(self)._leaf
-        if leaf is not None and (gradient := dispatch.grad_of(leaf)) is not None:
-            out.grad = gradient.__deepcopy__(memo)
-        return out._set_grad(self.requires_grad)
-
-    def _twin(self, memo: dict[int, Any]) -> Any:
-        """The raw array of a deep copy, whose memory those of others share where the tensors themselves do."""
-        symbolic = modes.get() & modes.TRACE or isinstance(self._data, SymbolBase)
-        return clone(self.detach())._data if symbolic else dispatch.twin(self._data, memo)
 
     # ---- copies and conversions -------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import copy
 import types
 
 from compile.scenarios.harness import points, row
@@ -194,3 +195,21 @@ def argument_list_is_changed_inside(w):
     step, log = w.compile(step), []
     for _ in range(7):
         w.call(step, points(), log)
+
+
+@row
+def deep_copies_that_share_memory(w):
+    o = types.SimpleNamespace(table=leafgrad.arange(6.0).reshape(2, 3))
+
+    def step(x):
+        y = (x * 2).detach()
+        memo = {}
+        made, part, table, row_of_it = copy.deepcopy([y, y.view(-1)[1:], o.table, o.table[0]], memo)
+        made.add_(1)
+        row_of_it.mul_(3)
+        later = copy.deepcopy(y[:1], memo)
+        return made, part, table, row_of_it, later, part._is_view()
+
+    step = w.compile(step)
+    for k in range(8):
+        w.call(step, points() + k)
