@@ -43,11 +43,6 @@ class Checkpoint:
     number = 0
 
 
-def restore(before: int, bits: int) -> None:
-    """Let these bits of the mode be as they were, and others as they are: a recording may have ended meanwhile."""
-    FLAGS.set(get() & ~bits | before & bits)
-
-
 class _Mode:
     """Turns bits of the mode on and off; a context manager and a decorator. Re-entrant."""
 
@@ -69,7 +64,8 @@ class _Mode:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        restore(self._before.pop(), self.on | self.off)
+        before, bits = self._before.pop(), self.on | self.off
+        FLAGS.set(get() & ~bits | before & bits)  # others stay as they are: a recording may have ended meanwhile
 
     def __call__(self, function: F) -> F:
         return self._decorate(function)
@@ -81,12 +77,12 @@ class _Mode:
         on, off = self.on, self.off
 
         def within(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-            before = get()
-            FLAGS.set(before & ~off | on)
-            try:
+            before, bits = get(), on | off
+            try:  # a signal may come at any call
+                FLAGS.set(before & ~off | on)
                 return step(*args, **kwargs)
             finally:
-                restore(before, on | off)
+                FLAGS.set(get() & ~bits | before & bits)
 
         if not inspect.isgeneratorfunction(function):
 
@@ -153,7 +149,8 @@ class set_grad_enabled(_Mode):
         return self
 
     def __call__(self, function: F) -> F:
-        restore(self._at_creation, self.on | self.off)
+        bits = self.on | self.off
+        FLAGS.set(get() & ~bits | self._at_creation & bits)
         return self._decorate(function)
 
 

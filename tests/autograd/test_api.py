@@ -555,5 +555,5 @@ def test_what_errors_of_misuse_say():
     with pytest.raises(RuntimeError, match="Specify retain_graph=True"):
         y.backward()
     x.register_post_accumulate_grad_hook(lambda leaf: leaf.grad)
-    with pytest.raises(TypeError, match=r"expected it to return None, .* got Tensor"):
+    with pytest.raises(RuntimeError, match=r"expected it to return None, .* got Tensor"):
         (2 * x).sum().backward()

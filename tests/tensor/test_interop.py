@@ -29,6 +29,17 @@ def test_numpy_shares_memory(t):
     assert (tensor[1].item(), tensor.dtype) == (3, t.float64)
 
 
+def test_arrays_of_what_requires_grad_are_given_where_nothing_is_recorded(t):
+    w = t.ones(2, requires_grad=True)
+    for quiet in (t.no_grad, t.inference_mode):
+        with quiet():
+            w.numpy()[0] += 1
+            assert np.asarray(w).tolist() == w.tolist()
+    assert w.tolist() == [3, 1]
+    with pytest.raises(RuntimeError, match=r"Can't call numpy\(\) on Tensor that requires grad"):
+        w.numpy()
+
+
 class Matrix(np.ndarray):
     """As np.matrix is, of which NumPy warns."""
 

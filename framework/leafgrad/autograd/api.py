@@ -121,7 +121,7 @@ def deliver(found: dict[GraphNode, Any], taken: set[int], recorded: bool) -> Non
 
 def check_nothing(returned: Any) -> None:
     if returned is not None:
-        raise TypeError(
+        raise RuntimeError(
             "register_post_accumulate_grad_hook: hook: expected it to return None, since the gradient is in place "
             f"already, got {type(returned).__name__}"
         )
@@ -273,8 +273,8 @@ def run(
 ) -> None:
     retain = create_graph if retain_graph is None else retain_graph
     before = modes.get()
-    token = modes.FLAGS.set(before | modes.GRAD if create_graph else before & ~modes.GRAD)
-    try:
+    try:  # a signal may come at any call
+        modes.FLAGS.set(before | modes.GRAD if create_graph else before & ~modes.GRAD)
         scope = device_scope(seeds[0][1] if seeds else None)
         if scope is None:
             engine.run(seeds, targets, retain, create_graph, arrived)
@@ -282,7 +282,7 @@ def run(
             with scope:
                 engine.run(seeds, targets, retain, create_graph, arrived)
     finally:
-        modes.FLAGS.reset(token)
+        modes.FLAGS.set(before)
 
 
 def device_scope(gradient: Any) -> AbstractContextManager[Any] | None:

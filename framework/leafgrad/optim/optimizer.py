@@ -157,7 +157,7 @@ class Optimizer:
         if closure is not None:
             with modes.enable_grad():
                 loss = closure()
-        with modes.set_grad_enabled(bool(self.defaults.get("differentiable"))):
+        with modes.enable_grad() if self.defaults.get("differentiable") else modes.no_grad():
             for group in self.param_groups:
                 for bucket in self._buckets.of(group):
                     self.update(group, bucket)

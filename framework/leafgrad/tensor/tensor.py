@@ -361,13 +361,13 @@ class Tensor(Methods, DeepCopies, asking.Overridable, TensorBase):
             force: detach the tensor and copy it to the CPU first, where that is needed.
 
         Raises:
-            RuntimeError: the tensor requires grad. TypeError: it is not on the CPU.
+            RuntimeError: the tensor requires grad, outside of ``no_grad``. TypeError: it is not on the CPU.
         """
         if force is True:
             return self.detach().cpu().numpy()
         data = self._array("numpy()")
         dispatch.expose(data)
-        if self.requires_grad:
+        if self.requires_grad and modes.get() & modes.GRAD:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.device.type != "cpu":
             raise TypeError(f"can't convert {self.device} tensor to numpy. Copy it to the host first with .cpu()")
