@@ -7,13 +7,14 @@ import functools
 import sys
 import types
 from collections.abc import Iterable
+from typing import Any
 
 FUNCTIONS = frozenset({"getattr", "hasattr", "setattr", "delattr"})
 METHODS = {"__getattribute__": 1, "__getattr__": 1, "__delattr__": 1, "__setattr__": 2}  # how much each is given
 BY_NAME = FUNCTIONS | METHODS.keys()
-OF_EXPRESSIONS = ("LOAD_", "BINARY_", "COMPARE_", "IS_", "CONTAINS_", "UNARY_", "BUILD_", "FORMAT_", "PUSH_NULL")
+OF_EXPRESSIONS = tuple("LOAD_ BINARY_ COMPARE_ IS_ CONTAINS_ UNARY_ BUILD_ FORMAT_ TO_BOOL PUSH_NULL".split())
 OF_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
-UNSEEN = ("CACHE", "PRECALL", "EXTENDED_ARG", "NOP")
+UNSEEN = ("CACHE", "PRECALL", "EXTENDED_ARG", "NOP", "NOT_TAKEN")
 
 
 @functools.cache
@@ -47,8 +48,13 @@ def _was_given(code: types.CodeType, step: dis.Instruction | None) -> bool:
     takes = METHODS.get(code.co_name)
     if takes is None or code.co_argcount != takes + 1 or _variable(step) != code.co_varnames[1]:
         return False
-    uses = [step.opname for step in dis.get_instructions(code) if step.argval == code.co_varnames[1]]
+    uses = [step.opname for step in dis.get_instructions(code) if code.co_varnames[1] in _variables(step)]
     return all(use.startswith("LOAD_") for use in uses)
+
+
+def _variables(step: dis.Instruction) -> tuple[Any, ...]:
+    """The names that a step has: of two variables, perhaps."""
+    return step.argval if type(step.argval) is tuple else (step.argval,)
 
 
 def _is_of_super(steps: list[dis.Instruction]) -> bool:
@@ -94,7 +100,9 @@ def _arguments(steps: Iterable[dis.Instruction]) -> list[dis.Instruction | None]
             break
         if not loads and len(stack) + min(change, 0) < 1:  # it takes what is called itself
             break
-        made = max(change, 0) + (not loads)
         del stack[len(stack) + min(change, 0) - (not loads) :]
-        stack += [step if loads and change == 1 and not branched else None] * made
+        if loads and not branched and change == (len(step.argval) if type(step.argval) is tuple else 1):
+            stack += [step._replace(argval=name) for name in (_variables(step) if change > 1 else (step.argval,))]
+        else:
+            stack += [None] * (max(change, 0) + (not loads))
     return []
