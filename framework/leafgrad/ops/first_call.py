@@ -1,20 +1,47 @@
-"""The first call of a forward, in which it may write into nothing that it is given.
+"""Forwards of others, and memory: they write into nothing that they are given, and give memory of their own.
 
 A forward that changes its arguments changes tensors of the program, so numbers go wrong without an error. Its first
 call on a class of arrays runs on read-only views of them, or on copies where a library has no such views. Later calls
-run the forward itself, and pay nothing.
+run the forward itself. A result that shows the memory of an argument, which may depend on sizes and parameters, is
+copied at every call, as writes through it would change the argument unseen; ops of this package are tested instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import backends
-from leafgrad.ops import messages
+from leafgrad.ops import dispatch, messages
 
 Forward = Callable[..., Any]
 OF_COPIES = 10  # calls of a forward that takes no read-only arrays
+
+
+def apart(op: Any, forward: Forward) -> Forward:
+    """``forward``, whose results show no memory of an argument, a parameter or each other, unless the op is a view."""
+    if "view" in op.traits:
+        return forward
+
+    def owning(xp: Any, *args: Any, **params: Any) -> Any:
+        result = forward(xp, *args, **params)
+        if isinstance(result, (tuple, list)):
+            given = [*args, *params.values()]
+            return tuple([own(r, [*given, *result[:k]]) for k, r in enumerate(result)])
+        return own(result, (*args, *params.values()) if params else args)
+
+    return owning
+
+
+def own(result: Any, others: Sequence[Any]) -> Any:
+    """A raw result, or a copy of one that shows memory of which others are, too."""
+    if not hasattr(result, "base"):
+        return result
+    memory = dispatch.memory_of(result)
+    for other in others:
+        if other is memory or (hasattr(other, "base") and dispatch.memory_of(other) is memory):
+            return dispatch.copied(result, "K")
+    return result
 
 
 def watched(op: Any, forward: Forward, done: Callable[[], None]) -> Forward:

@@ -175,10 +175,12 @@ class Op(Declarations):
         """The forward and array namespace for one class of arrays, remembered."""
         begun, backend = narrow.begun(), backends.backend_of_type(kind)
         forward = narrow.adapted(self, self.kernels.get(backend.name, self.forward), kind)
+        ours = (self.forward.__module__ or "").startswith("leafgrad.")
+        forward = forward if ours else first_call.apart(self, forward)
         if self.signature.arguments and backend.device_count() > 1:
             forward = dispatch.on_device_of_arrays(forward, backend)
         checked = forward
-        if not (self.forward.__module__ or "").startswith("leafgrad."):
+        if not ours:
 
             def done() -> None:
                 if self.table.get(kind) == (checked, backend.xp):

@@ -114,10 +114,14 @@ def an_argument_that_is_written():
 
 
 @plant("aliases", ONE)
-def an_argument_that_is_returned():
+def a_buffer_that_is_returned():
+    buffers = {}
+
     @op
     def same(xp, x):
-        return x
+        buffer = buffers.setdefault((x.shape, x.dtype, type(x)), x.copy())
+        buffer[...] = x
+        return buffer
 
     return same
 
