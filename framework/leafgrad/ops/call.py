@@ -291,6 +291,7 @@ class CallText:
         op = "_op.conjugating if _r.dtype.kind == 'c' else _op" if self.op.holomorphic else "_op"
         lines = ["_out._history = _node = Node()", f"_node.op, _node.params = {op}, {params}"]
         lines += ["_node.seq, _node.shape, _node.hooks = _step(), _r.shape, None"]
+        lines += self.takes()
         keep, none = ["_node.out = _r", "_node.version = _out._writes = Version()"], "_node.out = _node.version = None"
         if self.variadic:
             lines += [none]
@@ -318,6 +319,14 @@ class CallText:
         lines += [f"_node.shapes = {self.when(shaped, '(' + ', '.join(shapes) + ',)', 'None')}"]
         out = self.required(j for j, use in enumerate(uses) if "out" in use)
         return [*lines, *(keep if out == "True" else [none, *([f"if {out}:", *indented(keep)] if out else [])])]
+
+    def takes(self) -> list[str]:
+        """What the node of an op that is not this package's notes of its arguments."""
+        if self.op.ours:
+            return []
+        if self.variadic:
+            return ["_node.takes = tuple([_a.dtype for _a in _raw])"]
+        return ["_node.takes = (" + "".join([f"getattr(_a{i}, 'dtype', None), " for i in range(self.count)]) + ")"]
 
     def some(self, which: Iterable[int]) -> str:
         """The condition that one of some arguments requires grad; "" where there is none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad import backends
-from leafgrad.ops import promotion
+from leafgrad.ops import promotion, returned
 from leafgrad.ops.define import op
 from leafgrad.ops.geometry import inverse, memory_order
 from leafgrad.ops.shifted import in_front, shifted
@@ -121,3 +121,4 @@ contiguous.label = "CloneBackward0"
 
 
 promotion.adopt(to_dtype, to_device)
+returned.adopt_casts(to_dtype, clone)

@@ -237,7 +237,9 @@ EMPTY: Final[dict[str, Any]] = {}
 class Node(GraphNode):
     """One recorded call of an op: which arguments came from where, and what its rules asked to be kept."""
 
-    __slots__ = ("dtypes", "ends", "op", "out", "params", "results", "saved", "shapes", "shown", "version", "where")
+    __slots__ = (
+        "dtypes", "ends", "op", "out", "params", "results", "saved", "shapes", "shown", "takes", "version", "where"
+    )  # fmt: skip
 
     op: Any
     params: dict[str, Any]
@@ -246,6 +248,7 @@ class Node(GraphNode):
     version: Version | None  # the version of out's memory
     shapes: tuple[Any, ...] | None  # per argument, if some rule reads a shape
     dtypes: tuple[Any, ...]  # of each output of an op that has several
+    takes: tuple[Any, ...]  # the dtype of each argument, None of a number; of an op that is not this package's
     ends: dict[int, weakref.ref[Output]]  # the living Outputs of an op that has several
     results: dict[int | None, GraphNode]  # the nodes that its outputs have, where it stands for another for a while
     where: str  # the forward line, under anomaly detection only

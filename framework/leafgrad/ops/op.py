@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 from leafgrad import backends, dtypes, modes
 from leafgrad.errors import MissingGradientError
 from leafgrad.modes import ANOMALY, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER, WATCH, watched
-from leafgrad.ops import call, dispatch, first_call, messages, narrow, promotion
+from leafgrad.ops import call, dispatch, first_call, messages, narrow, promotion, returned
 from leafgrad.ops.conjugate import Conjugating, is_complex, refusal
 from leafgrad.ops.declarations import Declarations, Forward
 from leafgrad.ops.node import FREED, SEQ, Epoch, GraphNode, Node, Output, SymbolBase, T, TensorBase, Version
@@ -42,6 +42,7 @@ class Op(Declarations):
         ufunc: the one function of the array namespace that its forward calls; None if it does something else.
         function: the plain function that calls the op, written from its declarations (``ops/call.py``).
         straight: whether that may run the forward on raw arrays itself.
+        ours: whether it is an op of this package, whose forward and rules are tested instead of watched.
         ordered: runs once per call, and in the order of calls.
         keeps_layout: whether the result may lie in memory as its arguments do, rather than in the order of dimensions.
         dims: the parameter that names dimensions to be normalised, ``"dim"``; None if there is none.
@@ -73,6 +74,7 @@ class Op(Declarations):
         narrow.TABLES.extend((self.table, self.lines))
         self.calls: dict[str, RuleCall] = {}
         self.arity = 0 if self.signature.variadic else len(self.signature.arguments)
+        self.ours = (forward.__module__ or "").startswith("leafgrad.")
         self.differentiable = "nondifferentiable" not in traits
         self.ordered = bool(traits & {"random", "collective"})
         self.keeps_dtype = not traits & {"comparison", "any_dtype"}
@@ -175,12 +177,11 @@ class Op(Declarations):
         """The forward and array namespace for one class of arrays, remembered."""
         begun, backend = narrow.begun(), backends.backend_of_type(kind)
         forward = narrow.adapted(self, self.kernels.get(backend.name, self.forward), kind)
-        ours = (self.forward.__module__ or "").startswith("leafgrad.")
-        forward = forward if ours else first_call.apart(self, forward)
+        forward = forward if self.ours else first_call.apart(self, forward)
         if self.signature.arguments and backend.device_count() > 1:
             forward = dispatch.on_device_of_arrays(forward, backend)
         checked = forward
-        if not ours:
+        if not self.ours:
 
             def done() -> None:
                 if self.table.get(kind) == (checked, backend.xp):
@@ -314,6 +315,8 @@ class Op(Declarations):
         node.out = result if keep_out else None
         node.version = Version() if keep_out else None
         node.shapes = tuple([getattr(r, "shape", ()) for r in raw]) if keep_shapes else None
+        if not self.ours:
+            node.takes = tuple([getattr(r, "dtype", None) for r in raw])
         if flags & ANOMALY:
             node.where = messages.user_line()
         if flags & PACK:
@@ -345,10 +348,14 @@ class Op(Declarations):
         """Each edge that needs one, with its gradient as a raw array."""
         if not self.signature.variadic:  # from now on, the same written out for this op
             calls = [self.call(a) for a in self.signature.arguments]
-            written: Callable[..., Pulled] = vars(self).setdefault("pull", compile_pull(calls))
+            written: Callable[..., Pulled] = vars(self).setdefault("pull", self.fitting(compile_pull(calls)))
             return written(node, g, needed)
         raw = tuple([s._data if isinstance(s, TensorBase) else s for s in self.checked(node)])
         return self.run_rules(node, g, needed, raw, node.out)
+
+    def fitting(self, pull: Callable[..., Pulled], recorded: bool = False) -> Callable[..., Pulled]:
+        """``pull``, which gives what gradients may be, whoever wrote the rules."""
+        return pull if self.ours else returned.fitting(pull, recorded)
 
     def written(self) -> tuple[Callable[..., Any], ...]:
         """The rule of each argument as ``f(g, args, out, shapes, params, index)``, made at its first use.
@@ -364,7 +371,8 @@ class Op(Declarations):
         """The same with Tensors, connected to the graph that made the saved values."""
         if not self.signature.variadic:
             calls = [self.call(a) for a in self.signature.arguments]
-            written: Callable[..., Pulled] = vars(self).setdefault("pull_recorded", compile_pull(calls, recorded=True))
+            pull = self.fitting(compile_pull(calls, recorded=True), recorded=True)
+            written: Callable[..., Pulled] = vars(self).setdefault("pull_recorded", pull)
             return written(node, g, needed)
         saved = self.checked(node)
         args = tuple([
@@ -392,4 +400,8 @@ class Op(Declarations):
             if edge is not None and (needed is None or edge in needed):
                 rule = rules[self.signature.slot(i)]
                 result.append((edge, rule(g, args, out, node.shapes, node.params, i)))
-        return result
+        if self.ours:
+            return result
+        given = (*args, *(out if type(out) is tuple else (out,)), *node.params.values())
+        recorded = any(isinstance(one, TensorBase) for one in (g if type(g) is tuple else (g,)))
+        return returned.gradients(node, needed, result, given, recorded)

@@ -7,7 +7,6 @@ from testing.plants.entered import ONE, TWO, X, Y, plant, squared
 
 import leafgrad
 from leafgrad import op, rules
-from leafgrad.ops import convert
 
 # ---- vjp rules ----------------------------------------------------------------------------------------------------
 
@@ -135,11 +134,6 @@ def a_reduction_rule_along_another_dimension():
         return wide * x if dim == 1 else 2 * wide * x
 
     return added_squares.vjp(x=rule)
-
-
-@plant("backward", ONE)
-def a_rule_of_another_dtype():
-    return squared("elementwise").vjp(x=lambda g, x: convert.to_dtype(2.0 * g * x, dtype="float64", source="float32"))
 
 
 @plant("backward", ONE)

@@ -96,7 +96,7 @@ class HistoryStep(NamedTuple):
     apply: Apply | None
 
 
-OTHERS = ("shape", "shapes", "dtypes", "where")
+OTHERS = ("shape", "shapes", "dtypes", "takes", "where")
 Arrays = Callable[[Value], tuple[Any, Any]]  # the array of a value, and the version of its memory or None
 
 
