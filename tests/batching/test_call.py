@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import leafgrad
+from leafgrad import op, rules
 from leafgrad.func import grad, vmap
 
 X = leafgrad.arange(12.0).reshape(2, 2, 3)
@@ -84,3 +85,58 @@ def lies(x):
     assert x.stride() == (1, 3)
     assert not x.is_contiguous()
     return x
+
+
+def reversing(rule):
+    """A view that runs sample by sample, or by a rule of its own."""
+    made = op("view", name="reversing")(lambda xp, x: x[..., ::-1])
+    made.vjp(x=lambda g: rules.flip(g, (-1,)))
+    made.batched(lambda call: call.again(call.front(0)) if rule else call.sample_by_sample())
+    return made
+
+
+FACTORS = leafgrad.tensor([1.0, 10.0, 100.0])
+
+
+def through_the_view(view, x):
+    w = x * 2
+    view(w).mul_(FACTORS)
+    return w
+
+
+def through_the_base(view, x):
+    w = x * 2
+    y = view(w)
+    w.mul_(FACTORS)
+    return y
+
+
+def through_a_part_of_it(view, x):
+    w = x * 2
+    view(w)[..., :1].mul_(5)
+    return w
+
+
+def with_gradients(view, x):
+    return grad(lambda x: through_the_view(view, x).sum())(x)
+
+
+WRITES = [through_the_view, through_the_base, through_a_part_of_it, with_gradients]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("rule", [False, True])
+@pytest.mark.parametrize("write", WRITES)
+def test_writes_through_a_view_of_which_steps_of_the_batch_are_not_known(write, rule, compiled):
+    view = reversing(rule)
+    batched = vmap(lambda x: write(view, x))
+    twice = vmap(batched, in_dims=1, out_dims=1)
+    for run, x in ((batched, X[0]), (twice, X)):
+        expected = leafgrad.stack([write(view, row) for row in x.reshape(-1, 3)]).reshape(x.shape)
+        assert leafgrad.equal((leafgrad.compile(run) if compiled else run)(x), expected)
+
+
+def test_writes_through_a_view_of_the_argument(device):
+    view, x = reversing(False), leafgrad.ones(2, 3, device=device)
+    vmap(lambda x: view(x).mul_(FACTORS.to(device)))(x)
+    assert x.tolist() == [[100.0, 10.0, 1.0]] * 2

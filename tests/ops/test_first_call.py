@@ -70,13 +70,13 @@ def test_the_second_argument_is_named():
         summed(leafgrad.ones(2), leafgrad.ones(2))
 
 
-def test_views_show_the_memory_of_the_argument_from_the_first_call_on():
+def test_views_show_the_memory_of_the_argument_from_the_first_call_on(device):
     @op("view")
     def turned(xp, x):
         return x.T
 
     turned.vjp(x=lambda g: turned(g))
-    x = leafgrad.zeros(2, 3)
+    x = leafgrad.zeros(2, 3, device=device)
     for _ in range(2):
         turned(x).add_(1)
     assert x.sum().item() == 12

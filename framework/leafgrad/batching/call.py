@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final, NoReturn
 
+from leafgrad import backends
 from leafgrad.backends.place import place
 from leafgrad.ops import create, dispatch, messages
 from leafgrad.ops.abstract import broadcast_shape
@@ -169,9 +170,27 @@ class BatchedCall:
             op(*[part(a, at=(k,)) if i else a for a, i in zip(self.args, self.inside, strict=True)], **self.params)
             for k in range(self.size)
         ]
+        if "view" in op.traits and self.inside[0] and (view := self.view_of_batch(results)) is not None:
+            return view
         if type(results[0]) is tuple:
             return tuple([stack(*[r[k] for r in results], dim=0) for k in range(len(results[0]))])
         return stack(*results, dim=0)
+
+    def view_of_batch(self, results: list[Any]) -> Any:
+        """Views of each sample as one view of the batch; None where they show no memory of it, or lie otherwise."""
+        whole, (first, close) = dispatch.opened(self.args[0])[0], dispatch.opened(results[0])
+        if isinstance(whole, SymbolBase) or not first.size:
+            return None
+        if dispatch.memory_of(first) is not dispatch.memory_of(whole):
+            return None
+        backend, at = backends.backend_of(first), len(first.shape) - len(results[0].shape)
+        step = whole.strides[len(whole.shape) - self.ndim(0) - 1]
+        for k, result in enumerate(results):
+            data, _ = dispatch.opened(result)
+            if data.strides != first.strides or backend.address(data) - backend.address(first) != k * step:
+                return None
+        shape = (*first.shape[:at], self.size, *first.shape[at:])
+        return close(backend.strided(first, shape, (*first.strides[:at], step, *first.strides[at:])))
 
     def without_rule(self) -> Any:
         """The same where nobody asked for it, which is said once for each op."""

@@ -128,4 +128,4 @@ def on_copies(op: Any, forward: Forward, xp: Any, args: tuple[Any, ...], params:
                 f"{messages.call(op, args, params)}; compute into new arrays, or into a copy",
             )
             raise messages.RefusedError(wrong)
-    return result
+    return forward(xp, *args, **params) if "view" in op.traits else result  # of the memory itself, not of copies

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.errors import TraceError
 from leafgrad.modes import GRAD, INFERENCE, TRACE, TRACER
-from leafgrad.ops import dispatch, messages
+from leafgrad.ops import dispatch
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
 from leafgrad.ops.marks import mark
@@ -341,10 +340,7 @@ def _write_view_batched(call: Any) -> Any:
             steps += ((expand, {"shape": (call.size, *shape)}),)
             continue
         if not isinstance(step.batching, Shifted):
-            raise TraceError(
-                f"vmap: a write through a view by {step.name}, whose batching rule is its own, cannot be traced, at "
-                f"{messages.user_line()}; return what it becomes, and copy_ that into the tensor outside"
-            )
+            return call.sample_by_sample() if call.size else x  # steps of the batch are not known, by a rule of its own
         steps += ((step, step.batching.changed(params, call.size)),)
     return write_view(x, call.front(1, len(follow(x, steps).shape) - 1), steps=steps)
 
