@@ -80,6 +80,29 @@ def test_each_kind_of_value_gives_its_own_kind(name):
         np.testing.assert_allclose(step(x).detach().numpy(), 2 * plain.numpy())
 
 
+SCALARS = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_numbers_of_numpy_are_arrays_whether_or_not_one_was_met_before(name):
+    """NumPy's reductions give them."""
+    for number in (np.ones(2, name).any() if name == "bool" else np.ones(2, name).max(), np.dtype(name).type(1)):
+        raw = rules.broadcast_to(number, (2,))
+        assert (type(raw), raw.dtype, raw.tolist()) == (np.ndarray, name, [1, 1])
+        assert type(rules.squeeze(rules.unsqueeze(number, 0))) is np.ndarray
+
+
+def test_a_rule_with_arithmetic_on_a_sum():
+    @leafgrad.op("float")
+    def centred(xp, x):
+        return x - x.mean()
+
+    centred.vjp(x=lambda g, x_shape: g - rules.broadcast_to(rules.sum(g) / x_shape[0], x_shape))
+    x = leafgrad.tensor([1.0, 2.0], requires_grad=True)
+    (centred(x) ** 2).sum().backward()
+    assert x.grad.tolist() == [-1.0, 1.0]
+
+
 def test_what_rules_may_not_call_is_not_there():
     for name in ("nonzero", "randn", "zeros", "save", "nothing", "_publish"):
         with pytest.raises(AttributeError, match=f"no function '{name}'; see dir"):

@@ -50,7 +50,7 @@ def carried(name: str) -> Callable[..., Any]:
             if isinstance(value, TensorBase) or not (isinstance(value, SymbolBase) or type(value) in backends.BACKENDS):
                 return value
             raw = True
-            return dispatch.alias(value)
+            return dispatch.alias(dispatch.array(value))  # NumPy's reductions give scalars
 
         found = function(*map(tensor, args), **{k: tensor(v) for k, v in kwargs.items()})
         return data(found) if raw else found

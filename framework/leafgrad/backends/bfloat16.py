@@ -37,7 +37,7 @@ class BFloat16Array(np.ndarray):
         return made
 
 
-BACKENDS[BFloat16Array] = BACKENDS[np.ndarray]
+BACKENDS[BFloat16Array] = BACKENDS[DTYPE.type] = BACKENDS[np.ndarray]
 
 
 def adopt(array: Any) -> Any:

@@ -295,5 +295,7 @@ def _strangest(value: Any) -> str:
 
 
 register(NumpyBackend())
-BACKENDS[np.generic] = BACKENDS[np.ndarray]  # reductions give scalar objects, whose classes derive from it
+# Reductions give scalar objects, whose classes are entered at once: who looks one up finds it whatever ran before.
+NUMBERS = {kind for kind in np.sctypeDict.values() if issubclass(kind, NumpyBackend.scalars)}
+BACKENDS.update(dict.fromkeys([np.generic, *NUMBERS], BACKENDS[np.ndarray]))
 keep_freed_memory()
