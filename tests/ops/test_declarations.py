@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 
 import numpy as np
 import pytest
 
 import leafgrad
-from leafgrad import op
+from leafgrad import op, rules
 from leafgrad.compile.numpy.executor import NumpyProgram
 from leafgrad.errors import CompileError, OpDefinitionError
 from leafgrad.tensor.methods import DECLARED, Methods
@@ -258,3 +259,62 @@ def test_a_numpy_rule_that_gives_no_source_is_refused():
         CompileError, match=r"lower rule for 'numpy' from .*expected the source of an expression.*got 3"
     ):
         NumpyProgram(graph)
+
+
+def test_an_op_that_is_not_differentiable_has_no_rules():
+    floored = op("nondifferentiable", name="floored")(lambda xp, x: xp.floor(x))
+    with pytest.raises(OpDefinitionError, match="op 'floored': vjp: expected no rules, as the trait 'nondifferenti"):
+        floored.vjp(x=lambda g: g)
+
+
+POLYNOMIAL = {
+    "list": ([1.0, 2.0, 3.0], lambda c: c.__setitem__(1, 50.0), lambda c: c),
+    "list in a tuple": (([1.0, 2.0, 3.0],), lambda c: c[0].__setitem__(1, 50.0), lambda c: c[0]),
+    "dict": ({"c": [1.0, 2.0, 3.0]}, lambda c: c["c"].__setitem__(1, 50.0), lambda c: c["c"]),
+    "set": ({1.0, 2.0, 3.0}, lambda c: c.add(50.0), sorted),
+}
+
+
+@pytest.mark.parametrize(("coef", "change", "read"), POLYNOMIAL.values(), ids=POLYNOMIAL)
+@pytest.mark.parametrize("several", [False, True])
+def test_a_rule_is_given_what_was_in_a_parameter_at_the_call(coef, change, read, several):
+    def value(x, coef):
+        return sum(c * x**i for i, c in enumerate(read(coef)))
+
+    @op("float")
+    def polynomial(xp, x, *, coef):
+        return (value(x, coef), x + 1) if several else value(x, coef)
+
+    polynomial.vjp(x=lambda g, x, *, coef: (g[0] if several else g) * (read(coef)[1] + 2 * read(coef)[2] * x))
+    x = leafgrad.tensor([1.0, 2.0], requires_grad=True)
+    polynomial(x, coef=copy.deepcopy(coef))
+    given = copy.deepcopy(coef)
+    y = polynomial(x, coef=given)
+    change(given)
+    (y[0] if several else y).sum().backward()
+    assert x.grad.tolist() == [8.0, 14.0]
+
+
+def test_a_view_is_made_anew_by_what_was_in_a_parameter_at_the_call():
+    taken = op("view", name="taken")(lambda xp, x, *, at: x[at[0] :])
+    taken.vjp(x=lambda g, x_shape, *, at: rules.cat([rules.zeros_like(g)[: at[0]], g]))
+    x, at = leafgrad.tensor([1.0, 2.0], requires_grad=True), [1]
+    w = x * 1
+    y = taken(w, at=at)
+    at[0] = 0
+    w.mul_(3)
+    assert leafgrad.autograd.grad(y.sum(), x)[0].tolist() == [0.0, 3.0]
+
+
+def test_a_number_may_be_the_first_of_the_arguments_of_an_op_with_several_results():
+    both = op("float", name="both")(lambda xp, x, y: (x + y, x * y))
+    assert [r.tolist() for r in both(2.0, leafgrad.ones(2))] == [[3.0, 3.0], [2.0, 2.0]]
+
+
+def test_what_is_said_where_a_forward_expects_something_else():
+    total = op("float", name="total")(lambda xp, x, y: x * y.sum())
+    with pytest.raises(RuntimeError, match=r"total\(x: .*, y: 2.0\): .*'y' is a number, which .*give a tensor"):
+        total(leafgrad.ones(2), 2.0)
+    scaled = op("float", name="scaled")(lambda xp, x, *, by: xp.multiply(x, by))
+    with pytest.raises(RuntimeError, match=r"scaled\(.*parameter 'by' is a Tensor, .*argument, before \*"):
+        scaled(leafgrad.ones(2), by=leafgrad.ones((), requires_grad=True))

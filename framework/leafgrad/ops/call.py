@@ -19,6 +19,7 @@ from typing import Any, Final, Protocol, cast, overload
 from leafgrad import backends, modes
 from leafgrad.ops import dispatch, half, messages
 from leafgrad.ops.node import EMPTY, SEQ, Epoch, Node, SymbolBase, T, TensorBase, Version
+from leafgrad.ops.signature import as_now
 from leafgrad.ops.tracebacks import WRITTEN
 from leafgrad.ops.traits import ALL, normal, rank
 from leafgrad.signals import raised_by_handler
@@ -51,7 +52,7 @@ SCOPE: Final[dict[str, Any]] = {
     "Version": Version, "_dispatch": dispatch, "_cause": messages.cause,
     "_failed": messages.failed, "_mode": modes.get, "_new": object.__new__, "_by_handler": raised_by_handler,
     "_given": partial(operator.is_not, None), "_held": half.holds,
-    "_shape": operator.attrgetter("shape"), "_normal": normal, "_rank": rank, "_step": SEQ.__next__,
+    "_as_now": as_now, "_shape": operator.attrgetter("shape"), "_normal": normal, "_rank": rank, "_step": SEQ.__next__,
 }  # fmt: skip
 
 # What stands in a function until it is written, by how many public arguments it has.
@@ -112,6 +113,7 @@ class CallText:
         raw = "*_raw" if self.variadic else ", ".join([f"_a{i}" for i in range(self.count)])
         self.forward = f"_forward(_xp, {raw}{given})"
         self.params = "{" + ", ".join([f"{p!r}: {p}" for p in op.signature.parameters]) + "}" if op.count else "EMPTY"
+        self.kept = f"_as_now({self.params})" if op.count and not op.ours else self.params  # for rules
         self.args = "_args" if self.variadic else self.given()
         self.leave = f"return _general({self.args}, {self.params})"
         bilinear = "bilinear" in op.traits and "elementwise" not in op.traits
@@ -279,11 +281,11 @@ class CallText:
         view = "view" in self.op.traits
         lines = ["_out = _new(_dispatch.TENSOR)", "_out._data, _out._epoch = _r, Epoch.now"]
         lines += ["_out._history = _out._leaf = _out._writes = _out._view = None"]
-        lines += [f"_params = {self.params}"] if view else []
+        lines += [f"_params = {self.kept}"] if view else []
         if self.op.differentiable:
             edges = "any(_edges)" if self.variadic else self.some(range(self.count))
             kind = "" if self.checked else " and (_r.dtype.kind == 'f' or _dispatch.is_differentiable(_r))"
-            params = "_params" if view else self.params
+            params = "_params" if view else self.kept
             lines += [f"if _flags and ({edges}){kind}:", *indented(self.node(params))]
         return [*lines, f"return {f'_dispatch._view(_op, {self.names[0]}, _params, _out)' if view else '_out'}"]
 

@@ -86,12 +86,17 @@ class Declarations:
         of its argument, before un-broadcasting, or None for zero. Rules are written with ops and operators.
 
         Raises:
-            OpDefinitionError: unknown argument or rule parameter, a rule without a name, or the op has rules already.
+            OpDefinitionError: unknown argument or rule parameter, a rule without a name, an op that is
+                "nondifferentiable", or one that has rules already.
         """
         if unnamed:
             argument = next(iter(self.signature.arguments), "x")
             raise messages.definition(
                 self.name, f"vjp: expected each rule by the name of its argument, as vjp({argument}=lambda g: ...)"
+            )
+        if "nondifferentiable" in self.traits:
+            raise messages.definition(
+                self.name, "vjp: expected no rules, as the trait 'nondifferentiable' says; leave out one of the two"
             )
         uses = list(self.uses)
         for argument, rule in rules.items():

@@ -111,7 +111,22 @@ def failed(op: Any, args: tuple[Any, ...], params: dict[str, Any], error: Except
         if op.no_bool is not None:
             return RuntimeError(op.no_bool)
         error = RuntimeError("not supported for bool; use a logical or bitwise op, or convert with .to(dtype)")
-    return RuntimeError(f"{call(op, args, params)}: {_dimension(error)}")
+    return RuntimeError(f"{call(op, args, params)}: {_dimension(error)}{_hint(op, args, params, error)}")
+
+
+def _hint(op: Any, args: tuple[Any, ...], params: dict[str, Any], error: Exception) -> str:
+    """What may have led to an error in a forward: a Tensor as a parameter, or a number where it expects an array."""
+    given = [name for name, value in params.items() if hasattr(value, "_data")]
+    if given:
+        return (
+            f"; the parameter {given[0]!r} is a Tensor, which the forward is given as it is, without gradients: give a "
+            "number, or let the op have it as an argument, before *"
+        )
+    numbers = [i for i, a in enumerate(args) if isinstance(a, (int, float, complex))]
+    if numbers and isinstance(error, AttributeError):
+        name = op.signature.arguments[op.signature.slot(numbers[0])] + position(op, numbers[0])
+        return f"; {name!r} is a number, which the forward is given as it is: give a tensor, or use xp.asarray there"
+    return ""
 
 
 def _nbytes(args: tuple[Any, ...]) -> int:

@@ -15,7 +15,7 @@ from leafgrad.ops.conjugate import Conjugating, is_complex, refusal
 from leafgrad.ops.declarations import Declarations, Forward
 from leafgrad.ops.node import FREED, SEQ, Epoch, GraphNode, Node, Output, SymbolBase, T, TensorBase, Version
 from leafgrad.ops.pull import RuleCall, compile_pull, compile_rule
-from leafgrad.ops.signature import Signature
+from leafgrad.ops.signature import Signature, as_now
 from leafgrad.ops.traits import dims_of, expand, normalized
 
 BACKENDS, BY_ARRAY_DTYPE = backends.BACKENDS, dtypes.BY_ARRAY_DTYPE
@@ -276,11 +276,14 @@ class Op(Declarations):
         if any(edges) and dispatch.is_differentiable(result):
             node = self.node(args, params, raw, result, edges, flags)
         (out,) = self.made([result], node, flags)
-        return dispatch.make_view(self, args[0], params, out) if "view" in self.traits else out
+        if "view" not in self.traits:
+            return out
+        return dispatch.make_view(self, args[0], params if self.ours else as_now(params), out)
 
     def several(self, args: Any, params: Any, raw: Any, results: Any, edges: Any, flags: int) -> tuple[Any, ...]:
         """A Tensor around each of several results, with one node for all where an argument requires grad."""
-        kind, parts = type(raw[0]), []
+        kind = type(raw[0]) if hasattr(raw[0], "dtype") else next(type(r) for r in raw if hasattr(r, "dtype"))
+        parts: list[Any] = []
         for r in results:
             if not isinstance(r, SymbolBase):
                 r = r if type(r) is kind else dispatch.wrap(self, kind, r)
@@ -295,7 +298,7 @@ class Op(Declarations):
         for r in raw if self.holomorphic else ():
             if isinstance(r, complex) or getattr(getattr(r, "dtype", None), "kind", "") == "c":
                 node.op = self.conjugating
-        node.params = params
+        node.params = params if self.ours else as_now(params)
         node.edges = edges
         node.seq = next(SEQ)
         if type(result) is tuple:

@@ -136,6 +136,20 @@ class Signature:
             )
 
 
+def as_now(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters for a rule that is run later: of lists, sets and dicts, in which somebody may write, copies."""
+    return {name: _as_now(value) for name, value in params.items()}
+
+
+def _as_now(value: Any) -> Any:
+    kind = type(value)
+    if kind is list or kind is tuple:
+        return kind([_as_now(part) for part in value])
+    if kind is dict:
+        return as_now(value)
+    return set(value) if kind is set else value
+
+
 def read_rule(rule: Callable[..., Any], argument: str, signature: Signature) -> tuple[frozenset[str], tuple[str, ...]]:
     """The names that a rule reads, and what to call it with, in terms of g, args, out, shapes, params and index.
 
