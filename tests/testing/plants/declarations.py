@@ -228,3 +228,37 @@ def a_jet_without_its_factor():
         return sum(terms[1:], start=terms[0]) if terms else None
 
     return grown(rule)
+
+
+@plant("vmap", ONE)
+def a_batched_rule_that_is_wrong_in_a_batch_of_batches():
+    @op
+    def last(xp, x):
+        return xp.cumsum(x, axis=-1)
+
+    last.batched(lambda call: call.again(call.front(0) * (1 if hasattr(call.args[0], "flags") else 2)))
+    return last
+
+
+@plant("vmap", TWO)
+def a_batched_rule_that_is_wrong_where_an_argument_is_in_the_outer_batch():
+    @op
+    def moved(xp, x, y):
+        return xp.cumsum(x, axis=-1) + y
+
+    @moved.batched
+    def rule(call):
+        known = call.inside[1] or hasattr(call.args[1], "flags")
+        return call.again(call.front(0), call.front(1) * (1 if known else 2))
+
+    return moved
+
+
+@plant("view", ONE)
+def a_batched_rule_that_copies():
+    @op("view")
+    def turned(xp, x):
+        return x[..., ::-1]
+
+    turned.batched(lambda call: call.again(call.front(0) + 0))
+    return turned

@@ -237,3 +237,21 @@ def a_trait_whose_shape_does_not_hold():
         return x.sum(axis=dim)
 
     return total
+
+
+@plant("elementwise", TWO)
+def a_rule_that_is_wrong_where_its_argument_broadcasts():
+    @op("elementwise")
+    def product(xp, x, y):
+        return x * y
+
+    return product.vjp(x=lambda g, y: g * y, y=lambda g, x, y_shape: g * x if y_shape == x.shape else g * x * 2)
+
+
+@plant("gradients", [((X, X), {})])
+def rules_that_are_swapped():
+    @op("elementwise")
+    def product(xp, x, y):
+        return x * y
+
+    return product.vjp(x=lambda g, x: g * x, y=lambda g, y: g * y)

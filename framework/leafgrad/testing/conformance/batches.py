@@ -11,6 +11,7 @@ import numpy as np
 from leafgrad.autograd import grad
 from leafgrad.batching import vmap
 from leafgrad.ops import messages
+from leafgrad.ops.shifted import Shifted
 from leafgrad.testing.conformance.report import Skip
 from leafgrad.testing.conformance.subject import Sample, Subject, host, outputs, tensor
 
@@ -52,6 +53,36 @@ def batched(subject: Subject) -> None:
             compare_batch(subject, group, chosen, 0)
         for dim in (1, -1):
             compare_batch(subject, group, places, dim)
+    nested(subject)
+
+
+def nested(subject: Subject) -> None:
+    """Compare a batch of batches by a rule of the op's own: all arguments in both, or the first in the inner alone."""
+    group, origin = next(batches(subject, SIZE), None), getattr(subject.op, "origins", {}).get("batched", "trait ")
+    if group is None or origin.startswith("trait ") or isinstance(subject.op.batching, Shifted):
+        return
+    places = group[0].arrays
+    for inner, outer in [(places, places), *([(places[:1], places[1:])] if len(places) > 1 else [])]:
+        own = [[argument(group, inner, outer, k, n) for k in range(SIZE)] for n in range(2)]
+        whole = subject.tensors(group[0])
+        for i in places:
+            rows = [np.stack([s.args[i] for s in row]) if i in inner else row[0].args[i] for row in own]
+            whole[i] = tensor(np.stack(rows) if i in outer else rows[0], subject.device)
+        dims = [tuple(0 if i in where else None for i in range(len(whole))) for where in (inner, outer)]
+        found = outputs(vmap(mapped(subject, group[0], dims[0]), in_dims=dims[1])(*whole))
+        each = [[subject.run(s) for s in row] for row in own]
+        for k, r in enumerate(found):
+            want = np.stack([np.stack([host(results[k]) for results in row]) for row in each])
+            compare_batched(subject, group[0], host(r), want, f"in_dims={dims[0]} within in_dims={dims[1]}")
+
+
+def argument(group: list[Sample], inner: list[int], outer: list[int], k: int, n: int) -> Sample:
+    """Sample k of batch n, whose arguments in neither ``inner`` nor ``outer`` are those of the first."""
+    args = [
+        group[(k if i in inner else 0) - (n if i in outer else 0)].args[i] if i in inner or i in outer else a
+        for i, a in enumerate(group[0].args)
+    ]
+    return replace(group[0], args=tuple(args))
 
 
 def compare_batch(subject: Subject, group: list[Sample], chosen: list[int], dim: int) -> None:

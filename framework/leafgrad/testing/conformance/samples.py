@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -65,7 +66,16 @@ def departing(op: Any, samples: Samples, reference: Any) -> tuple[Samples, list[
                 break
         else:
             left.append(f"{name!r} away from " + ("its default" if usual is default else messages.describe(usual)))
-    return Samples(found), left
+    return Samples([*found, *_apart(op, found)]), left
+
+
+def _apart(op: Any, samples: list[Sample]) -> list[Sample]:
+    """One more sample where two arguments are equal in each, so that rules for one and the other may be swapped."""
+    for i, j in itertools.combinations(samples[0].floats, 2):
+        if all(len(s.args) > j and np.array_equal(s.args[i], s.args[j]) for s in samples):
+            made = replace(samples[0].mapped([j], lambda a: a * 0.9), made=f"with argument {j} times 0.9")
+            return [made] if _gives(op, made) else []
+    return []
 
 
 def _same(a: Any, b: Any) -> bool:

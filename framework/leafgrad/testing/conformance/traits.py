@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 
 from leafgrad import dtypes
+from leafgrad.autograd import grad
+from leafgrad.batching import vmap
 from leafgrad.ops import dispatch
+from leafgrad.ops.convert import clone
 from leafgrad.testing.conformance.memory import shared
 from leafgrad.testing.conformance.report import Skip
-from leafgrad.testing.conformance.subject import Sample, Subject, host
+from leafgrad.testing.conformance.subject import Sample, Subject, host, tensor
 
 
 def results(subject: Subject, sample: Sample) -> list[Any]:
@@ -50,6 +53,39 @@ def elementwise(subject: Subject) -> None:
         for what, way in ways:
             got = results(subject, whole.mapped(whole.arrays, way))
             compare_traits(subject, sample, got, [way(w) for w in want], what, "elementwise")
+    broadcast_gradients(subject)
+
+
+def broadcast_gradients(subject: Subject) -> None:
+    """Compare gradients where an argument broadcasts with those of one that was before, where no sample does it."""
+    spread = set[int]()
+    for s in subject.samples:
+        shape = np.broadcast_shapes(*[s.args[i].shape for i in s.arrays])
+        spread |= {i for i in s.arrays if s.args[i].shape != shape}
+    if not subject.orders or "nondifferentiable" in subject.traits:
+        return
+    for sample in subject.samples[:1]:
+        for i in sample.floats:
+            a = sample.args[i]
+            if i not in spread and len(sample.floats) > 1 and a.ndim and a.shape[-1] > 1:
+                narrow = sample.of("float64").mapped([i], lambda a: a[..., :1])
+                found = slopes(subject, narrow)
+                wide = slopes(subject, narrow.mapped([i], partial(broadcast_copy, a.shape)))
+                for j, g in found.items():
+                    want = wide[j].sum(-1, keepdims=True) if j == i else wide[j]
+                    limit = max(subject.rtol, 1e-9) * max(1.0, float(np.abs(want).max(initial=0.0)))
+                    remedy = f"let the vjp rule for {subject.argument(j)!r} hold where arguments broadcast"
+                    what = f"gradient for {subject.argument(j)!r} where {subject.argument(i)!r} broadcasts"
+                    subject.compare(narrow, g, want, limit, remedy, what, "vjp")
+
+
+def slopes(subject: Subject, sample: Sample) -> dict[int, Any]:
+    """The gradients of the sum of results by each argument that has one."""
+    places = subject.differentiable(sample)
+    given = subject.tensors(sample, places)
+    found = [r.sum() for r in subject.run(sample, given) if r.requires_grad]
+    grads = grad(found, [given[i] for i in places], allow_unused=True) if found else ()
+    return {i: host(g) for i, g in zip(places, grads, strict=False) if g is not None}
 
 
 def broadcast_copy(shape: tuple[int, ...], a: Any) -> Any:
@@ -155,6 +191,28 @@ def view(subject: Subject) -> None:
                 raise subject.fault(
                     sample, f"the memory of {subject.argument(0)!r}", "a copy", "leave out the trait 'view'"
                 )
+        if sample.arrays[:1] == [0] and sample.args[0].size:
+            written_in_a_batch(subject, sample)
+
+
+def written_in_a_batch(subject: Subject, sample: Sample) -> None:
+    """Compare what a write through the view makes of a batch with what it makes of each sample."""
+
+    def write(x: Any, *others: Any) -> Any:
+        base = clone(x)
+        for r in subject.run(sample, [base, *others]):
+            r.zero_()
+        return base
+
+    given = subject.tensors(sample)
+    both = tensor(np.stack([sample.args[0]] * 2), subject.device)
+    try:
+        want = host(write(*given))
+    except RuntimeError:
+        return  # it is not to be written
+    got = vmap(write, in_dims=(0, *[None] * (len(given) - 1)))(both, *given[1:])
+    remedy = "let the batching rule give a view of the batch"
+    subject.compare(sample, host(got), np.stack([want] * 2), 0.0, remedy, "written under vmap", "batched")
 
 
 def nondifferentiable(subject: Subject) -> None:
