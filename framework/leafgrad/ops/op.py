@@ -405,6 +405,5 @@ class Op(Declarations):
                 result.append((edge, rule(g, args, out, node.shapes, node.params, i)))
         if self.ours:
             return result
-        given = (*args, *(out if type(out) is tuple else (out,)), *node.params.values())
         recorded = any(isinstance(one, TensorBase) for one in (g if type(g) is tuple else (g,)))
-        return returned.gradients(node, needed, result, given, recorded)
+        return returned.gradients(node, result, returned.kept(args, out, node.params), recorded)

@@ -6,9 +6,9 @@ numbers and comparisons make float64, integers and booleans of a gradient. Rules
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 from leafgrad import dtypes
 from leafgrad.ops import dispatch, messages
@@ -17,6 +17,7 @@ from leafgrad.ops.node import GraphNode, Node, SymbolBase, TensorBase
 Pulled = Sequence[tuple[GraphNode, Any]]
 Pull = Callable[[Node, Any, set[GraphNode] | None], Pulled]
 
+NOWHERE: Final = {id(None)}
 _to_dtype: Any
 _clone: Any
 
@@ -31,36 +32,37 @@ def fitting(pull: Pull, recorded: bool = False) -> Pull:
     """``Op.pull``, or ``Op.pull_recorded``, of an op whose rules are not this package's."""
 
     def fitted(node: Node, g: Any, needed: set[GraphNode] | None) -> Pulled:
-        held = [*kept(node)]  # before a rule may release it
-        return gradients(node, needed, pull(node, g, needed), held, recorded)
+        saved, out = node.saved, node.out  # before a rule may release them
+        return gradients(node, pull(node, g, needed), kept(saved, out, node.params), recorded)
 
     return fitted
 
 
-def kept(node: Node) -> Iterator[Any]:
+def kept(saved: Any, out: Any, params: dict[str, Any]) -> list[Any]:
     """What a node's rules are given beside the gradient."""
-    yield from node.saved if type(node.saved) is tuple else ()
-    yield from node.out if type(node.out) is tuple else (node.out,)
-    yield from node.params.values()
+    found = [*saved] if type(saved) is tuple else []
+    if out is not None:
+        found += out if type(out) is tuple else (out,)
+    return [*found, *params.values()] if params else found
 
 
-def gradients(
-    node: Node, needed: set[GraphNode] | None, pulled: Pulled, held: Sequence[Any], recorded: bool
-) -> list[tuple[GraphNode, Any]]:
+def gradients(node: Node, pulled: Pulled, held: Sequence[Any], recorded: bool) -> Pulled:
     """Each edge with what its rule returned, as a gradient: a Tensor where it is ``recorded``, else a raw value."""
-    wanted = [i for i, e in enumerate(node.edges) if e is not None and (needed is None or e in needed)]
-    found, takes = [], getattr(node, "takes", ())
-    memories = {id(m) for m in map(memory, held) if m is not None}
-    for i, (edge, value) in zip(wanted, pulled, strict=True):
-        if isinstance(value, TensorBase) and not recorded:
+    found, takes, edges, i = [], getattr(node, "takes", ()), node.edges, -1
+    memories = {id(m) for m in map(memory, held)} - NOWHERE
+    for edge, value in pulled:
+        i = edges.index(edge, i + 1)  # they come in the order of arguments
+        tensor = isinstance(value, TensorBase)
+        if tensor and not recorded:
             remedy = "an array or symbol, as g is: write the rule with operators, ops and functions of leafgrad.rules"
             raise messages.bad_gradient(node, edge, "returned a Tensor", remedy)
-        data: Any = getattr(value, "_data", value)
-        if hasattr(data, "dtype") and recorded == isinstance(value, TensorBase):  # the engine refuses all else
-            if i < len(takes) and takes[i] is not None and data.dtype != takes[i]:
-                dtype = dtypes.of(SimpleNamespace(dtype=takes[i]))
-                value = _to_dtype(value, dtype=dtype.name, source=dtypes.of(data).name)
-            elif memories and id(memory(value)) in memories:
+        data: Any = value._data if tensor else value
+        if tensor == recorded and hasattr(data, "dtype"):  # the engine refuses all else
+            dtype = takes[i] if i < len(takes) else None
+            if dtype is not None and data.dtype is not dtype and data.dtype != dtype:
+                want = dtypes.of(SimpleNamespace(dtype=dtype)).name
+                value = _to_dtype(value, dtype=want, source=dtypes.of(data).name)
+            elif memories and id(memory(data)) in memories:
                 value = _clone(value)
         found.append((edge, value))
     return found
@@ -68,6 +70,6 @@ def gradients(
 
 def memory(value: Any) -> Any:
     """The array whose memory a value shows, perhaps in a batch; None of what shows none that is known."""
-    data = getattr(value, "_data", value)
+    data = value._data if isinstance(value, TensorBase) else value
     data = data.memory() if isinstance(data, SymbolBase) else data
     return dispatch.memory_of(data) if hasattr(data, "base") else None
