@@ -266,6 +266,177 @@ def test_gradients_through_a_vmap_rule(t):
     assert x.grad.tolist() == [7.0, 7.0, 7.0]
 
 
+def straight_through(t):
+    class Round(t.autograd.Function):
+        """Its backward and jvp are not those of the ops that its vmap is made of."""
+
+        @staticmethod
+        def forward(x):
+            return x.round()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            return tangent
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            return x.round(), in_dims[0]
+
+    return lambda x: (Round.apply(x) * x.detach()).sum()
+
+
+def within_vmap(t):
+    """Derivatives that are taken within a vmap."""
+    func = t.func
+    return {
+        "grad": func.grad,
+        "vjp": lambda f: lambda x: func.vjp(f, x)[1](t.tensor(1.0))[0],
+        "jacrev": func.jacrev,
+        "jacfwd": func.jacfwd,
+        "jvp": lambda f: lambda x: func.jvp(f, (x,), (t.ones(2),))[1] * t.ones(2),
+        "hessian": lambda f: func.hessian(lambda x: f(x) ** 2 / 2),
+    }
+
+
+@pytest.mark.parametrize("name", ["grad", "vjp", "jacrev", "jacfwd", "jvp", "hessian"])
+def test_a_derivative_within_vmap_is_that_of_backward_and_jvp(t, name):
+    f, x = straight_through(t), t.tensor([[2.0, 3.0], [4.0, 5.0]])
+    if name == "jvp":
+        expected = [[5.0, 5.0], [9.0, 9.0]]
+    else:
+        expected = [[[a * c for c in row] for a in row] if name == "hessian" else row for row in x.tolist()]
+    assert t.func.vmap(within_vmap(t)[name](f))(x).tolist() == expected
+    assert t.func.vmap(t.func.vmap(within_vmap(t)[name](f)))(x.unsqueeze(0)).tolist() == [expected]
+
+
+def test_a_compiled_derivative_within_vmap_is_that_of_backward():
+    step = leafgrad.compile(leafgrad.func.vmap(leafgrad.func.grad(straight_through(leafgrad))))
+    x = leafgrad.tensor([[2.0, 3.0], [4.0, 5.0]])
+    assert step(x).tolist() == x.tolist()
+
+
+def test_a_derivative_outside_of_vmap_is_that_of_the_ops_of_its_rule(t):
+    f, x = straight_through(t), t.tensor([[2.0, 3.0], [4.0, 5.0]])
+    assert t.func.grad(lambda x: t.func.vmap(f)(x).sum())(x).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def scaled(t):
+    class Scaled(t.autograd.Function):
+        @staticmethod
+        def forward(x, y):
+            return x * y.sum()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return g * y.sum(), (g * x).sum() * t.ones_like(y)
+
+        @staticmethod
+        def vmap(info, in_dims, x, y):
+            x = x if in_dims[0] == 0 else x.unsqueeze(0)
+            return x * y.sum(-1, keepdim=in_dims[1] == 0), 0
+
+    return lambda x, y: Scaled.apply(x, y).sum()
+
+
+@pytest.mark.parametrize(
+    ("in_dims", "expected"),
+    [
+        ((0, None), ([[6.0, 6.0], [6.0, 6.0]], [[5.0, 5.0, 5.0], [9.0, 9.0, 9.0]])),
+        ((None, 0), ([[6.0, 6.0], [15.0, 15.0]], [[5.0, 5.0, 5.0], [5.0, 5.0, 5.0]])),
+    ],
+)
+def test_an_argument_that_is_the_same_for_all_has_a_gradient_of_each_sample(t, in_dims, expected):
+    x, y = t.tensor([[2.0, 3.0], [4.0, 5.0]]), t.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    x, y = [v[0] if dim is None else v for v, dim in zip((x, y), in_dims, strict=True)]
+    found = t.func.vmap(t.func.grad(scaled(t), argnums=(0, 1)), in_dims=in_dims)(x, y)
+    assert tuple(g.tolist() for g in found) == expected
+
+
+def test_a_rule_that_returns_its_argument(t):
+    class Doubled(t.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            return x, in_dims[0]
+
+    x = t.tensor([[2.0, 3.0], [4.0, 5.0]])
+    assert t.func.vmap(t.func.grad(lambda x: (Doubled.apply(x) * x).sum()))(x).tolist() == (3 * x).tolist()
+
+
+def test_a_derivative_within_vmap_asks_for_setup_context(t):
+    class Square(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * ctx.saved_tensors[0] * g
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            return x * x, in_dims[0]
+
+    with pytest.raises(RuntimeError, match="override the setup_context staticmethod"):
+        t.func.vmap(t.func.grad(Square.apply))(t.ones(2))
+
+
+@pytest.mark.parametrize("name", ["saved", "output"])
+def test_second_derivatives_by_what_is_the_same_for_all_samples(name):
+    """The gradient that comes by a saved tensor, or of an output that is the same for all, is counted once."""
+
+    class Product(leafgrad.autograd.Function):
+        @staticmethod
+        def forward(x, w):
+            return x * w, w * w
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g, h):
+            x, w = ctx.saved_tensors
+            return g * w, g * x + 2 * h * w
+
+    func, x, w = leafgrad.func, leafgrad.tensor([[1.0, 2.0], [3.0, 4.0]]), leafgrad.tensor([5.0, 6.0])
+
+    def f(product):
+        def of_sample(x, w):
+            if name == "saved":
+                return func.grad(lambda x: (product(x, w)[0] * x).sum())(x)
+            return product(x, w)[1] * x
+
+        return func.grad(lambda w: func.vmap(of_sample, in_dims=(0, None))(x, w).sum())(w).tolist()
+
+    assert f(Product.apply) == f(lambda x, w: (x * w, w * w))
+
+
 def test_without_a_rule_samples_run_the_forward():
     class Square(leafgrad.autograd.Function):
         @staticmethod

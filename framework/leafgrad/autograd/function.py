@@ -113,28 +113,24 @@ class Function:
         elif kwargs:
             raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, got {next(iter(kwargs))!r}")
         raw = tuple([a._data if isinstance(a, Tensor) else a for a in args])
+        forward, linked = cls.forward, args
         if [r for r in raw if isinstance(r, SymbolBase) and r.level]:
             if cls.vmap is not Function.vmap:
-                from leafgrad.autograd.function_rules import vmapped
+                from leafgrad.autograd.function_rules import differentiated_within, vmapped
 
-                return vmapped(cls, args)
+                forward = functools.partial(vmapped, cls)
+                if not differentiated_within(cls, args, apart):
+                    return forward(*args)
             from leafgrad.batching.boundary import unbatched_arguments
 
-            args = unbatched_arguments(args, raw)
+            linked = unbatched_arguments(args, raw)
         ctx = FunctionCtx()
         flags = modes.get()
-        nodes: list[Any] = []
-        needs: list[bool] = []
-        for a in args:
-            if isinstance(a, Tensor):
-                x = dispatch.inside(a) if flags & modes.TRACE else a
-                nodes.append(x._history if x._view is None else x._node)
-            needs.append(isinstance(a, Tensor) and nodes[-1] is not None)
-        ctx.needs_input_grad, edges = tuple(needs), tuple(nodes)
+        ctx.needs_input_grad, edges = links(linked, flags)
         token = modes.FLAGS.set(flags & ~modes.GRAD)
         try:
             if apart:
-                result = cls.forward(*args)
+                result = forward(*args)
                 cls.setup_context(ctx, args, result)
             else:
                 result = cls.forward(ctx, *args)
@@ -145,7 +141,7 @@ class Function:
         node = None
         if any(ctx.needs_input_grad) and modes.get() & modes.GRAD:
             node = make_node(cls, ctx, args, edges, outputs)
-        wrapped = [attach(ctx, node, args, outputs, i) for i in range(len(outputs))]
+        wrapped = [attach(ctx, node, args, outputs, i, linked is not args) for i in range(len(outputs))]
         if node is not None:
             node.saved = pack((*ctx._to_save, *ctx._for_forward), args, edges, outputs, wrapped)
             if modes.get() & modes.PACK:
@@ -178,6 +174,18 @@ class Function:
 
 
 # ---- forward ----------------------------------------------------------------------------------------------------
+
+
+def links(args: tuple[Any, ...], flags: int) -> tuple[tuple[bool, ...], tuple[Any, ...]]:
+    """Whether each argument requires grad, and the nodes of those that are tensors."""
+    nodes: list[Any] = []
+    needs: list[bool] = []
+    for a in args:
+        if isinstance(a, Tensor):
+            x = dispatch.inside(a) if flags & modes.TRACE else a
+            nodes.append(x._history if x._view is None else x._node)
+        needs.append(isinstance(a, Tensor) and nodes[-1] is not None)
+    return tuple(needs), tuple(nodes)
 
 
 def check_dirty(name: str, ctx: FunctionCtx, outputs: tuple[Any, ...]) -> None:
@@ -220,8 +228,10 @@ def make_node(
     return node
 
 
-def attach(ctx: FunctionCtx, node: FunctionNode | None, args: tuple[Any, ...], outputs: tuple[Any, ...], i: int) -> Any:
-    """Output number ``i`` as ``apply`` returns it."""
+def attach(
+    ctx: FunctionCtx, node: FunctionNode | None, args: tuple[Any, ...], outputs: tuple[Any, ...], i: int, batched: bool
+) -> Any:
+    """Output number ``i`` as ``apply`` returns it; ``batched``: whether an argument is a batch."""
     out = outputs[i]
     if not isinstance(out, Tensor):
         return out
@@ -232,6 +242,10 @@ def attach(ctx: FunctionCtx, node: FunctionNode | None, args: tuple[Any, ...], o
     constant = ctx._constant and same(outputs[i], ctx._constant) is not None
     if node is None or constant or not dtypes.of(out._data).is_differentiable:
         return out
+    if batched and not dirty:
+        from leafgrad.autograd.function_rules import for_each_sample
+
+        out = for_each_sample(out, args)
     end = Output.of(node, i, out._data.shape)
     if dirty:
         inplace.rebase(out, dispatch.alias(dispatch.inside(out)._data, end))

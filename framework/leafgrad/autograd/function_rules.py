@@ -7,9 +7,13 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from leafgrad import modes
-from leafgrad.batching.batched import Batch, batches_of
+from leafgrad.autograd.engine import reachable
+from leafgrad.autograd.local import Local, node
+from leafgrad.batching.batched import Batch, batches_of, for_all_samples, has
 from leafgrad.batching.boundary import enter, leave
+from leafgrad.ops import dispatch
 from leafgrad.ops.convert import new_full
+from leafgrad.ops.node import Leaf
 from leafgrad.tensor.tensor import Tensor
 
 
@@ -34,10 +38,50 @@ def outside(batch: Batch) -> Iterator[None]:
         modes.FLAGS.set(before)
 
 
-def vmapped(cls: Any, args: tuple[Any, ...]) -> Any:
+def every_batch(args: tuple[Any, ...]) -> list[Batch]:
+    """The batches that arguments are in."""
+    return [b for a in args if isinstance(a, Tensor) for b in batches_of(a._data)]
+
+
+def innermost(args: tuple[Any, ...]) -> Batch:
+    """The innermost batch that an argument is in."""
+    return max(every_batch(args), key=lambda b: b.level)
+
+
+def for_each_sample(out: Tensor, args: tuple[Any, ...]) -> Tensor:
+    """An output in all batches that ``args`` are in: ``backward`` mixes its gradient with those of each sample."""
+    data = whole = dispatch.raw(out)
+    for batch in every_batch(args):
+        data = data if has(data, batch) else for_all_samples(data, batch)
+    made: Tensor = out if data is whole else dispatch.alias(data.copy())
+    return made
+
+
+def differentiated_within(cls: Any, args: tuple[Any, ...], apart: bool) -> bool:
+    """Whether a derivative by ``args`` is taken within the innermost batch that one is in.
+
+    Then derivatives see the call, and so its ``backward`` or ``jvp``; otherwise what its ``vmap`` is made of.
+    """
+    batch = innermost(args)
+    nodes = [n for a in args if isinstance(a, Tensor) and (n := node(a)) is not None and n.seq > batch.seq]
+    if not any(isinstance(n, Leaf) and n.seq > batch.seq and is_open(n) for n in reachable(nodes, batch.seq)):
+        return False
+    if not apart:
+        raise RuntimeError(
+            f"{cls.__name__}: expected a setup_context beside vmap, since a derivative is taken within vmap, got a "
+            "forward that fills ctx, which vmap leaves empty. Please override the setup_context staticmethod, and take "
+            "ctx out of the arguments of forward"
+        )
+    return True
+
+
+def is_open(leaf: Leaf) -> bool:
+    return not isinstance(leaf, Local) or not leaf.closed or leaf.moving
+
+
+def vmapped(cls: Any, *args: Any) -> Any:
     """The results of ``cls.vmap`` inside the innermost batch that an argument is in."""
-    batches = [b for a in args if isinstance(a, Tensor) for b in batches_of(a._data)]
-    batch = max(batches, key=lambda b: b.level)
+    batch = innermost(args)
     in_dims = tuple([0 if isinstance(a, Tensor) and batch in batches_of(a._data) else None for a in args])
     whole = [a if d is None else leave(a, batch=batch, dim=0) for a, d in zip(args, in_dims, strict=True)]
     with outside(batch):
@@ -48,16 +92,20 @@ def vmapped(cls: Any, args: tuple[Any, ...]) -> Any:
             "and for each the dimension that is the batch, or None"
         )
     outputs, out_dims = returned
+    given = list(zip(whole, in_dims, args, strict=True))
     if not isinstance(outputs, tuple):
-        return entered(outputs, out_dims, batch)
+        return entered(outputs, out_dims, batch, given)
     dims = out_dims if isinstance(out_dims, (tuple, list)) else (out_dims,) * len(outputs)
-    return tuple([entered(o, d, batch) for o, d in zip(outputs, dims, strict=True)])
+    return tuple([entered(o, d, batch, given) for o, d in zip(outputs, dims, strict=True)])
 
 
-def entered(output: Any, dim: int | None, batch: Batch) -> Any:
+def entered(output: Any, dim: int | None, batch: Batch, given: list[tuple[Any, int | None, Any]]) -> Any:
+    """An output of ``cls.vmap`` inside of the batch; an argument itself where it is one that it was given."""
     if dim is None or not isinstance(output, Tensor):
         return output
-    return enter(output, batch=batch, dim=dim % output.ndim)
+    dim %= output.ndim
+    same = next((arg for whole, at, arg in given if whole is output and at == dim), None)
+    return enter(output, batch=batch, dim=dim) if same is None else same
 
 
 def pushed(node: Any, given: dict[Any, Any]) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from leafgrad.batching.call import BatchedCall, run, widened
 from leafgrad.ops import dispatch, messages, reduce
 from leafgrad.ops.convert import clone
 from leafgrad.ops.geometry import moved
-from leafgrad.ops.node import SymbolBase
+from leafgrad.ops.node import SEQ, SymbolBase
 from leafgrad.ops.shape import expand, permute
 from leafgrad.tensor.operators import SymbolOperators
 
@@ -33,15 +33,17 @@ class Batch:
         randomness: ``"error"``, ``"different"`` or ``"same"``.
         level: larger than that of each earlier run.
         depth: within how many vmaps it runs, itself included.
+        seq: what nodes that are recorded within it come after.
     """
 
-    __slots__ = ("depth", "level", "randomness", "size")
+    __slots__ = ("depth", "level", "randomness", "seq", "size")
 
     def __init__(self, size: int, randomness: str) -> None:
         self.size = size
         self.randomness = randomness
         self.level = next(NUMBERS)
         self.depth = len(modes.BATCHES.get()) + 1
+        self.seq = next(SEQ)
 
     def __repr__(self) -> str:
         return f"<batch {self.level} of {self.size}>"
