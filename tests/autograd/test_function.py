@@ -651,3 +651,53 @@ def test_an_input_returned_as_it_is_without_a_history_of_its_own():
     assert not x.requires_grad
     out.sum().backward()
     assert y.grad.tolist() == [1.0, 1.0, 1.0]
+
+
+WRITES = {
+    "the base": lambda base: base.mul_(3),
+    "another view": lambda base: base[:1].mul_(3),
+    "without recording": lambda base: leafgrad.no_grad()(base.mul_)(3),
+}
+
+
+@pytest.mark.parametrize("function", [AsItIs, Reshaped, Halves])
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_an_output_that_shares_memory_has_lost_its_history_when_its_base_is_written(function, write):
+    x = leafgrad.ones(4, requires_grad=True)
+    base = x * 2
+    out = function.apply(base)
+    out = out[0] if isinstance(out, tuple) else out
+    part, before = out[:1], (out * 1).sum()
+    write(base)
+    assert out.requires_grad
+    assert "grad_fn=<Invalid>" in repr(out)
+    for t, name in ((out, function.__name__), (part, "")):
+        with pytest.raises(RuntimeError, match=f"Output 0 of {name}.* its base or another view of its base has been"):
+            t.sum()
+    with pytest.raises(RuntimeError, match="its base or another view"), leafgrad.no_grad():
+        leafgrad.autograd.grad(out, x, leafgrad.ones_like(out))
+    with leafgrad.no_grad():
+        assert (out * 1).flatten()[0] == 6.0
+    assert out.detach().flatten()[0] == 6.0
+    assert leafgrad.autograd.grad(before, x)[0][0] != 0
+
+
+def test_a_compiled_output_that_shares_memory_has_lost_its_history_when_its_base_is_written():
+    def both(x):
+        base = x * 2
+        return base, AsItIs.apply(base)
+
+    def inside(x):
+        base, out = both(x)
+        base.mul_(3)
+        return out.sum()
+
+    x, compiled = leafgrad.ones(2, requires_grad=True), leafgrad.compile(both)
+    for _ in range(2):
+        base, out = compiled(x)
+        assert out._base is base
+        base.mul_(3)
+        with pytest.raises(RuntimeError, match="its base or another view of its base"):
+            out.sum()
+    with pytest.raises(RuntimeError, match="its base or another view of its base"):
+        leafgrad.compile(inside)(x)

@@ -175,3 +175,78 @@ def test_gradients_of_a_value_written_into_an_expanded_tensor():
     assert x.tolist() == [[5], [3]]
     x.sum().backward()
     assert w.grad.tolist() == [[0], [3]]
+
+
+def written(x):
+    """A tensor, and a view of it that was written."""
+    base = x * 2
+    part = base[0]
+    part.mul_(3)
+    return base, part
+
+
+def gradient(out, x):
+    return leafgrad.autograd.grad((out * 5).sum(), x)[0].tolist()
+
+
+def test_a_view_that_was_written_keeps_its_history_when_its_base_is_detached_in_place():
+    x = leafgrad.ones(2, 2, requires_grad=True)
+    base, part = written(x)
+    base.detach_()
+    assert part.requires_grad
+    assert not base.requires_grad
+    assert gradient(part, x) == [[30.0, 30.0], [0.0, 0.0]]
+    base, part = written(x)
+    base.detach_().requires_grad_()
+    assert gradient(part, x) == [[30.0, 30.0], [0.0, 0.0]]
+    base, part = written(x)
+    base.detach_()
+    part.retain_grad()
+    (part * 5).sum().backward()
+    assert part.grad.tolist() == [5.0, 5.0]
+
+
+def test_a_view_does_not_know_what_others_wrote_before_its_base_was_detached_in_place():
+    """As in PyTorch; a part of the gradient would be wrong."""
+    for write in (
+        lambda base: base.mul_(3),
+        lambda base: base[0].mul_(3),
+        leafgrad.no_grad()(lambda base: base.mul_(3)),
+    ):
+        base, part = written(leafgrad.ones(2, 2, requires_grad=True))
+        write(base)
+        base.detach_()
+        assert not part.requires_grad
+        base, part = written(leafgrad.ones(2, 2, requires_grad=True))
+        base.detach_()
+        write(base)
+        assert not part.requires_grad
+
+
+def test_a_tensor_that_is_detached_in_place_and_written_again_forgets_its_graph():
+    x, state, found = leafgrad.ones(2, requires_grad=True), leafgrad.zeros(2, 2), []
+    for _ in range(3):
+        row = state[0]
+        row.add_(x)
+        found.append(leafgrad.autograd.grad((row * row).sum(), x)[0].tolist())
+        state.detach_()
+    assert found == [[2.0, 2.0], [4.0, 4.0], [6.0, 6.0]]
+
+
+def test_compiled_views_that_were_written_keep_their_history_when_their_base_is_detached_in_place():
+    def inside(x):
+        base, part = written(x)
+        base.detach_()
+        return (part * 5).sum()
+
+    def given(base, part):
+        base.detach_()
+        return (part * 5).sum()
+
+    x, step = leafgrad.ones(2, 2, requires_grad=True), leafgrad.compile(given)
+    for call in (leafgrad.compile(inside), lambda x: step(*written(x))):
+        for _ in range(2):
+            assert leafgrad.autograd.grad(call(x), x)[0].tolist() == [[30.0, 30.0], [0.0, 0.0]]
+    base, part = leafgrad.compile(written)(x)
+    base.detach_()
+    assert gradient(part, x) == [[30.0, 30.0], [0.0, 0.0]]

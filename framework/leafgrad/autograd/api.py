@@ -352,7 +352,7 @@ def seed(outputs: tuple[Any, ...], gradients: Any, name: str, recorded: bool) ->
             seeds.append((out.recorded(), g if recorded else lifted(g)))
             continue
         x = dispatch.inside(out) if traced else out
-        node = x._history if x._view is None else x._node
+        node = x._history if x._view is None else history_of_view(x)
         if node is None:
             remedy = (
                 "leafgrad.explain(tensor) tells why: nothing required grad, no_grad(), detach() or an integer dtype"
@@ -377,6 +377,13 @@ def seed(outputs: tuple[Any, ...], gradients: Any, name: str, recorded: bool) ->
                 g = _checked_seed(out, g, name, i)
             seeds.append((node, g if recorded else lifted(g) if traced else g._data))
     return seeds
+
+
+def history_of_view(x: Any) -> GraphNode | None:
+    """The node of a view, or the error of one that has lost it, though nothing is recorded."""
+    with modes.enable_grad():
+        found: GraphNode | None = x._node
+    return found
 
 
 def fits(g: Any, data: Any) -> bool:

@@ -22,11 +22,13 @@ class Version:
     """How often the memory of a tensor and its views was written in place, and when lately.
 
     Of the writes to what stands for a tensor in a trace, the version outside has ``counted`` so many. One that is
-    ``apart`` is that of ``t.data``, which has the memory of ``t``.
+    ``apart`` is that of ``t.data``, which has the memory of ``t``. After the one numbered ``cut`` the tensor was
+    detached in place.
     """
 
     count = 0  # a default, like the others: most versions are made and never written
     seq = 0
+    cut = -1
     counted = 0
     apart = False
     earlier: tuple[int, ...] = ()  # the writes before the last one, as far as they are remembered

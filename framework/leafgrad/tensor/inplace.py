@@ -357,6 +357,7 @@ def _write_history(x: Any, base: Any, before: Any, new: Any, node: Any, flags: i
         args = dispatch.alias(base._data), new
         raw = base._data, new._data
         base._node = write_view.node(args, {"steps": x._view.steps}, raw, base._data, (before, node), flags)
+        x._view.own = base._node, x._writes.seq
         dispatch.hand_over(base, before, base._node)
         if x._leaf is not None:
             x._view.node(x)  # made anew now, where it may retain its gradient

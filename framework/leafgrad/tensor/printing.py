@@ -106,8 +106,12 @@ def text(t: Tensor) -> str:
         if kind not in shown:
             suffixes.append(f"dtype={kind}")
         body = elements(t._data, kind, options, len(head))
-    node = t.grad_fn
-    if node is not None:
+    inner = dispatch.inside(t)
+    lost = inner._view is not None and inner._view.cut_off(inner)
+    node = None if lost else t.grad_fn
+    if lost:
+        suffixes.append("grad_fn=<Invalid>")
+    elif node is not None:
         suffixes.append(f"grad_fn=<{node.name()}>")
     elif t.requires_grad:
         suffixes.append("requires_grad=True")

@@ -107,7 +107,8 @@ class Tensor(Methods, DeepCopies, asking.Overridable, TensorBase):
     @property
     def requires_grad(self) -> bool:
         """Whether operations on this tensor are recorded and gradients flow to it."""
-        return dispatch.inside(self)._node is not None
+        x = dispatch.inside(self)
+        return (x._history if x._view is not None and x._view.cut_off(x) else x._node) is not None
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -302,10 +303,7 @@ class Tensor(Methods, DeepCopies, asking.Overridable, TensorBase):
         x = dispatch.inside(self)
         if (view := x._view) is not None and view.seen_base() is not None:
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
-        x._node = None
-        if view is not None and view.hides:
-            view.base._node = None  # which nobody else knows
-            x._view = view if modes.get() & modes.TRACE else None
+        cut(x)
         return self
 
     @property
@@ -427,6 +425,7 @@ class Tensor(Methods, DeepCopies, asking.Overridable, TensorBase):
         return self.device.type == "cuda"
 
 
+cut = calling("leafgrad.tensor.view", "cut")
 asking.let_subclasses_override(Tensor)
 laid_out, in_format = [calling("leafgrad.tensor.formats", name) for name in ("laid_out", "in_format")]
 dispatch.adopt(Tensor, *[calling("leafgrad.tensor.view", name) for name in ("make", "detach")])

@@ -37,6 +37,7 @@ class View:
         base: the tensor whose memory it is; no view itself, unless a leaf of its own.
         hides: whether nobody else knows the base, since a tensor of its own took another shape in place.
         path: the steps, ops and their parameters, as a chain that views of this view share.
+        own: the node that a write into this view gave the base, and the number of that write; unset before the first.
         root: the data of the base that the tensor's was taken from; a trace replaces the base's data at each write.
         seen: the write of the base up to which the tensor's history is valid; inf: it is never made anew.
         origin: why it must not be written when that would be recorded: the mode in which it was made, or what the error
@@ -44,9 +45,10 @@ class View:
         whole: whether it was made by detach, in a trace, so that its user sees no view.
     """
 
-    __slots__ = ("_base", "hides", "origin", "path", "root", "seen", "whole")
+    __slots__ = ("_base", "hides", "origin", "own", "path", "root", "seen", "whole")
 
     origin: str | None
+    own: tuple[Any, int]
     root: Any
 
     def __init__(self, base: Tensor, path: Path | None, detached: bool, origin: str | None, whole: bool) -> None:
@@ -111,12 +113,32 @@ class View:
     def node(self, tensor: Tensor) -> Any:
         """The node of ``tensor``, which is this view."""
         if tensor._writes.seq > self.seen:
+            if self.cut_off(tensor):
+                if not get_mode() & GRAD:  # nothing is recorded
+                    return tensor._history
+                raise RuntimeError(str(self.origin).replace(WRITTEN, REWRITTEN, 1))
             seen = tensor._writes.seq
             with modes.enable_grad():
-                history = None if self.base._node is None else follow(self.base, self.steps)._node
+                base = self.written_base(tensor._writes)
+                history = None if base._node is None else follow(base, self.steps)._node
             dispatch.hand_over(tensor, tensor._history, history)
             tensor._history, self.seen = history, seen
         return tensor._history
+
+    def cut_off(self, tensor: Any) -> bool:
+        """Whether ``tensor``, which is this view, has its history of a user's Function, and its base was written."""
+        stale: bool = tensor._writes.seq > self.seen
+        return stale and self.origin is not None and self.origin.endswith(CUSTOM) and tensor._history is not None
+
+    def written_base(self, writes: Version) -> Any:
+        """The base with its history; if it was detached in place since, with the one that a write into this view gave.
+
+        That must have been the last write: of what others wrote afterwards only the base knew.
+        """
+        base = self.base
+        if writes.cut != writes.seq or getattr(self, "own", (None, -1))[1] != writes.seq:
+            return base
+        return dispatch.alias(base._data, self.own[0])
 
     def given(self, node: Any) -> None:
         """The tensor was given ``node`` from outside."""
@@ -211,6 +233,7 @@ def parts(x: Any, places: Sequence[Any], label: str) -> tuple[Any, ...]:
     return tuple(made)
 
 
+WRITTEN, REWRITTEN = "is being modified inplace", "its base or another view of its base has been modified inplace"
 SEVERAL = (
     "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
     "to be modified inplace. You should replace the inplace operation by an out-of-place one."
@@ -229,17 +252,21 @@ AMBIGUOUS = {
 @functools.lru_cache(maxsize=1024)
 def made_by(i: int, function: str, why: str) -> str:
     """The origin of a view that is output ``i`` of a function."""
-    return f"Output {i} of {function} is a view and is being modified inplace. {why}"
+    return f"Output {i} of {function} is a view and {WRITTEN}. {why}"
 
 
 def of_function(x: Any, out: Any, i: int, name: str) -> None:
-    """Let ``out``, output ``i`` of a user's Function, be a view that keeps its history: of ``x`` unless of another."""
+    """Let ``out``, output ``i`` of a user's Function, be a view: of ``x`` unless of another. Its history is its own,
+
+    until its base is written: then it has none, and is an error where it is asked for.
+    """
     if out._view is None:
         own = x._view is None or is_own_leaf(x)
         base, path, root = (x, None, x._data) if own else (x._view.base, x._view.path, x._view.root)
         if base._writes is None:
             base._writes = Version()
         become(out, base, path, detached=True)._view.root = root
+    out._view.seen, out._view.whole = out._writes.seq, False
     out._view.origin = made_by(i, name, CUSTOM)
 
 
@@ -269,7 +296,7 @@ def become(x: Any, base: Any, path: Path | None, detached: bool, origin: str | N
     return x
 
 
-def result(base: Any, steps: tuple[Step, ...], detached: bool, whole: bool) -> Any:
+def result(base: Any, steps: tuple[Step, ...], detached: bool, whole: bool, origin: str | None) -> Any:
     """The view of ``base`` that ``steps`` lead to, of which somebody else makes the history."""
     if base._writes is None:
         base._writes = Version()
@@ -280,7 +307,7 @@ def result(base: Any, steps: tuple[Step, ...], detached: bool, whole: bool) -> A
     if whole:  # as detach makes it without a trace: of the same memory and version, and no view
         out._writes, out._epoch = base._writes, base._epoch
         return out
-    return become(out, base, path, detached)
+    return become(out, base, path, detached, origin)
 
 
 def stand_in(inner: Any, x: Any, base: Any) -> Any:
@@ -288,6 +315,16 @@ def stand_in(inner: Any, x: Any, base: Any) -> Any:
     become(inner, base, x._view.path, False, x._view.origin, x._view.whole)
     inner._view.hides = x._view.hides
     return inner
+
+
+def cut(x: Any) -> None:
+    """Take the history from ``x``, which its user sees as no view; views of it keep theirs, up to the last write."""
+    if x._writes is not None and x._writes is not dispatch.INFERENCE_VERSION:
+        x._writes.cut = x._writes.seq
+    view, x._node = x._view, None
+    if view is not None and view.hides:
+        view.base._node = None  # which nobody else knows
+        x._view = view if modes.get() & TRACE else None
 
 
 def detach(x: Any) -> Any:

@@ -104,13 +104,14 @@ class Slot(ProgramPart):
 class Alias(ProgramPart):
     """A result that is a view: of the tensor of a source, or of another result.
 
-    ``apart``: without its history. ``whole``: made by detach.
+    ``apart``: without its history. ``whole``: made by detach. ``origin``: why it must not be written.
     """
 
     base: Source | int
     steps: Any
     apart: bool
     whole: bool
+    origin: str | None
 
 
 class Recording:
@@ -212,11 +213,11 @@ def finish(recorder: Recorder, result: Any, written: Sequence[Any] = ()) -> Trac
             if any(o.before is base for o in recorder.outside.values()):
                 raise Unclosed("it returns memory that t.data = ... has taken away from a tensor")
             if held is not None:
-                aliases[i] = Alias(held.source, steps, apart, t._view.whole)
+                aliases[i] = Alias(held.source, steps, apart, t._view.whole, t._view.origin)
             elif bases[id(base)] > 1 or (plain and inplace.overlaps(recorder.layout(t))):  # else nobody can tell
                 if not plain:
                     raise Unclosed("it returns several tensors in one memory, which was made within vmap")
-                aliases[i] = Alias(place(tensors, base), steps, apart, t._view.whole)
+                aliases[i] = Alias(place(tensors, base), steps, apart, t._view.whole, t._view.origin)
     check_made(
         recorder, [*tensors, *(g for _, before, g in recorder.grads.values() if g is not None and g is not before)]
     )

@@ -283,7 +283,7 @@ class Call:
             made[i]._writes = inplace.version(tensor)
         for i, alias in self.aliases.items():
             base = made[alias.base] if isinstance(alias.base, int) else self.tensor(alias.base, leaves, early)
-            made[i] = view.result(base, alias.steps, alias.apart, alias.whole)
+            made[i] = view.result(base, alias.steps, alias.apart, alias.whole, alias.origin)
         for i, (refused, led_to) in self.refused.items():
             refused.attach(made[i], led_to(leaves))
         for (node, ends, edges), pullback in zip(nodes, self.pullbacks, strict=False):
