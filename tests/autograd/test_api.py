@@ -557,3 +557,11 @@ def test_what_errors_of_misuse_say():
     x.register_post_accumulate_grad_hook(lambda leaf: leaf.grad)
     with pytest.raises(RuntimeError, match=r"expected it to return None, .* got Tensor"):
         (2 * x).sum().backward()
+
+
+def test_zeros_of_a_recorded_pass_require_grad(t):
+    a, b = leaf(t, 1.0, 2.0), leaf(t, 3.0, 4.0)
+    _, zeros = t.autograd.grad((a * a).sum(), (a, b), create_graph=True, materialize_grads=True)
+    assert zeros.requires_grad
+    assert t.autograd.grad(zeros.sum(), b, materialize_grads=True)[0].tolist() == [0.0, 0.0]
+    assert not t.autograd.grad((a * a).sum(), (a, b), materialize_grads=True)[1].requires_grad

@@ -701,3 +701,78 @@ def test_a_compiled_output_that_shares_memory_has_lost_its_history_when_its_base
             out.sum()
     with pytest.raises(RuntimeError, match="its base or another view of its base"):
         leafgrad.compile(inside)(x)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_function_that_no_gradient_comes_to_gets_zeros(t, recorded):
+    given = []
+
+    class Stop(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return None
+
+    class Pair(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2, x.sum()
+
+        @staticmethod
+        def backward(ctx, g, h):
+            given.append((g.tolist(), h.tolist()))
+            return g
+
+    x = leaf(t, 1.0, 2.0)
+    out = Stop.apply(Pair.apply(x)[0] * 3).sum()
+    assert t.autograd.grad(out, x, create_graph=recorded)[0].tolist() == [0.0, 0.0]
+    assert given == [([0.0, 0.0], 0.0)]
+    other = leaf(t, 1.0, 2.0)
+    assert t.autograd.grad((Pair.apply(x)[0] * other).sum(), other)[0].tolist() == [2.0, 4.0]
+    assert len(given) == 1  # where nobody asks
+
+
+def test_a_function_marked_once_differentiable_that_no_gradient_comes_to():
+    class Square(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @leafgrad.autograd.function.once_differentiable
+        def backward(ctx, g):
+            return 2 * ctx.saved_tensors[0] * g
+
+    class Stop(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return None
+
+    x = leaf(leafgrad, 1.0, 2.0)
+    (g,) = leafgrad.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
+    assert leafgrad.autograd.grad((Stop.apply(g) + x).sum(), x)[0].tolist() == [1.0, 1.0]
+
+
+def test_a_complex_gradient_of_a_real_argument_is_refused(t):
+    class Double(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * (3 + 1j)
+
+    with pytest.raises(RuntimeError):
+        Double.apply(leaf(t, 1.0, 2.0)).sum().backward()
+    z = t.tensor([1j], requires_grad=True)
+    Double.apply(z).abs().sum().backward()
+    assert z.grad.is_complex()

@@ -163,3 +163,19 @@ def test_gradgradcheck_with_gaps_in_the_memory_of_gradients():
         seen.clear()
         assert leafgrad.autograd.gradgradcheck(Double.apply, x, gen_non_contig_grad_outputs=gaps)
         assert seen[0] is not gaps
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_gradgradcheck_of_a_function_without_gradients(fast):
+    class Ones(leafgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return leafgrad.ones_like(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return None
+
+    x = leafgrad.ones(2, dtype=leafgrad.float64, requires_grad=True)
+    assert leafgrad.autograd.gradgradcheck(Ones.apply, (x,), fast_mode=fast)
+    assert leafgrad.autograd.gradcheck(lambda x: (), (x,), fast_mode=fast)

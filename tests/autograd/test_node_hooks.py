@@ -172,3 +172,34 @@ def test_del_grad(t):
     x.backward()
     del x.grad
     assert x.grad is None
+
+
+def test_a_prehook_may_take_a_gradient_away(t):
+    seen = []
+    x = t.tensor([3.0, 1.0, 2.0], requires_grad=True)
+    y = x * x
+    y.grad_fn.register_prehook(lambda gradients: (None,))
+    y.grad_fn.register_hook(lambda inputs, outputs: seen.append((inputs, outputs)))
+    (y + x * 3).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0, 3.0]
+    assert seen == [((None, None), (None,))]
+    values, _ = x.sort()
+    values.grad_fn.register_prehook(lambda gradients: (None, *gradients[1:]))
+    assert t.autograd.grad(values.sum(), x, create_graph=True, allow_unused=True) == (None,)
+
+
+def test_a_prehook_may_take_one_of_several_gradients_away(t):
+    x = t.tensor([[3.0, 1.0], [2.0, 4.0]], requires_grad=True)
+    first, second = t.linalg.slogdet(x)[1], t.linalg.qr(x)
+    second[0].grad_fn.register_prehook(lambda gradients: (gradients[0], None))
+    (without,) = t.autograd.grad((second[0].sum() + second[1].sum() + first), x)
+    (alone,) = t.autograd.grad(t.linalg.qr(x)[0].sum() + t.linalg.slogdet(x)[1], x)
+    assert t.allclose(without, alone)
+
+
+def test_a_prehook_of_a_leaf_may_take_its_gradient_away(t):
+    x = t.ones(2, requires_grad=True)
+    leaf = (x * 1).grad_fn.next_functions[0][0]
+    leaf.register_prehook(lambda gradients: (None,))
+    (x * 2).sum().backward()
+    assert x.grad is None

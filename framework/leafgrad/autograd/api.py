@@ -105,6 +105,8 @@ def deliver(found: dict[GraphNode, Any], taken: set[int], recorded: bool) -> Non
             continue  # it was frozen meanwhile
         if hooks is not None and hooks.before:
             g = node_hooks.run_before(hooks, g, recorded)
+            if g is None:
+                continue
         accumulate(leaf, g, taken, recorded)
         if hooks is not None:
             with modes.set_grad_enabled(recorded):
@@ -234,7 +236,8 @@ def grad(
             if isinstance(t, GradientEdge):
                 raise RuntimeError(f"inputs[{i}]: zeros for a GradientEdge are of no known dtype; pass the tensor")
             data = lifted(t)
-            gradients.append(dispatch.alias(new_full(data, shape=tuple(data.shape), value=0)))
+            zeros: Tensor = dispatch.alias(new_full(data, shape=tuple(data.shape), value=0))
+            gradients.append(zeros._set_grad(create_graph))
         else:
             gradients.append(g if create_graph else owned(g, t, taken))
     return tuple(gradients)

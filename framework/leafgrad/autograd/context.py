@@ -24,12 +24,13 @@ class Saved(NamedTuple):
 class FunctionNode(Node):
     """One recorded call of a Function."""
 
-    __slots__ = ("ctx", "inputs", "outputs", "positions")
+    __slots__ = ("ctx", "inputs", "outputs", "place", "positions")
 
     ctx: FunctionCtx
     positions: tuple[int, ...]  # which arguments were tensors: those have edges
     inputs: tuple[dtypes.dtype, ...]  # their dtypes
     outputs: tuple[tuple[tuple[int, ...], str] | None, ...]  # shape and dtype of each output, None if no tensor
+    place: tuple[str, int]  # the device type and index of the first of its arguments that is a tensor
 
 
 def tensors_only(tensors: tuple[Any, ...], what: str) -> tuple[Tensor | None, ...]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from leafgrad import backends, modes
 from leafgrad.autograd import node_hooks
+from leafgrad.autograd.context import FunctionNode
 from leafgrad.ops import complex as complex_ops, dispatch, messages
 from leafgrad.ops.convert import clone, new_full
 from leafgrad.ops.node import GraphNode, Hooks, Leaf, Output, SymbolBase, TensorBase
@@ -86,11 +87,17 @@ def run(
     if modes.get() & modes.TRACE and not since:
         through = order if needed is None else passing
         modes.TRACER.get().differentiates([node for node in through if type(node) is not Leaf], recorded)
+    grads = gaps(order if targets is None else passing - targets, since) | grads
     token = PASS.set(Pass(order, needed, targets))
     try:
         flow(grads, order, targets, needed, passing, retain, recorded, arrived, since)
     finally:
         PASS.reset(token)
+
+
+def gaps(nodes: Iterable[Any], since: int) -> dict[GraphNode, Any]:
+    """The nodes of users' Functions among ``nodes``, ready for gradients: where none comes they get zeros."""
+    return {n: {} for n in nodes if type(n) is FunctionNode and n.ctx._materialize and n.seq >= since}
 
 
 def flow(
@@ -176,18 +183,26 @@ def watched(node: Any, g: Any, needed: set[GraphNode] | None, recorded: bool) ->
     """What a node's rules give, with its hooks before and after, and the check for nan."""
     hooks = node.hooks
     if hooks is not None and hooks.before:
-        g = node_hooks.run_before(hooks, g, recorded)
+        g = left(node, node_hooks.run_before(hooks, g, recorded))
     pull = pull_recorded if recorded else node.op.pull
     with dispatch.on_device_of(g):  # on which rules compute with operators
         if modes.get() & modes.WATCH:
-            pulled = modes.watched(node, (), lambda: pull(node, g, needed))
+            pulled = modes.watched(node, (), lambda: pull(node, g, needed)) if g is not None else []
         else:
-            pulled = pull(node, g, needed)
+            pulled = pull(node, g, needed) if g is not None else []
     if modes.get() & modes.ANOMALY:
         check_anomaly(node, pulled)
     if hooks is not None and hooks.after:
         pulled = node_hooks.run_after(hooks, node, pulled, g, recorded)
     return pulled
+
+
+def left(node: Any, g: Any) -> Any:
+    """What prehooks have left of the gradients of a node's outputs, with zeros for what they took; None for nothing."""
+    if type(g) is not tuple or isinstance(node, FunctionNode):
+        return g
+    slots = {i: one for i, one in enumerate(g) if one is not None}
+    return complete(node, slots) if slots else None
 
 
 def unbroadcast(node: GraphNode, edge: GraphNode, g: Any) -> Any:
@@ -209,7 +224,7 @@ def sum_of_gradients(a: Any, b: Any) -> Any:
 
 def complete(node: Any, slots: dict[int, Any]) -> tuple[Any, ...]:
     """Gradients of all outputs of a node, zeros where none arrived; None where the node fills its own gaps."""
-    some = next(iter(slots.values()))
+    some = next(iter(slots.values()), None)
     return tuple(
         slots.get(i)
         if i in slots or shape is None

@@ -16,8 +16,10 @@ from typing import Any
 from leafgrad import dtypes, modes
 from leafgrad.autograd import api
 from leafgrad.autograd.context import FunctionCtx, FunctionNode, pack, same
+from leafgrad.backends.place import place
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import new_full, to_dtype
+from leafgrad.ops.create import full
 from leafgrad.ops.node import EMPTY, SEQ, GraphNode, Output, SymbolBase
 from leafgrad.tensor import inplace, view
 from leafgrad.tensor.tensor import Tensor
@@ -218,6 +220,8 @@ def make_node(
     node.shapes = tuple([tuple(a._data.shape) for a in args if isinstance(a, Tensor)])
     node.saved = ()
     node.ends = {}
+    data = next(a._data for a in args if isinstance(a, Tensor))
+    node.place = data.place if isinstance(data, SymbolBase) else place(data)
     node.positions = tuple([i for i, a in enumerate(args) if isinstance(a, Tensor)])
     node.inputs = tuple([dtypes.of(args[i]._data) for i in node.positions])
     node.outputs = tuple([
@@ -271,9 +275,9 @@ def run_backward(
         needs[i] = want
     ctx.needs_input_grad = tuple(needs)
     if ctx._materialize:
-        some = next(one for one in grads if one is not None)
+        some = next((one for one in grads if one is not None), None)
         grads = tuple(
-            zeros_of(some, like) if one is None and like is not None else one
+            zeros_of(node, some, like) if one is None and like is not None else one
             for one, like in zip(grads, node.outputs, strict=True)
         )
     result = cls.backward(ctx, *grads)
@@ -285,13 +289,22 @@ def run_backward(
             continue
         check_gradient(node, i, g, edge)
         kind = dtypes.of(g._data)
+        if kind.is_complex and not dtype.is_complex:
+            raise RuntimeError(
+                f"Function {node.name()} returned an invalid gradient at index {i}: expected a real one, since the "
+                f"argument is of {dtype}, got {kind}; return its real part"
+            )
         pulled.append((edge, g if kind is dtype else to_dtype(g, dtype=dtype.name, source=kind.name)))
     return pulled
 
 
-def zeros_of(some: Tensor, like: tuple[tuple[int, ...], str]) -> Tensor:
+def zeros_of(node: FunctionNode, some: Tensor | None, like: tuple[tuple[int, ...], str]) -> Tensor:
+    """The gradient of an output that has none, on the device of another's if there is one."""
     shape, dtype = like
-    return new_full(some, shape=shape, value=0, dtype=dtype)
+    if some is not None:
+        return new_full(some, shape=shape, value=0, dtype=dtype)
+    out: Tensor = dispatch.create(full, node.place, shape=shape, value=0, dtype=dtype)
+    return out
 
 
 def check_count(node: FunctionNode, returned: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -338,6 +351,7 @@ class Once(Function):
 
     @staticmethod
     def forward(ctx: FunctionCtx, value: Tensor, *sources: Tensor) -> Tensor:
+        ctx.set_materialize_grads(False)  # else it were an error where no gradient comes
         return value
 
     @staticmethod

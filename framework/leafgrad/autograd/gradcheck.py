@@ -169,7 +169,7 @@ def check_inputs(point: tuple[Any, ...]) -> None:
 def as_reals(func: Function, point: tuple[Any, ...]) -> tuple[Function, tuple[Any, ...]]:
     """``func`` of pairs of real numbers in place of complex ones, and the same inputs so; both as they are if real."""
     outputs = as_tuple(func(*point))
-    if not any(isinstance(o, Tensor) for o in outputs):
+    if outputs and not any(isinstance(o, Tensor) for o in outputs):
         raise TypeError(f"gradcheck: func: expected it to return tensors, got {type(outputs[0]).__name__}")
     complexes = [isinstance(x, Tensor) and x.requires_grad and x.dtype.is_complex for x in point]
     if not any(complexes) and not any(isinstance(o, Tensor) and o.dtype.is_complex for o in outputs):

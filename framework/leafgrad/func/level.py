@@ -160,9 +160,9 @@ def vjps(outputs: list[Tensor], leaves: list[Tensor], gradients: list[Tensor] | 
         None if gradients is None else [g for _, g in pairs],
         retain_graph=retain or recorded,
         create_graph=recorded,
-        materialize_grads=True,
+        allow_unused=True,
     )
-    return settled(list(found), recorded)
+    return settled([plain_zeros(x) if g is None else g for x, g in zip(leaves, found, strict=True)], recorded)
 
 
 def jvps(
