@@ -256,9 +256,9 @@ def made_by(i: int, function: str, why: str) -> str:
 
 
 def of_function(x: Any, out: Any, i: int, name: str) -> None:
-    """Let ``out``, output ``i`` of a user's Function, be a view: of ``x`` unless of another. Its history is its own,
+    """Let ``out``, output ``i`` of a user's Function, be a view: of ``x`` unless of another.
 
-    until its base is written: then it has none, and is an error where it is asked for.
+    Its history is its own until its base is written: then it has none, and to ask for it is an error.
     """
     if out._view is None:
         own = x._view is None or is_own_leaf(x)
