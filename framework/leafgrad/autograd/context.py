@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from leafgrad import dtypes
 from leafgrad.ops import dispatch, messages
@@ -26,6 +26,7 @@ class FunctionNode(Node):
 
     __slots__ = ("ctx", "inputs", "outputs", "place", "positions")
 
+    made: ClassVar[bool] = False  # whether there has been one in this process
     ctx: FunctionCtx
     positions: tuple[int, ...]  # which arguments were tensors: those have edges
     inputs: tuple[dtypes.dtype, ...]  # their dtypes

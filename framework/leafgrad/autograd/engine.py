@@ -87,7 +87,8 @@ def run(
     if modes.get() & modes.TRACE and not since:
         through = order if needed is None else passing
         modes.TRACER.get().differentiates([node for node in through if type(node) is not Leaf], recorded)
-    grads = gaps(order if targets is None else passing - targets, since) | grads
+    if FunctionNode.made:
+        grads = gaps(order if targets is None else passing - targets, since) | grads
     token = PASS.set(Pass(order, needed, targets))
     try:
         flow(grads, order, targets, needed, passing, retain, recorded, arrived, since)

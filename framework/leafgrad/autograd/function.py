@@ -209,6 +209,7 @@ def make_node(
     cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], edges: tuple[Any, ...], outputs: tuple[Any, ...]
 ) -> FunctionNode:
     node = object.__new__(FunctionNode)
+    FunctionNode.made = True
     node.op = cls
     node.ctx = ctx
     node.params = EMPTY
