@@ -118,3 +118,22 @@ def test_forward_mode_agrees_with_differences(piece, place):
     x = leafgrad.tensor([0.3, 0.9, 0.45, 0.7], dtype=leafgrad.float64, device=place, requires_grad=True)
     atol = 1e-2 if piece == "conversion" else 1e-5
     leafgrad.autograd.gradcheck(PIECES[piece], x, check_forward_ad=True, atol=atol)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize(
+    "body", [lambda a, y: a + y.sin(), lambda a, y: (a + y.sin()).sum(), lambda a, y: a * y.sin() + y]
+)
+def test_tangents_of_what_samples_share_are_differentiated_for_all_samples(t, body, shared):
+    x = t.tensor([[0.5, -1.2], [1.0, 2.0]], dtype=t.float64)
+    y = leaf(t, 1.1, 0.4)
+
+    def of_batch(y):
+        return t.func.vmap(body, (0, None))(x, y) if shared else t.func.vmap(lambda a: body(a, y))(x)
+
+    found = []
+    for function in (of_batch, lambda y: t.stack([body(a, y) for a in x])):
+        pushed = t.func.jvp(function, (y,), (vector(t, 1.0, 2.0),))[1]
+        (g,) = t.autograd.grad((pushed * pushed).sum() + pushed.sum(), y)
+        found.append(g)
+    assert t.allclose(*found)

@@ -81,3 +81,28 @@ def test_deepcopies_in_compiled_steps():
         shared = compiled(x)
         shared[0].zero_()
         assert shared[1].tolist() == [0, 0]
+
+
+def test_copies_in_compiled_steps_have_versions_of_their_own():
+    held = leafgrad.arange(3.0)
+
+    def step(x, quiet):
+        with leafgrad.inference_mode(quiet):
+            first, second, bits = copy.deepcopy([held, held[:], held.view(leafgrad.int32)])
+        product = second * x
+        first.add_(1)
+        shallow = copy.copy(held)
+        shallow.add_(1)
+        return product, held.tolist(), first._version, second._version, first.is_inference(), bits
+
+    for quiet in (False, True):
+        compiled = leafgrad.compile(step)
+        for _ in range(6):
+            found = []
+            for function in (step, compiled):
+                held.copy_(leafgrad.arange(3.0))
+                x = leafgrad.ones(3, requires_grad=True)
+                product, *rest, bits = function(x, quiet)
+                product.sum().backward()
+                found.append((x.grad.tolist(), rest, bits.tolist()))
+            assert found[0] == found[1]

@@ -130,3 +130,11 @@ def test_operators_ask_the_first_class_that_there_is():
     script = script.replace("OPERATORS", repr(OPERATORS))
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_comparisons_of_a_class_that_nobody_has_compared_yet():
+    code = (
+        "import leafgrad as lg\nclass Sub(lg.Tensor): pass\nprint(lg.Tensor.__eq__, Sub.__eq__(lg.ones(1), 1).tolist())"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "[True]" in run.stdout

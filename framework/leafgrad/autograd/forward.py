@@ -18,7 +18,7 @@ from leafgrad.autograd.edge import output_shapes
 from leafgrad.autograd.function import Function
 from leafgrad.autograd.function_rules import pushed
 from leafgrad.autograd.local import Local, close, local
-from leafgrad.batching.boundary import each_sample
+from leafgrad.batching.boundary import each_sample, handed_over
 from leafgrad.ops import complex as complex_ops, dispatch, reduce
 from leafgrad.ops.complex import conj, real
 from leafgrad.ops.conjugate import is_complex
@@ -119,8 +119,11 @@ def derivative(output: Any, i: int, flow: Flow, strict: bool) -> Tensor:
 
 def tangent(node: GraphNode, flow: Flow, recorded: bool) -> Any:
     """The tangent of what ``node`` computed, from those of its arguments; None for zero."""
-    if isinstance(node, Local) or transparent(node):
+    if isinstance(node, Local):
         return flow.get(node.edges[0])
+    if isinstance(node, Node) and transparent(node):
+        found = flow.get(node.edges[0])
+        return None if found is None else handed_over(found, found._data, node.params["batches"])
     if isinstance(node, Output):
         several = flow.get(node.source)
         return None if several is None else several[node.index]

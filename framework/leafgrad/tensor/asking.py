@@ -126,7 +126,7 @@ def method_of(kind: type, name: str, function: FunctionType) -> str:
         return ASKED_AS[name]
     op = inspect.unwrap(function)
     found = op.__name__ + "_" * (op is not function)
-    return found if name[:2] == "__" and hasattr(kind, found) else name
+    return found if name[:2] == "__" and found != name and hasattr(kind, found) else name
 
 
 def asking_property(value: property) -> property:

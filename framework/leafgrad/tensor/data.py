@@ -186,12 +186,15 @@ def _reduce(self: Tensor) -> tuple[Any, ...]:
     The class Tensor is None, since ``leafgrad.compat`` may show it under another name.
     """
     data = self._array("pickling")
+    dispatch.expose(data)  # copy.copy makes a tensor of it
     host = backends.backend_of(data).to_host(data)
     kind = None if type(self) is Tensor else type(self)
     return _rebuild, (kind, host, str(self.device), self.requires_grad), self.__dict__ or None
 
 
 def _rebuild(cls: type[Tensor] | None, array: Any, device: str, requires_grad: bool) -> Tensor:
+    if modes.get() & modes.TRACE:
+        modes.TRACER.get().import_array("a copy of a tensor")
     made = dispatch.alias(array) if device == "cpu" else copied(array, None, device)
     out: Tensor = dispatch.alias(made._data, kind=cls)
     return out._set_grad(requires_grad)

@@ -8,7 +8,7 @@ from typing import Any
 from leafgrad import modes
 from leafgrad.ops import dispatch
 from leafgrad.ops.convert import clone
-from leafgrad.ops.node import SymbolBase
+from leafgrad.ops.node import SymbolBase, Version
 
 
 class DeepCopies:
@@ -44,10 +44,14 @@ class DeepCopies:
 def traced_twin(x: Any, memo: dict[Any, Any]) -> Any:
     """The same in a trace, where memory is that of the base, and views know how they lie in it."""
     base, steps = (x, ()) if x._view is None else (x._view.base, x._view.steps)
+    if x.dtype is not base.dtype:  # not copied as a whole, as outside
+        return clone(x.detach())
     key = id(base), "memory"
     if key not in memo:
         memo[key] = clone(base.detach()), base  # which keeps its id
     out = memo[key][0]
     for step, params in steps:
         out = step(out, **params)
-    return out.detach()
+    out = out.detach()
+    out._writes = Version.of_data()  # each has its own
+    return out

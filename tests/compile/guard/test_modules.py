@@ -398,3 +398,12 @@ def test_attributes_of_a_function_that_was_put_into_a_library(monkeypatch):
     assert [step(x).tolist() for _ in range(4)] == [[2.0, 2.0]] * 4
     function.rate = 5.0
     assert step(x).tolist() == [5.0, 5.0]
+
+
+@pytest.mark.parametrize("read", [lambda m: getattr(m, "late", 1.0), lambda m: 2.0 if hasattr(m, "late") else 1.0])
+def test_a_module_that_gets_a_getattr(read):
+    module = types.ModuleType("settings")
+    step = leafgrad.compile(lambda x: x * read(module))
+    assert [step(leafgrad.ones(1)).item() for _ in range(5)] == [1.0] * 5
+    module.__getattr__ = lambda name: 5.0
+    assert step(leafgrad.ones(1)).item() == read(module)

@@ -73,7 +73,7 @@ class ModuleWalker(ObjectWalker):
             ):
                 self.called_from_c(found, f"{path}.{name}")
         if not library or self.names.asks:
-            self.absent(held, f"{path}", self.names.users)
+            self.absent(held, f"{path}", self.names.users | {"__getattr__"})
 
     def named(self, value: types.ModuleType, names: Iterable[str]) -> None:
         """What stands under these names in a module is what is called or read there: the same objects."""

@@ -35,7 +35,7 @@ from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import stand_in
 
 # What tells where elements lie and with whom they are shared, not only what they are.
-OF_MEMORY = ("numpy()", "__dlpack__()", "data_ptr()", "untyped_storage()", "save()", "t._base", "t._version")
+OF_MEMORY = frozenset("numpy() __dlpack__() data_ptr() untyped_storage() save() pickling t._base t._version".split())
 
 
 class LazyRecorder(PartRecorder):
