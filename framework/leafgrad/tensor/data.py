@@ -186,7 +186,6 @@ def _reduce(self: Tensor) -> tuple[Any, ...]:
     The class Tensor is None, since ``leafgrad.compat`` may show it under another name.
     """
     data = self._array("pickling")
-    dispatch.expose(data)  # copy.copy makes a tensor of it
     host = backends.backend_of(data).to_host(data)
     kind = None if type(self) is Tensor else type(self)
     return _rebuild, (kind, host, str(self.device), self.requires_grad), self.__dict__ or None
@@ -195,6 +194,7 @@ def _reduce(self: Tensor) -> tuple[Any, ...]:
 def _rebuild(cls: type[Tensor] | None, array: Any, device: str, requires_grad: bool) -> Tensor:
     if modes.get() & modes.TRACE:
         modes.TRACER.get().import_array("a copy of a tensor")
+        dispatch.expose(array)  # which the tensor that was copied has, too
     made = dispatch.alias(array) if device == "cpu" else copied(array, None, device)
     out: Tensor = dispatch.alias(made._data, kind=cls)
     return out._set_grad(requires_grad)

@@ -32,11 +32,9 @@ class DeepCopies:
 
     def _twin(self: Any, memo: dict[Any, Any]) -> Any:
         """A copy without history, in the copy of all the memory that those of one ``memo`` share."""
-        if getattr(self._data, "level", 0):  # of a batch
-            return clone(self.detach())
-        if modes.get() & modes.TRACE:
+        if modes.get() & modes.TRACE and not getattr(self._data, "level", 0):
             return traced_twin(dispatch.inside(self), memo)
-        if isinstance(self._data, SymbolBase):  # which has no memory
+        if isinstance(self._data, SymbolBase):  # of a batch, or of the device meta, which has no memory
             return clone(self.detach())
         return dispatch.alias(dispatch.twin(self._data, memo))
 

@@ -136,11 +136,11 @@ def recording(recorder: Any) -> Iterator[None]:
         RECORDING.reset(outer)
         modes.TRACER.reset(before)
         del extent
-        if held() is not None:
-            end_in_copies(held())
+        if (copied := held()) is not None:
+            end_in_copies(copied)
 
 
-def end_in_copies(extent: Recording | None) -> None:
+def end_in_copies(extent: Recording) -> None:
     """End an extent in contexts that were copied from it, as asyncio does for its tasks.
 
     One that another thread is in ends when that uses an op.
