@@ -237,6 +237,25 @@ def lock_violations(root: Path) -> Iterator[str]:
                     yield f"{path.relative_to(root)}:{line}: {name} has a lock: take that of leafgrad.forks"
 
 
+def given_violations(root: Path) -> Iterator[str]:
+    """Functions of ops by which others set a global of theirs."""
+    for path in python_files(root / "framework/leafgrad/ops"):
+        for node in nodes(path.read_text(encoding="utf-8")):
+            if isinstance(node, ast.FunctionDef):
+                ours = {name for n in ast.walk(node) if isinstance(n, ast.Global) for name in n.names}
+                given = {a.arg for a in node.args.args}
+                for n in ast.walk(node):
+                    if isinstance(n, ast.Assign) and {t.id for t in names_in(n.targets)} & ours:
+                        value = n.value.elts if isinstance(n.value, ast.Tuple) else [n.value]
+                        if all(isinstance(v, ast.Name) and v.id in given for v in value):
+                            where = f"{path.relative_to(root)}:{n.lineno}"
+                            yield f"{where}: {node.name} lets others set a global: give it a place in ops/runtime.py"
+
+
+def names_in(targets: Iterable[ast.AST]) -> list[ast.Name]:
+    return [n for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+
+
 def suppression_violations(root: Path) -> Iterator[str]:
     for folder in ("framework", "plugins", "examples", "tests"):
         for path in python_files(root / folder):
@@ -374,7 +393,7 @@ HOMONYMS = {ast.ClassDef: 1, ast.FunctionDef: 3}
 PACKAGES = 2  # of leafgrad, lowering and plugins so many may define one class, if each does so once
 # Those that more of them define, and how many: a list to shorten. ``main`` is what each subcommand is called.
 MANY = dict.fromkeys("Generator Identity Multinomial Node Op".split(), 2)
-MANY |= dict.fromkeys("adopt attach cholesky det load pack qr register slogdet svd zeros".split(), 4)
+MANY |= dict.fromkeys("cholesky det load pack qr register slogdet svd zeros".split(), 4)
 MANY |= {"main": 9}
 
 
@@ -433,6 +452,7 @@ RULES = [
     cycle_violations,
     length_violations,
     lock_violations,
+    given_violations,
     suppression_violations,
     plugin_violations,
     public_violations,
@@ -470,6 +490,7 @@ CUPY = "framework/leafgrad/backends/cupy.py"
 NUMPY = "framework/leafgrad/backends/numpy.py"
 PLUGIN = "plugins/leafgrad-x/leafgrad_x.py"
 PASS = "framework/leafgrad/compile/pass.py"
+OP = "framework/leafgrad/ops/a.py"
 OPS = {
     "framework/leafgrad/nn/a.py": "\nclass Tensor: ...",
     "framework/leafgrad/ops/some.py": "@op\ndef tanh(): ...\n@op('float', name='where')\ndef choose(): ...",
@@ -508,6 +529,7 @@ def tree(tmp_path):
         (length_violations, NN, "x = 1\n" * 451, ":451: more than 450 lines"),
         (homonym_violations, NN, "\n\nclass Tensor: ...", ":3: 'Tensor' is defined in framework/leafgrad/nn/a.py:2"),
         (lock_violations, NN, "\nfrom functools import cached_property", ":2: cached_property has a lock"),
+        (given_violations, OP, "def adopt(a, b):\n    global A, B\n    A, B = a, b", ":3: adopt lets others set a"),
         (suppression_violations, NN, "x = 1  #" + " noqa: E501", ":1: '# "),
         (suppression_violations, NN, "\nx = 1  #" + " type: ignore[x]", ":2: '# "),
         (table_violations, PASS, 'def f(e):\n    return e.name == "tanh"', ":2: 'tanh' is the name of an op"),

@@ -12,6 +12,7 @@ from leafgrad.batching import pytree, random
 from leafgrad.batching.batched import Batch, batches_of, has
 from leafgrad.batching.boundary import enter, fill, leave, unbatched_arguments
 from leafgrad.ops import dispatch
+from leafgrad.ops.runtime import runtime
 from leafgrad.ops.tracebacks import shorten
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.tensor import Tensor
@@ -229,4 +230,4 @@ class Run:
         return leave(output, batch=batch, dim=dim % ndim)
 
 
-dispatch.install_vmap(unbatched_arguments, random.draw, random.independent)
+runtime.unbatched, runtime.draw, runtime.independent = unbatched_arguments, random.draw, random.independent

@@ -19,6 +19,7 @@ from typing import Any, Final, Protocol, cast, overload
 from leafgrad import backends, modes
 from leafgrad.ops import dispatch, half, messages
 from leafgrad.ops.node import EMPTY, SEQ, Epoch, Node, SymbolBase, T, TensorBase, Version
+from leafgrad.ops.runtime import runtime
 from leafgrad.ops.signature import as_now
 from leafgrad.ops.tracebacks import WRITTEN
 from leafgrad.ops.traits import ALL, normal, rank
@@ -49,7 +50,7 @@ SCOPE: Final[dict[str, Any]] = {
     "__name__": __name__, "__builtins__": builtins, "ABSTRACT": (SymbolBase, TensorBase), "ALL": ALL, "EMPTY": EMPTY,
     "GRAD": modes.GRAD, "HALF": backends.by_device_type("cpu").xp.dtype("float16"),
     "INFERENCE": dispatch.INFERENCE_VERSION, "MISSING": MISSING, "Epoch": Epoch, "Node": Node, "TensorBase": TensorBase,
-    "Version": Version, "_dispatch": dispatch, "_cause": messages.cause,
+    "Version": Version, "_dispatch": dispatch, "_runtime": runtime, "_cause": messages.cause,
     "_failed": messages.failed, "_mode": modes.get, "_new": object.__new__, "_by_handler": raised_by_handler,
     "_given": partial(operator.is_not, None), "_held": half.holds,
     "_as_now": as_now, "_shape": operator.attrgetter("shape"), "_normal": normal, "_rank": rank, "_step": SEQ.__next__,
@@ -279,7 +280,7 @@ class CallText:
     def made(self) -> list[str]:
         """The Tensor, with a node where an argument requires grad."""
         view = "view" in self.op.traits
-        lines = ["_out = _new(_dispatch.TENSOR)", "_out._data, _out._epoch = _r, Epoch.now"]
+        lines = ["_out = _new(_runtime.tensor)", "_out._data, _out._epoch = _r, Epoch.now"]
         lines += ["_out._history = _out._leaf = _out._writes = _out._view = None"]
         lines += [f"_params = {self.kept}"] if view else []
         if self.op.differentiable:
@@ -287,7 +288,7 @@ class CallText:
             kind = "" if self.checked else " and (_r.dtype.kind == 'f' or _dispatch.is_differentiable(_r))"
             params = "_params" if view else self.kept
             lines += [f"if _flags and ({edges}){kind}:", *indented(self.node(params))]
-        return [*lines, f"return {f'_dispatch._view(_op, {self.names[0]}, _params, _out)' if view else '_out'}"]
+        return [*lines, f"return {f'_runtime.view(_op, {self.names[0]}, _params, _out)' if view else '_out'}"]
 
     def node(self, params: str) -> list[str]:
         op = "_op.conjugating if _r.dtype.kind == 'c' else _op" if self.op.holomorphic else "_op"

@@ -13,6 +13,7 @@ from leafgrad.ops import conjugate
 from leafgrad.ops.convert import to_dtype
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import abs
+from leafgrad.ops.runtime import runtime
 from leafgrad.ops.select import where
 from leafgrad.ops.shifted import shifted
 
@@ -64,7 +65,7 @@ def kind(some: Any, dtype: Any) -> str | None:
 
 
 real.vjp(x=lambda g: _as_complex(g))
-conjugate.adopt(conj, real)
+runtime.conj, runtime.real = conj, real
 imag.vjp(x=lambda g: _as_complex(g) * 1j)
 join.vjp(x=lambda g: real(g), y=lambda g: imag(g))
 

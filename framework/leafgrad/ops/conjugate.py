@@ -12,15 +12,7 @@ from typing import Any
 
 from leafgrad import dtypes
 from leafgrad.ops.node import GraphNode, Node, SymbolBase, TensorBase
-
-_conj: Any = None
-_real: Any = None
-
-
-def adopt(conj: Any, real: Any) -> None:
-    """Make these the ops that conjugate and take the real part; they are ops themselves, so they come later."""
-    global _conj, _real
-    _conj, _real = conj, real
+from leafgrad.ops.runtime import runtime
 
 
 def is_complex(value: Any) -> bool:
@@ -36,14 +28,14 @@ def conjugated(value: Any) -> Any:
     """The conjugate of a gradient, or of each of several; of None and of what is real itself."""
     if type(value) is tuple:
         return tuple(map(conjugated, value))
-    return _conj(value) if value is not None and is_complex(value) else value
+    return runtime.conj(value) if value is not None and is_complex(value) else value
 
 
 def real_part(value: Any) -> Any:
     """The real part of what may be complex."""
     if isinstance(value, complex):
         return value.real
-    return _real(value) if is_complex(value) else value
+    return runtime.real(value) if is_complex(value) else value
 
 
 def refusal(op: Any, args: tuple[Any, ...]) -> NotImplementedError:
@@ -52,7 +44,7 @@ def refusal(op: Any, args: tuple[Any, ...]) -> NotImplementedError:
     name = "a complex number" if isinstance(kind, complex) else str(dtypes.of(getattr(kind, "_data", kind)))
     return NotImplementedError(
         f"{op.name}: not implemented for {name}; it takes real numbers alone. Compute with its parts, as "
-        "leafgrad.view_as_real(), .real and .imag give them, or with abs()"
+        "leafgrad.view_asruntime.real(), .real and .imag give them, or with abs()"
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad import backends
-from leafgrad.ops import promotion, returned
 from leafgrad.ops.define import op
 from leafgrad.ops.geometry import inverse, memory_order
+from leafgrad.ops.runtime import runtime
 from leafgrad.ops.shifted import in_front, shifted
 
 
@@ -120,5 +120,4 @@ to_dtype.label = to_device.label = "ToCopyBackward0"  # PyTorch's names
 contiguous.label = "CloneBackward0"
 
 
-promotion.adopt(to_dtype, to_device)
-returned.adopt_casts(to_dtype, clone)
+runtime.to_dtype, runtime.to_device, runtime.clone = to_dtype, to_device, clone

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Self, TypeVar
 
-from leafgrad.ops import dispatch, messages
+from leafgrad.ops import messages
 from leafgrad.ops.pull import RuleCall
+from leafgrad.ops.runtime import runtime
 from leafgrad.ops.signature import Signature, declared, read_rule
 
 Forward = Callable[..., Any]
@@ -262,7 +263,7 @@ class Declarations:
         if not (isinstance(name, str) and name.isidentifier()):
             raise messages.definition(self.name, f"method: expected an identifier, got {name!r}")
         try:
-            dispatch.attach(name, self.by_position(name))
+            runtime.attach(name, self.by_position(name))
         except TypeError as error:
             raise messages.definition(self.name, str(error)) from None
         self.declare(f"method {name}", self)

@@ -11,75 +11,27 @@ from leafgrad import backends, dtypes, modes
 from leafgrad.ops import messages
 from leafgrad.ops.geometry import descends, inverse, memory_order
 from leafgrad.ops.node import EMPTY, Epoch, Node, Output, SymbolBase, TensorBase, Version, transparent
+from leafgrad.ops.runtime import runtime
 
 R = TypeVar("R")
 BACKENDS = backends.BACKENDS
 NO_SCOPE: AbstractContextManager[Any] = nullcontext()
-TENSOR: type[TensorBase] = TensorBase
-_view: Callable[..., Any]
-_detach: Callable[..., Any]
-_unbatched: Callable[..., Any]
-_draw: Callable[..., Any]
-_attach: Callable[[str, Callable[..., Any]], None]
-_with_out: Callable[..., Any]
-_independent: Callable[..., Any]
-_stream: Callable[..., Any]
 
 # The version of every tensor made under inference_mode: it is never written, only recognised.
 INFERENCE_VERSION = Version()
 
 
-def adopt(tensor: type[TensorBase], view: Callable[..., Any], detach: Callable[..., Any]) -> None:
-    """Make ``tensor`` the class of all results, ``view(op, base, params, out)`` and ``detach`` the makers of views."""
-    global TENSOR, _view, _detach
-    TENSOR, _view, _detach = tensor, view, detach
-
-
-def adopt_methods(attach: Callable[[str, Callable[..., Any]], None]) -> None:
-    """Make ``attach(name, function)`` what gives Tensor and the public namespaces a function of an op."""
-    global _attach
-    _attach = attach
-
-
-def attach(name: str, function: Callable[..., Any]) -> None:
-    """Make a function a method of Tensor and a public function. Raises TypeError where the name is taken."""
-    _attach(name, function)
-
-
-def adopt_out(with_out: Callable[..., Any]) -> None:
-    """Make ``with_out(function, name, way)`` what gives a function ``out``."""
-    global _with_out
-    _with_out = with_out
-
-
 def takes_out(function: Callable[..., R]) -> Callable[..., R]:
     """``function``, which writes its result, cast to its dtype, into a tensor that is given as ``out``."""
-    made: Callable[..., R] = _with_out(function, function.__name__, "cast")
+    made: Callable[..., R] = runtime.with_out(function, function.__name__, "cast")
     return made
-
-
-def install_vmap(unbatched: Callable[..., Any], draw: Callable[..., Any], independent: Callable[..., Any]) -> None:
-    """Install vmap's handlers for unbatched arguments, and for random ops without and with arguments."""
-    global _unbatched, _draw, _independent
-    _unbatched, _draw, _independent = unbatched, draw, independent
-
-
-def install_streams(stream: Callable[..., Any]) -> None:
-    """Install ``stream(generator, place, name)``: a backend's generator, the default one of a device for None."""
-    global _stream
-    _stream = stream
-
-
-def stream(generator: Any, place: tuple[str, int], name: str) -> Any:
-    """The backend's generator that a generator of leafgrad's stands for; for None the default one of a device."""
-    return _stream(generator, place, name)
 
 
 def in_batches(op: Any, args: tuple[Any, ...], raw: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Arguments of an op on batches, ready to be recorded, and their raw values."""
     if "random" in op.traits and modes.get() & modes.BATCH:
-        raw = _independent(op, raw)
-    return _unbatched(args, raw), raw
+        raw = runtime.independent(op, raw)
+    return runtime.unbatched(args, raw), raw
 
 
 def topmost(args: tuple[Any, ...]) -> Any:
@@ -91,16 +43,11 @@ def topmost(args: tuple[Any, ...]) -> Any:
     return best
 
 
-def make_view(op: Any, base: Any, params: dict[str, Any], out: Any) -> Any:
-    """``out`` as a view of ``base`` where they share memory, else ``out`` itself."""
-    return _view(op, base, params, out)
-
-
 def detach(x: Any) -> Any:
     """The same memory without history."""
     if modes.get() & (modes.WATCH | modes.TRACE) == modes.WATCH:
-        return modes.watched(_detach, (x,), lambda: _detach(x))
-    return _detach(x)
+        return modes.watched(runtime.detach, (x,), lambda: runtime.detach(x))
+    return runtime.detach(x)
 
 
 def create(op: Any, place: tuple[str, int], **params: Any) -> Any:
@@ -112,7 +59,7 @@ def create(op: Any, place: tuple[str, int], **params: Any) -> Any:
     if flags & (modes.WATCH | modes.TRACE) == modes.WATCH:
         return modes.watched(op, (), lambda: create(op, place, **params))
     if flags & modes.BATCH and "random" in op.traits:
-        return alias(_draw(op, place, params))
+        return alias(runtime.draw(op, place, params))
     out = alias(created(op, place, params))
     if flags & modes.INFERENCE:
         out._writes = INFERENCE_VERSION
@@ -132,7 +79,7 @@ def created(op: Any, place: tuple[str, int], params: dict[str, Any]) -> Any:
 
 def alias(data: Any, node: Any = None, kind: type | None = None) -> Any:
     """A new Tensor, or a tensor of another class, around a raw array or Symbol."""
-    out: Any = object.__new__(kind or TENSOR)
+    out: Any = object.__new__(kind or runtime.tensor)
     out._data = data
     out._leaf = out._writes = out._view = None
     out._epoch = Epoch.now
@@ -149,9 +96,9 @@ def opened(data: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 def aliases(arrays: Any) -> list[Any]:
     """A new Tensor around each of some raw arrays, outside of traces."""
-    made, epoch, new = [], Epoch.now, object.__new__
+    made, epoch, new, kind = [], Epoch.now, object.__new__, runtime.tensor
     for data in arrays:
-        out: Any = new(TENSOR)
+        out: Any = new(kind)
         out._data = data
         out._leaf = out._writes = out._view = out._history = None
         out._epoch = epoch

@@ -10,6 +10,7 @@ from leafgrad.ops import dispatch, messages
 from leafgrad.ops.declarations import Forward
 from leafgrad.ops.node import SymbolBase, TensorBase
 from leafgrad.ops.op import Op
+from leafgrad.ops.runtime import runtime
 from leafgrad.ops.signature import REQUIRED, Signature
 
 
@@ -32,7 +33,7 @@ class RandomOp(Op):
         generator = params.get("generator")
         if not isinstance(generator, backends.Generator):
             where = self.place(args)
-            params["generator"] = dispatch.stream(generator, where, self.name)
+            params["generator"] = runtime.stream(generator, where, self.name)
             if not args and not self.signature.arguments:
                 return dispatch.create(self, where, **self.signature.bind(params))
         return super().__call__(*args, **params)

@@ -15,6 +15,7 @@ from leafgrad.ops.conjugate import Conjugating, is_complex, refusal
 from leafgrad.ops.declarations import Declarations, Forward
 from leafgrad.ops.node import FREED, SEQ, Epoch, GraphNode, Node, Output, SymbolBase, T, TensorBase, Version
 from leafgrad.ops.pull import RuleCall, compile_pull, compile_rule
+from leafgrad.ops.runtime import runtime
 from leafgrad.ops.signature import Signature, as_now
 from leafgrad.ops.traits import dims_of, expand, normalized
 
@@ -278,7 +279,7 @@ class Op(Declarations):
         (out,) = self.made([result], node, flags)
         if "view" not in self.traits:
             return out
-        return dispatch.make_view(self, args[0], params if self.ours else as_now(params), out)
+        return runtime.view(self, args[0], params if self.ours else as_now(params), out)
 
     def several(self, args: Any, params: Any, raw: Any, results: Any, edges: Any, flags: int) -> tuple[Any, ...]:
         """A Tensor around each of several results, with one node for all where an argument requires grad."""
@@ -333,7 +334,7 @@ class Op(Declarations):
             ends = Output.each(node, enumerate(map(SHAPE, results))) if numbered else [node]
         made = []
         for data, end in zip(results, ends, strict=True):
-            out = new(dispatch.TENSOR)
+            out = new(runtime.tensor)
             out._data, out._epoch = data, Epoch.now
             out._history = out._leaf = out._view = None
             out._writes = dispatch.INFERENCE_VERSION if flags & INFERENCE else None

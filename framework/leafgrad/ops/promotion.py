@@ -18,16 +18,9 @@ from leafgrad.ops import half, messages
 from leafgrad.ops.conjugate import is_complex, refusal
 from leafgrad.ops.marks import mark
 from leafgrad.ops.node import SymbolBase, TensorBase
+from leafgrad.ops.runtime import runtime
 
 _CATEGORY = {bool: 0, int: 1, float: 2, complex: 3}
-_to_dtype: Any = None
-_to_device: Any = None
-
-
-def adopt(to_dtype: Any, to_device: Any) -> None:
-    """Make these the ops that convert arguments; they are ops themselves, so they come later."""
-    global _to_dtype, _to_device
-    _to_dtype, _to_device = to_dtype, to_device
 
 
 def prepare(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -186,7 +179,7 @@ def _cast(a: Any, target: dtypes.dtype) -> Any:
         return a
     if is_complex(a) and not target.is_complex:
         raise RuntimeError(f"expected real numbers, got {dtypes.of(a._data)}; take .real, .imag or abs() of them")
-    return _to_dtype(a, dtype=target.name, source=dtypes.of(a._data).name)
+    return runtime.to_dtype(a, dtype=target.name, source=dtypes.of(a._data).name)
 
 
 def _place(data: Any) -> tuple[str, int]:
@@ -203,7 +196,7 @@ def _same_device(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(targets) == 1 and "elementwise" in op.traits:
         (target,) = targets
         return tuple([
-            _to_device(a, device=target, source=places[id(a)])
+            runtime.to_device(a, device=target, source=places[id(a)])
             if isinstance(a, TensorBase) and places[id(a)] != target
             else a
             for a in args

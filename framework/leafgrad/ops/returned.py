@@ -13,19 +13,12 @@ from typing import Any, Final
 from leafgrad import dtypes
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.node import GraphNode, Node, SymbolBase, TensorBase
+from leafgrad.ops.runtime import runtime
 
 Pulled = Sequence[tuple[GraphNode, Any]]
 Pull = Callable[[Node, Any, set[GraphNode] | None], Pulled]
 
 NOWHERE: Final = {id(None)}
-_to_dtype: Any
-_clone: Any
-
-
-def adopt_casts(to_dtype: Any, clone: Any) -> None:
-    """Make these the ops that convert and copy; they are ops themselves, so they come later."""
-    global _to_dtype, _clone
-    _to_dtype, _clone = to_dtype, clone
 
 
 def fitting(pull: Pull, recorded: bool = False) -> Pull:
@@ -61,9 +54,9 @@ def gradients(node: Node, pulled: Pulled, held: Sequence[Any], recorded: bool) -
             dtype = takes[i] if i < len(takes) else None
             if dtype is not None and data.dtype is not dtype and data.dtype != dtype:
                 want = dtypes.of(SimpleNamespace(dtype=dtype)).name
-                value = _to_dtype(value, dtype=want, source=dtypes.of(data).name)
+                value = runtime.to_dtype(value, dtype=want, source=dtypes.of(data).name)
             elif memories and id(memory(data)) in memories:
-                value = _clone(value)
+                value = runtime.clone(value)
         found.append((edge, value))
     return found
 

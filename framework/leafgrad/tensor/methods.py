@@ -11,7 +11,7 @@ from typing import Any
 from leafgrad import plugins
 from leafgrad.docstrings import show
 from leafgrad.lazy import own
-from leafgrad.ops import dispatch
+from leafgrad.ops.runtime import runtime
 from leafgrad.plugins.added import listed_methods
 from leafgrad.tensor.door import explained
 from leafgrad.tensor.listed import METHODS
@@ -122,7 +122,7 @@ def attach(
     setattr(Methods, name, function)
 
 
-dispatch.adopt_methods(declare)
+runtime.attach = declare
 for _module, _names in METHODS.items():
     for _name in _names.split():
         setattr(Methods, _name, Later(_module, _name))

@@ -10,6 +10,7 @@ from leafgrad.ops import call, compare, dispatch, elementwise as ew, rounding
 from leafgrad.ops.matmul import matmul
 from leafgrad.ops.node import SymbolBase, TensorBase
 from leafgrad.ops.op import Op
+from leafgrad.ops.runtime import runtime
 from leafgrad.tensor import overrides
 from leafgrad.tensor.methods import attach
 
@@ -29,7 +30,7 @@ def _compared(op: Op, x: Any, y: Any) -> Any:
 def ask(operator: str, x: Any, y: Any) -> Any:
     """What the class of ``y`` answers to an operator of a tensor: from now on that asks first."""
     overrides.begin()
-    return getattr(dispatch.TENSOR, operator)(x, y)
+    return getattr(runtime.tensor, operator)(x, y)
 
 
 def _operator(op: Op, name: str, reflected: str = "") -> Any:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from leafgrad import dtypes, modes
-from leafgrad.ops import dispatch, messages
+from leafgrad.ops import messages
 from leafgrad.ops.node import SymbolBase
+from leafgrad.ops.runtime import runtime
 from leafgrad.tensor.arguments import cast
 from leafgrad.tensor.door import asks, door
 from leafgrad.tensor.tensor import Tensor
@@ -134,4 +135,4 @@ def store(result: Tensor, target: Tensor) -> None:
     target.copy_(result)
 
 
-dispatch.adopt_out(with_out)
+runtime.with_out = with_out

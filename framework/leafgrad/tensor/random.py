@@ -11,6 +11,7 @@ from leafgrad import backends, devices, dtypes
 from leafgrad.ops import dispatch, random as ops
 from leafgrad.ops.complex import view_as_complex
 from leafgrad.ops.refuse import refuse
+from leafgrad.ops.runtime import runtime
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import DType, expect_within, kind, last_whole, sizes
 from leafgrad.tensor.formats import preserved
@@ -209,7 +210,7 @@ def stream(generator: Generator | None, place: tuple[str, int], function: str) -
     return generator._stream
 
 
-dispatch.install_streams(stream)
+runtime.stream = stream
 
 
 def draw(op: Any, function: str, generator: Any, device: Any, dtype: dtypes.dtype, **params: Any) -> Tensor:

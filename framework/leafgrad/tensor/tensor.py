@@ -12,6 +12,7 @@ from leafgrad.lazy import calling
 from leafgrad.ops import dispatch
 from leafgrad.ops.convert import clone, to_device
 from leafgrad.ops.node import GraphNode, Hooks, Leaf, Output, SymbolBase, TensorBase, Version
+from leafgrad.ops.runtime import runtime
 from leafgrad.tensor import arguments, asking
 from leafgrad.tensor.deep_copies import DeepCopies
 from leafgrad.tensor.graph import Node, node_for
@@ -428,4 +429,5 @@ class Tensor(Methods, DeepCopies, asking.Overridable, TensorBase):
 cut = calling("leafgrad.tensor.view", "cut")
 asking.let_subclasses_override(Tensor)
 laid_out, in_format = [calling("leafgrad.tensor.formats", name) for name in ("laid_out", "in_format")]
-dispatch.adopt(Tensor, *[calling("leafgrad.tensor.view", name) for name in ("make", "detach")])
+runtime.tensor = Tensor
+runtime.view, runtime.detach = [calling("leafgrad.tensor.view", name) for name in ("make", "detach")]

@@ -18,6 +18,7 @@ from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
 from leafgrad.ops.marks import mark
 from leafgrad.ops.node import SEQ, Epoch, Leaf, Node, Version
+from leafgrad.ops.runtime import runtime
 from leafgrad.ops.shape import expand, key, part, reshape
 from leafgrad.ops.shifted import Shifted
 from leafgrad.tensor.tensor import Tensor
@@ -396,4 +397,4 @@ def written_through(data: Any, value: Any, steps: tuple[Step, ...]) -> Any:
     return write_view(data, part, steps=steps[:at]) if at else part
 
 
-dispatch.adopt(Tensor, make, detach)
+runtime.view, runtime.detach = make, detach

@@ -7,8 +7,8 @@ from typing import Any
 
 import leafgrad
 from leafgrad import Tensor
-from leafgrad.ops import dispatch
 from leafgrad.ops.refuse import refuse
+from leafgrad.ops.runtime import runtime
 from leafgrad_fft.transforms import fft, ifft, irfft, rfft
 
 LEFT_OUT = (
@@ -197,5 +197,5 @@ def _overlapped(frames: Tensor, hop: int, total: int) -> Tensor:
     return leafgrad.nn.functional.fold(frames.transpose(1, 2), (1, total), (1, n), stride=(1, hop)).reshape(-1, total)
 
 
-dispatch.attach("stft", stft)
-dispatch.attach("istft", istft)
+runtime.attach("stft", stft)
+runtime.attach("istft", istft)
