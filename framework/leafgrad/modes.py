@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from _thread import _local as local  # importing threading takes longer
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -328,16 +329,38 @@ class watching:
             WATCHER.set(self.outer)
 
 
-TRACER: Final[ContextVar[Tracer]] = ContextVar("leafgrad_tracer")
+class OfThread(local):
+    """What a thread has for itself, in whatever contexts it runs.
+
+    Attributes:
+        tracer: what records the call that it is in.
+    """
+
+    tracer: Tracer | None = None
+
+
+HERE: Final = OfThread()
+
+
+def tracer() -> Tracer | None:
+    """What records operations now, in this thread, if anything does.
+
+    TRACE alone does not tell: contexts that are copied while a call is recorded keep it, in other threads, and later.
+    """
+    if not get() & TRACE:
+        return None
+    if HERE.tracer is None:
+        FLAGS.set(get() & ~TRACE)
+    return HERE.tracer
 
 
 def settle(tensor: Any, what: str) -> None:
     """In a trace: a tensor gets the memory, base and version that it has without one, since ``what`` tells of them."""
-    if get() & TRACE:
+    if here := tracer():
         if getattr(tensor._data, "level", 0):
-            TRACER.get().interrupt(what)
+            here.interrupt(what)
         else:
-            TRACER.get().reveal(tensor, what)
+            here.reveal(tensor, what)
 
 
 # The derivatives that are being taken now, as ``func`` takes them, outermost first.

@@ -85,8 +85,8 @@ def check_nan(node: Any, pulled: Any) -> None:
 
 def has_nan(g: Any) -> bool:
     data = g._data if isinstance(g, TensorBase) else g
-    if isinstance(data, SymbolBase) and not data.level and modes.get() & modes.TRACE:
-        data = modes.TRACER.get().reveal(dispatch.alias(data), "anomaly detection")
+    if isinstance(data, SymbolBase) and not data.level and (tracer := modes.tracer()):
+        data = tracer.reveal(dispatch.alias(data), "anomaly detection")
     if isinstance(data, SymbolBase):
         raise TraceError("anomaly detection looks at values, which a traced function has none of; turn it off there")
     backend = backends.backend_of(data)

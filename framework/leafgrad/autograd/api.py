@@ -85,7 +85,7 @@ def fill(
 def deliver(found: dict[GraphNode, Any], taken: set[int], recorded: bool) -> None:
     """Put complete gradients of leaves into ``.grad``, each in memory of its own."""
     settled: dict[Any, Any] = {}
-    traced = modes.get() & modes.TRACE
+    traced = modes.tracer() is not None
     for leaf, g in found.items():
         if not isinstance(leaf, Leaf):
             continue
@@ -235,7 +235,7 @@ def grad(
         elif g is None:
             if isinstance(t, GradientEdge):
                 raise RuntimeError(f"inputs[{i}]: zeros for a GradientEdge are of no known dtype; pass the tensor")
-            data = lifted(t)
+            data = dispatch.raw(t)
             zeros: Tensor = dispatch.alias(new_full(data, shape=tuple(data.shape), value=0))
             gradients.append(zeros._set_grad(create_graph))
         else:
@@ -324,18 +324,13 @@ def node_of(t: Tensor | GradientEdge, name: str, i: int) -> GraphNode:
 
 def laid_out(g: Any, t: Any) -> Any:
     """A raw gradient that lies in memory as the tensor that it is of."""
-    if not modes.get() & modes.TRACE:
+    tracer = modes.tracer()
+    if tracer is None:
         return dispatch.as_leaf(g, t._data)
-    tracer = modes.TRACER.get()
     like, own = tracer.layout(t), tracer.layout(dispatch.alias(g))
     if not isinstance(like, SymbolBase) and not isinstance(own, SymbolBase) and like.strides != own.strides:
         tracer.lay_out(g := clone(g), None if like.flags.c_contiguous else dispatch.order_of(like))
     return g
-
-
-def lifted(t: Tensor) -> Any:
-    """The raw array of a tensor, in a trace its Symbol."""
-    return modes.TRACER.get().lift(t) if modes.get() & modes.TRACE else t._data
 
 
 def seed(outputs: tuple[Any, ...], gradients: Any, name: str, recorded: bool) -> list[tuple[GraphNode, Any]]:
@@ -347,12 +342,12 @@ def seed(outputs: tuple[Any, ...], gradients: Any, name: str, recorded: bool) ->
     if len(gradients) != len(outputs):
         raise RuntimeError(f"{name}: got {len(outputs)} tensors and {len(gradients)} gradients; expected one for each")
     seeds: list[tuple[GraphNode, Any]] = []
-    traced = modes.get() & modes.TRACE
+    traced = modes.tracer() is not None
     for i, (out, g) in enumerate(zip(outputs, gradients, strict=True)):
         if isinstance(out, GradientEdge):
             if g is None:
                 raise RuntimeError(f"{name}[{i}]: a GradientEdge has no value to start from; pass its gradient")
-            seeds.append((out.recorded(), g if recorded else lifted(g)))
+            seeds.append((out.recorded(), g if recorded else dispatch.raw(g)))
             continue
         x = dispatch.inside(out) if traced else out
         node = x._history if x._view is None else history_of_view(x)
@@ -372,13 +367,13 @@ def seed(outputs: tuple[Any, ...], gradients: Any, name: str, recorded: bool) ->
                     f"grad can be implicitly created only for real scalar outputs but got {out.dtype}; pass "
                     f"{name.replace('grad_tensors', 'gradient')}, or make a real one, e.g. by abs() or .real"
                 )
-            data = lifted(out) if traced else out._data
+            data = dispatch.raw(out) if traced else out._data
             ones = new_full(data, shape=data.shape, value=1)
             seeds.append((node, dispatch.alias(ones) if recorded else ones))
         else:
             if traced or not isinstance(g, Tensor) or not fits(g._data, out._data):
                 g = _checked_seed(out, g, name, i)
-            seeds.append((node, g if recorded else lifted(g) if traced else g._data))
+            seeds.append((node, g if recorded else dispatch.raw(g) if traced else g._data))
     return seeds
 
 

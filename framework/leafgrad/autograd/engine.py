@@ -84,9 +84,9 @@ def run(
         grads[node] = grads[node] + g if node in grads else g
     order: list[Any] = reachable(grads, since)
     needed, passing = (None, set[GraphNode]()) if targets is None else leading_to(order, targets, since)
-    if modes.get() & modes.TRACE and not since:
+    if not since and (tracer := modes.tracer()):
         through = order if needed is None else passing
-        modes.TRACER.get().differentiates([node for node in through if type(node) is not Leaf], recorded)
+        tracer.differentiates([node for node in through if type(node) is not Leaf], recorded)
     if FunctionNode.made:
         grads = gaps(order if targets is None else passing - targets, since) | grads
     token = PASS.set(Pass(order, needed, targets))

@@ -120,7 +120,7 @@ class Explain:
         return recording(self)
 
     def __call__(self, t: Tensor, loss: Tensor | None = None) -> PrintedText:
-        if modes.get() & modes.TRACE:
+        if modes.tracer():
             raise TraceError("explain: in a compiled function there are no values yet; call it after the function")
         for name, value in (("t", t), ("loss", t if loss is None else loss)):
             if not isinstance(value, Tensor):

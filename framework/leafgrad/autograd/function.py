@@ -163,8 +163,8 @@ class Function:
         """Run ``backward`` on raw gradients. What a user returns may be held elsewhere, so it is copied."""
         grads = tuple([None if one is None else dispatch.alias(dispatch.array(one)) for one in g])
         pulled = run_backward(cls, node, grads, needed)
-        if modes.get() & modes.TRACE:
-            return [(edge, modes.TRACER.get().lift(t)) for edge, t in pulled]
+        if tracer := modes.tracer():
+            return [(edge, tracer.lift(t)) for edge, t in pulled]
         return [(edge, t._data if cls.fresh else dispatch.copied(t._data)) for edge, t in pulled]
 
     @classmethod
@@ -184,7 +184,7 @@ def links(args: tuple[Any, ...], flags: int) -> tuple[tuple[bool, ...], tuple[An
     needs: list[bool] = []
     for a in args:
         if isinstance(a, Tensor):
-            x = dispatch.inside(a) if flags & modes.TRACE else a
+            x = dispatch.inside(a)
             nodes.append(x._history if x._view is None else x._node)
         needs.append(isinstance(a, Tensor) and nodes[-1] is not None)
     return tuple(needs), tuple(nodes)

@@ -232,7 +232,7 @@ def _validated() -> bool:
 
 def hold(valid: Tensor, message: Callable[[], str]) -> None:
     """A ValueError unless all elements of ``valid`` are true: at once, and of a program in each of its calls."""
-    if modes.get() & modes.TRACE:
+    if modes.tracer():
         refuse(valid.logical_not(), error=ValueError, message=message())
     elif not valid.all().item():
         raise ValueError(message())
@@ -240,7 +240,7 @@ def hold(valid: Tensor, message: Callable[[], str]) -> None:
 
 def shown(value: Tensor, brief: bool = False) -> Any:
     """A number as such, and of tensors the elements or only the shape."""
-    traced = modes.get() & modes.TRACE
+    traced = modes.tracer() is not None
     if value.numel() == 1 and not traced:
         return value.item()
     return value.shape if brief or traced else value

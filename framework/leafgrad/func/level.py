@@ -66,7 +66,7 @@ class Level:
 
     def writable(self, values: Any, leaves: Any) -> Any:
         """The leaves made of ``values``, nested, for a function that may write into them, as forward mode allows."""
-        if modes.get() & modes.TRACE:  # where a leaf does not share its memory
+        if modes.tracer():  # where a leaf does not share its memory
             return leaves
         sources = iter(pytree.flatten(values)[0])
 

@@ -95,12 +95,12 @@ class AdaptiveOutput(NamedTuple):
 
 def _may_be_asked(x: Tensor) -> bool:
     """Whether Python may branch on values of ``x``: not where they are of several samples at once, or on no device."""
-    return not isinstance(x._data, SymbolBase) or (bool(modes.get() & modes.TRACE) and not x._data.level)
+    return not isinstance(x._data, SymbolBase) or (modes.tracer() is not None and not x._data.level)
 
 
 def _may_be_chosen(x: Tensor) -> bool:
     """Whether sizes may depend on values of ``x``, too, as those of no compiled step may."""
-    return not isinstance(x._data, SymbolBase) and not modes.get() & modes.TRACE
+    return not isinstance(x._data, SymbolBase) and modes.tracer() is None
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):

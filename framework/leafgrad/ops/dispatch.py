@@ -45,7 +45,7 @@ def topmost(args: tuple[Any, ...]) -> Any:
 
 def detach(x: Any) -> Any:
     """The same memory without history."""
-    if modes.get() & (modes.WATCH | modes.TRACE) == modes.WATCH:
+    if modes.get() & modes.WATCH and not modes.tracer():
         return modes.watched(runtime.detach, (x,), lambda: runtime.detach(x))
     return runtime.detach(x)
 
@@ -56,7 +56,7 @@ def create(op: Any, place: tuple[str, int], **params: Any) -> Any:
     if flags <= modes.GRAD:
         backend = backends.by_device_type(place[0])
         return aliases((op.create(backend, params) if backend.one_device else created(op, place, params),))[0]
-    if flags & (modes.WATCH | modes.TRACE) == modes.WATCH:
+    if flags & modes.WATCH and not modes.tracer():
         return modes.watched(op, (), lambda: create(op, place, **params))
     if flags & modes.BATCH and "random" in op.traits:
         return alias(runtime.draw(op, place, params))
@@ -68,8 +68,8 @@ def create(op: Any, place: tuple[str, int], **params: Any) -> Any:
 
 def created(op: Any, place: tuple[str, int], params: dict[str, Any]) -> Any:
     """The raw result of an op that takes no arrays."""
-    if modes.get() & modes.TRACE:
-        return modes.TRACER.get().create(op, place, params)
+    if tracer := modes.tracer():
+        return tracer.create(op, place, params)
     backend = backends.by_device_type(place[0])
     if backend.one_device:
         return op.create(backend, params)
@@ -84,8 +84,8 @@ def alias(data: Any, node: Any = None, kind: type | None = None) -> Any:
     out._leaf = out._writes = out._view = None
     out._epoch = Epoch.now
     out._history = node
-    if modes.get() & modes.TRACE:
-        modes.TRACER.get().made(out)
+    if modes.get() & modes.TRACE and (tracer := modes.tracer()):
+        tracer.made(out)
     return out
 
 
@@ -171,7 +171,8 @@ def twin(data: Any, memo: dict[Any, Any]) -> Any:
 
 def raw(tensor: Any) -> Any:
     """The raw array of a tensor, in a trace the Symbol that stands for it."""
-    return modes.TRACER.get().lift(tensor) if modes.get() & modes.TRACE else tensor._data
+    tracer = modes.tracer()
+    return tracer.lift(tensor) if tracer else tensor._data
 
 
 def array(g: Any) -> Any:
@@ -183,18 +184,19 @@ def array(g: Any) -> Any:
 
 def inside(tensor: Any) -> Any:
     """What stands for a tensor in the trace that runs in this thread; without one, the tensor itself."""
-    return modes.TRACER.get().inside(tensor) if modes.get() & modes.TRACE else tensor
+    tracer = modes.tracer()
+    return tracer.inside(tensor) if tracer else tensor
 
 
 def interrupt(what: str) -> None:
     """In a trace: the caller reads or changes what no program can, so all that was recorded is done first."""
-    if modes.get() & modes.TRACE:
-        modes.TRACER.get().interrupt(what)
+    if tracer := modes.tracer():
+        tracer.interrupt(what)
 
 
 def attached(node: Any) -> Any:
     """The hooks of a node, which are about to run, or to become more; of one from outside of a trace, at each call."""
-    if modes.get() & modes.TRACE and node.seq < modes.TRACER.get().born:
+    if (tracer := modes.tracer()) and node.seq < tracer.born:
         interrupt("a hook, or retain_grad(), of a tensor from outside")
     return node.attached()
 
@@ -210,19 +212,20 @@ def hand_over(owner: Any, before: Any, after: Any) -> None:
         return
     hooks.retained = others
     after.attached().retained.append(weakref.ref(leaf))
-    if modes.get() & modes.TRACE and before.seq < modes.TRACER.get().born:
-        modes.TRACER.get().unless_run(lambda: setattr(hooks, "retained", retained))
+    if (tracer := modes.tracer()) and before.seq < tracer.born:
+        tracer.unless_run(lambda: setattr(hooks, "retained", retained))
 
 
 def grad_of(leaf: Any) -> Any:
     """The ``.grad`` of a leaf."""
-    return modes.TRACER.get().grad_of(leaf) if modes.get() & modes.TRACE else leaf.grad
+    tracer = modes.tracer()
+    return tracer.grad_of(leaf) if tracer else leaf.grad
 
 
 def set_grad(leaf: Any, gradient: Any) -> None:
     """Make a Tensor, or None, the ``.grad`` of a leaf."""
-    if modes.get() & modes.TRACE:
-        modes.TRACER.get().set_grad(leaf, gradient)
+    if tracer := modes.tracer():
+        tracer.set_grad(leaf, gradient)
     else:
         leaf.grad = gradient
         leaf.passes = -abs(leaf.passes) if gradient is None else 0
@@ -230,13 +233,13 @@ def set_grad(leaf: Any, gradient: Any) -> None:
 
 def computed(op: Any, x: Any, **params: Any) -> Any:
     """An op whose result has a shape that depends on values, on a Tensor: in a trace it is computed now."""
-    hidden = isinstance(x._data, SymbolBase)
-    if not modes.get() & modes.TRACE or (hidden and x._data.level):
+    hidden, tracer = isinstance(x._data, SymbolBase), modes.tracer()
+    if tracer is None or (hidden and x._data.level):
         if hidden and not x._data.level:
             raise x._data.withheld(f"{op.name}()")
         return op(x, **params)
     array = x._array(f"{op.name}()")
-    return op.record((modes.TRACER.get().inside(x),), params, (array,), op.compute((array,), params), modes.get())
+    return op.record((tracer.inside(x),), params, (array,), op.compute((array,), params), modes.get())
 
 
 def connect(saved: Any, edge: Any) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from leafgrad import modes
-from leafgrad.modes import BATCH, GRAD, TRACE, TRACER
+from leafgrad.modes import BATCH, GRAD, tracer
 from leafgrad.ops.node import Node, Output, TensorBase
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,8 +42,8 @@ def mark(out: T, label: str, *inputs: Any) -> T:
 def node_of(value: Any) -> Any:
     if not isinstance(value, TensorBase):
         return None
-    if get_mode() & TRACE:
-        value = TRACER.get().inside(value)
+    if here := tracer():
+        value = here.inside(value)
     return value._history if value._view is None else value._node
 
 

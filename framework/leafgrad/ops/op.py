@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 
 from leafgrad import backends, dtypes, modes
 from leafgrad.errors import MissingGradientError
-from leafgrad.modes import ANOMALY, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER, WATCH, watched
+from leafgrad.modes import ANOMALY, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, WATCH, tracer, watched
 from leafgrad.ops import call, dispatch, first_call, messages, narrow, promotion, returned
 from leafgrad.ops.conjugate import Conjugating, is_complex, refusal
 from leafgrad.ops.declarations import Declarations, Forward
@@ -212,9 +212,9 @@ class Op(Declarations):
     def apply(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run on Tensors: check, promote, compute, record. The complete path."""
         flags = get_mode()
-        if flags & (TRACE | WATCH):
-            if flags & TRACE:
-                return TRACER.get().trace(self, args, params, flags)
+        if flags & TRACE and (here := tracer()):
+            return here.trace(self, args, params, flags)
+        if flags & WATCH:
             return watched(self, args, lambda: self.general(args, params))
         if self.exact and (wide := promotion.beside_number(self, args)) is not None:
             return promotion.to_float16(self, args, self.apply(wide, params))
@@ -231,17 +231,17 @@ class Op(Declarations):
 
     def trace(self, args: tuple[Any, ...], params: dict[str, Any], flags: int) -> Any:
         """The same in a trace, where something stands for each Tensor from outside."""
-        tracer = TRACER.get()
+        here: Any = tracer()
         if self.exact and (wide := promotion.beside_number(self, args)) is not None:
             return promotion.to_float16(self, args, self.apply(wide, params))
         args = promotion.prepare(self, args)
-        args = tuple([tracer.inside(a) if isinstance(a, TensorBase) else a for a in args])
-        raw = tuple([tracer.lift(a) if isinstance(a, TensorBase) else a for a in args])
+        args = tuple([here.inside(a) if isinstance(a, TensorBase) else a for a in args])
+        raw = tuple([here.lift(a) if isinstance(a, TensorBase) else a for a in args])
         if flags & BATCH or any(isinstance(r, SymbolBase) and r.level for r in raw):
             args, raw = dispatch.in_batches(self, args, raw)
         result = self.compute(raw, params)
         if self.keeps_layout and "view" not in self.traits:
-            tracer.lay_out_as(result, args)
+            here.lay_out_as(result, args)
         return self.record(args, params, raw, result, flags)
 
     def plan(self, needs: tuple[bool, ...]) -> tuple[tuple[bool, ...], bool, bool]:
@@ -338,8 +338,8 @@ class Op(Declarations):
             out._data, out._epoch = data, Epoch.now
             out._history = out._leaf = out._view = None
             out._writes = dispatch.INFERENCE_VERSION if flags & INFERENCE else None
-            if flags & TRACE:
-                TRACER.get().made(out)
+            if flags & TRACE and (here := tracer()):
+                here.made(out)
             if node is not None and (BY_ARRAY_DTYPE.get(data.dtype) or dtypes.of(data)).is_differentiable:
                 out._history = end
                 out._writes = out._writes if node.version is None else node.version

@@ -133,7 +133,7 @@ def _number(op: Any, i: int, value: Any) -> Any:
         return value
     kind: Any = value.__class__
     if kind in _CATEGORY:  # a number that a recording follows
-        return value if modes.get() & modes.TRACE else kind(value)
+        return value if modes.tracer() else kind(value)
     if isinstance(value, numbers.Number) and hasattr(value, "item"):
         return value.item()
     if getattr(value, "ndim", None) == 0 and not isinstance(value, Iterable) and type(value.item()) is bool:

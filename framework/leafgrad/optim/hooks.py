@@ -59,10 +59,10 @@ def hooked(step: Callable[..., Any]) -> Callable[..., Any]:
         hooks = vars(self).get("_hooks")
         if hooks is None:  # an optimizer that wraps another one, and is none itself
             return step(self, *args, **kwargs)
-        if modes.get() & modes.TRACE:
+        if tracer := modes.tracer():
             for numbers in (vars(self), *self.param_groups):  # the count of steps, rates, momenta
-                modes.TRACER.get().changing(numbers)
-            modes.TRACER.get().unless_run(to_state_of(self))
+                tracer.changing(numbers)
+            tracer.unless_run(to_state_of(self))
         for hook in [*hooks.every.step_pre.values(), *hooks.step_pre.values()]:
             result = hook(self, args, kwargs)
             if result is None:

@@ -57,9 +57,10 @@ def copied(data: Any, dtype: DType, device: Any) -> Tensor:
     origin = place_of(values) if given else ("cpu", 0)
     place = devices.given(device, devices.at(*origin)).resolve()
     flags = modes.get()
-    if flags & modes.TRACE and _has_arrays(values):
-        modes.TRACER.get().import_array("leafgrad.tensor(array)")
-    elif flags & modes.TRACE:
+    tracer = modes.tracer()
+    if tracer and _has_arrays(values):
+        tracer.import_array("leafgrad.tensor(array)")
+    elif tracer:
         recorded: Tensor = dispatch.create(create.constant, place, value=_frozen(values), dtype=target.name)
         return recorded
     source = backends.by_device_type(origin[0])
@@ -144,8 +145,8 @@ def from_numpy(ndarray: Any) -> Tensor:
     host = backends.by_device_type("cpu")
     if not issubclass(type(ndarray), host.array_type):
         raise TypeError(f"from_numpy: expected np.ndarray, got {type(ndarray).__name__}; use leafgrad.tensor(...)")
-    if modes.get() & modes.TRACE:
-        modes.TRACER.get().import_array("leafgrad.from_numpy")
+    if tracer := modes.tracer():
+        tracer.import_array("leafgrad.from_numpy")
     dtypes.of(ndarray)  # an error if tensors do not have it
     if not ndarray.dtype.isnative:
         raise ValueError("from_numpy: expected native byte order; write array.astype(array.dtype.newbyteorder('='))")
@@ -192,8 +193,8 @@ def _reduce(self: Tensor) -> tuple[Any, ...]:
 
 
 def _rebuild(cls: type[Tensor] | None, array: Any, device: str, requires_grad: bool) -> Tensor:
-    if modes.get() & modes.TRACE:
-        modes.TRACER.get().import_array("a copy of a tensor")
+    if tracer := modes.tracer():
+        tracer.import_array("a copy of a tensor")
         dispatch.expose(array)  # which the tensor that was copied has, too
     made = dispatch.alias(array) if device == "cpu" else copied(array, None, device)
     out: Tensor = dispatch.alias(made._data, kind=cls)

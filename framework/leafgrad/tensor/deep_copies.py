@@ -32,7 +32,7 @@ class DeepCopies:
 
     def _twin(self: Any, memo: dict[Any, Any]) -> Any:
         """A copy without history, in the copy of all the memory that those of one ``memo`` share."""
-        if modes.get() & modes.TRACE and not getattr(self._data, "level", 0):
+        if modes.tracer() and not getattr(self._data, "level", 0):
             return traced_twin(dispatch.inside(self), memo)
         if isinstance(self._data, SymbolBase):  # of a batch, or of the device meta, which has no memory
             return clone(self.detach())

@@ -28,7 +28,8 @@ _permute = ops.permute.function
 
 def layout(input: Tensor) -> Any:
     """The raw data of a tensor, or in a trace an array with its strides."""
-    return modes.TRACER.get().layout(input) if modes.get() & modes.TRACE else input._data
+    tracer = modes.tracer()
+    return tracer.layout(input) if tracer else input._data
 
 
 def checked(memory_format: Any, function: str) -> Any:
@@ -119,9 +120,9 @@ def in_format(input: Tensor, out: Tensor, memory_format: Any, copy: bool) -> Ten
 
 def follow(out: Tensor, order: Sequence[int] | None) -> Tensor:
     """``out``, which nobody else has yet, with its dimensions in memory in this order, or in their own."""
-    if modes.get() & modes.TRACE:
+    if tracer := modes.tracer():
         out = out if out._view is None else clone(out)  # memory of its own, which a view has not
-        modes.TRACER.get().lay_out(out._data, order)
+        tracer.lay_out(out._data, order)
     else:
         out._data = dispatch.ordered(out._data, tuple(order or range(out._data.ndim)))
     return out

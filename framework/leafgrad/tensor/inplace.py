@@ -11,7 +11,7 @@ from typing import Any
 
 from leafgrad import dtypes, modes
 from leafgrad.errors import TraceError
-from leafgrad.modes import GRAD, INFERENCE, TRACE, TRACER
+from leafgrad.modes import GRAD, INFERENCE, TRACE, tracer
 from leafgrad.ops import dispatch, half, messages
 from leafgrad.ops.convert import clone, new_full, to_dtype
 from leafgrad.ops.define import op
@@ -55,14 +55,15 @@ def update(x: T, function: Any, *others: Any, **params: Any) -> T:
         (x._writes or version(x)).bump()
         return x
     check(x, name)
-    if flags & TRACE:
-        x = TRACER.get().inside(x)
-    if flags <= GRAD and not (flags and (_requires(x) or any(map(_requires, others)))):
+    here = tracer()
+    if here:
+        x = here.inside(x)
+    elif flags & ~TRACE <= GRAD and not (flags and (_requires(x) or any(map(_requires, others)))):
         return write(x, function(x, *others, **params))
     # A rule may read the old value, so it must not be the memory that is about to be written.
-    old = dispatch.alias(x._data if flags & TRACE else dispatch.copied(x._data), x._node)
-    if flags & TRACE:
-        old._data = TRACER.get().lift(x)
+    old = dispatch.alias(x._data if here else dispatch.copied(x._data), x._node)
+    if here:
+        old._data = here.lift(x)
     write(x, function(old, *others, **params))
     return given
 
@@ -178,8 +179,8 @@ def check(x: Any, name: str, *, fill: bool = False) -> None:
             f"Inplace update to inference tensor outside InferenceMode is not allowed ({name}_); clone() it first"
         )
     data = x._data
-    if not fill and isinstance(data, SymbolBase) and modes.get() & TRACE:
-        data = modes.TRACER.get().layout(x)
+    if not fill and isinstance(data, SymbolBase) and (here := tracer()):
+        data = here.layout(x)
     if not fill and isinstance(data, SymbolBase):
         data = data.memory()
     if not fill and data is not None and data.base is not None and overlaps(data):
@@ -216,7 +217,8 @@ def views_of(x: Any) -> list[Any]:
     """
     view = x._view
     apart = view is not None and view.detached
-    alone = modes.TRACER.get().alone(x if view is None else view.base) if modes.get() & TRACE and not apart else None
+    here = None if apart else tracer()
+    alone = here.alone(x if view is None else view.base) if here else None
     return [v for v in (view, alone) if v is not None]
 
 
@@ -254,9 +256,9 @@ def write(x: T, new: Any, *, held: bool = False) -> T:
     Args:
         held: whether others have ``new``, too, so that it is not the same as the value of ``x`` from now on.
     """
-    given, flags = x, modes.get()
-    if flags & TRACE:
-        x, new = TRACER.get().inside(x), TRACER.get().inside(new)
+    given, here, flags = x, tracer(), modes.get()
+    if here:
+        x, new = here.inside(x), here.inside(new)
     if new._data.dtype is not x._data.dtype and (theirs := dtypes.of(new._data)) is not (kind := dtypes.of(x._data)):
         if theirs.category > kind.category:
             raise RuntimeError(
@@ -274,13 +276,12 @@ def write(x: T, new: Any, *, held: bool = False) -> T:
         new._data.check_target(x._data)
     if flags & GRAD and new._node is not None:
         _check_connected(x)
-    base = x if x._view is None and not flags & TRACE else _owner(x, new, flags)
+    base = x if x._view is None and here is None else _owner(x, new, flags)
     before, source = base._node, new._node  # before the write counts, by which a view of x would be made anew
     if modes.DERIVATIVES.get() and modes.forward_alone():
         modes.DERIVATIVES.get()[0].writes.note(x, base, version(x))
-    if flags & TRACE:
-        tracer = TRACER.get()
-        symbol, old = tracer.lift(new), tracer.lift(base)
+    if here:
+        symbol, old = here.lift(new), here.lift(base)
         _write_symbol(x, clone(symbol) if held else symbol)
     else:
         dispatch.overwrite(x._data, new._data)
@@ -288,8 +289,8 @@ def write(x: T, new: Any, *, held: bool = False) -> T:
         (x._writes or version(x)).bump()
     if flags & GRAD and (before is not None or source is not None):
         _write_history(x, base, before, new, source, flags, held)
-    if flags & TRACE:
-        tracer.written(x, old)
+    if here:
+        here.written(x, old)
     return given
 
 
@@ -308,8 +309,8 @@ def rebase(x: Any, new: Any) -> None:
 def _owner(x: Any, new: Any, flags: int) -> Any:
     """The tensor whose history changes when ``new`` is written into ``x``."""
     base = x if x._view is None else x._view.base
-    if flags & TRACE:
-        TRACER.get().join(base, bool(flags & GRAD) and new._node is not None)
+    if here := tracer():
+        here.join(base, bool(flags & GRAD) and new._node is not None)
         base = x if x._view is None else x._view.base
     return base
 
@@ -327,7 +328,7 @@ def _check_connected(x: Any) -> None:
         if refuses(view):
             raise ambiguous(view.origin)
         if view.detached:
-            raise (TraceError if modes.get() & TRACE else RuntimeError)(
+            raise (TraceError if tracer() else RuntimeError)(
                 f"{messages.describe(x)}: this view has no history of its base's (by detach or requires_grad_) and is "
                 f"being modified in place by something that requires grad, at {messages.user_line()}; write within "
                 "leafgrad.no_grad(), make the view again, or clone() it"
@@ -335,7 +336,7 @@ def _check_connected(x: Any) -> None:
 
 
 def _write_symbol(x: Any, symbol: Any) -> None:
-    lift = TRACER.get().lift
+    lift = dispatch.raw
     symbol = lift(x).overwritten(symbol)
     if x._view is not None:
         base = x._view.base

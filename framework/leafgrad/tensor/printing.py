@@ -81,7 +81,7 @@ def text(t: Tensor) -> str:
     """The repr of a tensor."""
     if isinstance(t._data, SymbolBase) and t._data.level:
         return repr(t._data)
-    if modes.get() & modes.TRACE:
+    if modes.tracer():
         t = dispatch.alias(t._array("printing"), dispatch.inside(t)._node)
     kind, shape, options = t.dtype, tuple(t.shape), _options
     default = dtypes.get_default_dtype()

@@ -31,13 +31,13 @@ def rearrange(x: Tensor, function: Callable[..., Tensor], *args: Any) -> Tensor:
             f"{function.__name__}_: a leaf that requires grad cannot change its shape, which its gradient has; use the "
             "out-of-place operation"
         )
-    if dispatch.inside(x) is not x:
+    if (tracer := modes.tracer()) and tracer.inside(x) is not x:
         if x.requires_grad:
             raise RuntimeError(
                 f"{function.__name__}_: a compiled function cannot change the shape of a tensor from outside that "
                 "requires grad; use the out-of-place operation"
             )
-        modes.TRACER.get().reshaped(x, f"{function.__name__}_", lambda: rearrange(x, function, *args))
+        tracer.reshaped(x, f"{function.__name__}_", lambda: rearrange(x, function, *args))
         return x
     own = x._view is None
     source = _memory(x) if own else x

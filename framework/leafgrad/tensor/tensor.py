@@ -68,8 +68,8 @@ class Tensor(Methods, DeepCopies, asking.Overridable, TensorBase):
     @property
     def data(self) -> Tensor:
         """The same memory, detached from the graph; writes through it are not checked by autograd."""
-        tracing = modes.get() & modes.TRACE  # then memory is a matter of bookkeeping, which detach() does
-        out: Tensor = dispatch.detach(self) if tracing else dispatch.alias(self._data)
+        # in a trace memory is a matter of bookkeeping, which detach() does
+        out: Tensor = dispatch.detach(self) if modes.tracer() else dispatch.alias(self._data)
         out._writes = Version.of_data()
         return out
 
@@ -82,10 +82,10 @@ class Tensor(Methods, DeepCopies, asking.Overridable, TensorBase):
             raise RuntimeError(
                 f"data: expected a floating or complex tensor, since this one requires grad, got {value.dtype}"
             )
-        if modes.get() & modes.TRACE:
+        if tracer := modes.tracer():
             if value._view is not None and value._view.shows(x):
                 return  # it is t.data += x, which has written the memory
-            x, value = modes.TRACER.get().set_data(self, value)
+            x, value = tracer.set_data(self, value)
         x._history, x._view = x._node, None
         x._data = value._data
         if x._leaf is not None:
@@ -202,7 +202,7 @@ class Tensor(Methods, DeepCopies, asking.Overridable, TensorBase):
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             self._check_grad(value)
-        elif not modes.get() & modes.TRACE:
+        elif modes.tracer() is None:
             if self._leaf is not None:
                 self._leaf.grad, self._leaf.passes = None, -abs(self._leaf.passes)
             return
@@ -333,7 +333,8 @@ class Tensor(Methods, DeepCopies, asking.Overridable, TensorBase):
 
     def _number(self, what: str) -> Any:
         """The only element, for ``what``; in a trace perhaps something that stands for it until it is known."""
-        later = modes.TRACER.get().number_of(self, what) if modes.get() & modes.TRACE else None
+        tracer = modes.tracer()
+        later = tracer.number_of(self, what) if tracer else None
         if later is not None:
             return later
         data = self._array(what)
@@ -343,10 +344,10 @@ class Tensor(Methods, DeepCopies, asking.Overridable, TensorBase):
 
     def _array(self, what: str) -> Any:
         """The raw array, for ``what`` to read. A trace computes it first; what vmap hides is an error."""
-        data = self._data
-        if isinstance(data, SymbolBase) and (data.level or not modes.get() & modes.TRACE):
+        data, tracer = self._data, modes.tracer()
+        if isinstance(data, SymbolBase) and (data.level or tracer is None):
             raise data.withheld(what)
-        return modes.TRACER.get().reveal(self, what) if modes.get() & modes.TRACE else data
+        return tracer.reveal(self, what) if tracer else data
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""

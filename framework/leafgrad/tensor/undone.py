@@ -44,7 +44,7 @@ class Writes:
 
     def note(self, x: Any, base: Any, version: Version) -> None:
         """``x``, ``base`` or a part of it, is about to be written."""
-        old = dispatch.raw(x) if modes.get() & modes.TRACE else dispatch.copied(x._data)
+        old = dispatch.raw(x) if modes.tracer() else dispatch.copied(x._data)
         steps = () if x is base else x._view.steps
         write = NotedWrite(next(SEQ), version.count, version.seq, base, base._data, steps, old)
         self.log.setdefault(version, []).append(write)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.modes import GRAD, INFERENCE, TRACE, TRACER
+from leafgrad.modes import GRAD, INFERENCE, tracer
 from leafgrad.ops import dispatch
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
@@ -162,8 +162,8 @@ def follow(base: Any, steps: tuple[Step, ...]) -> Any:
 def make(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
     """``out`` as a view if it shares the memory of ``parent``, else ``out`` as it is."""
     flags = get_mode()
-    if flags & TRACE:
-        if not TRACER.get().shares(step, parent, params):
+    if here := tracer():
+        if not here.shares(step, parent, params):
             return out
     elif (root := out._data.base) is None or (
         root is not parent._data and root is not parent._data.base and not shares(out._data, parent._data)
@@ -325,7 +325,7 @@ def cut(x: Any) -> None:
     view, x._node = x._view, None
     if view is not None and view.hides:
         view.base._node = None  # which nobody else knows
-        x._view = view if modes.get() & TRACE else None
+        x._view = view if tracer() else None
 
 
 def detach(x: Any) -> Any:
@@ -333,8 +333,8 @@ def detach(x: Any) -> Any:
     x = dispatch.inside(x)
     if x._writes is None:
         x._writes = Version()
-    if modes.get() & TRACE:
-        out = dispatch.alias(TRACER.get().lift(x))
+    if here := tracer():
+        out = dispatch.alias(here.lift(x))
         base, path = (x, None) if x._view is None else (x._view.base, x._view.path)
         become(out, base, path, detached=True, whole=True)
     else:

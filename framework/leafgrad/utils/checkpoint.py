@@ -210,7 +210,7 @@ def checkpoint(
         raise ValueError(f"determinism_check: expected 'default' or 'none', got {determinism_check!r}")
     if use_reentrant and context_fn is not noop_context_fn:
         raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
-    if not modes.is_grad_enabled() or modes.get() & (modes.TRACE | modes.BATCH):
+    if not modes.is_grad_enabled() or modes.tracer() or modes.get() & modes.BATCH:
         return function(*args, **kwargs)
     forward, again = context_fn()
     checked = determinism_check == "default"

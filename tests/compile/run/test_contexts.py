@@ -1,6 +1,6 @@
 """Contexts that a compiled step copies, and threads that it sets going: they find tensors as in an uncompiled step.
 
-What ends recordings for them is in record/trace.py and record/watch.py.
+What tells whether they record is ``modes.tracer``; what is done before they go on is in record/watch.py.
 """
 
 from __future__ import annotations
@@ -76,15 +76,30 @@ def test_a_context_that_was_copied_in_a_step_is_like_any_other_afterwards():
 
 @pytest.mark.parametrize("waits", [False, True])
 @pytest.mark.parametrize(
-    ("name", "copies"), [("reads", False), ("computes", False), ("writes", False), ("reads", True), ("computes", True)]
-)
+    ("name", "copies"),
+    [("reads", False), ("computes", False), ("writes", False), ("reads", True), ("computes", True), ("writes", True),
+     ("begins by writing", True), ("makes", True), ("differentiates", True), ("replaces", True)],
+)  # fmt: skip
 def test_what_another_thread_sees_and_does_that_a_step_sets_going(name, waits, copies):
     def found(compiler):
         weight, results = leafgrad.ones(2), []
+
+        def differentiates():
+            x = leafgrad.ones(2, requires_grad=True)
+            (x * weight).sum().backward()
+            return x.grad.tolist()
+
+        def replaces():
+            weight.data = weight * 2
+
         acts = {
             "reads": lambda: weight.numpy().sum().item(),
             "computes": lambda: (weight * 3).sum().item(),
             "writes": lambda: weight.add_(1).sum().item(),
+            "begins by writing": lambda: weight.add_(1) is weight,
+            "makes": lambda: leafgrad.tensor([1.0, 2.0]).sum().item(),
+            "differentiates": differentiates,
+            "replaces": replaces,
         }
 
         def body(x, pool):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from threading import get_ident
 from typing import Any, ClassVar
 
 from leafgrad import backends, modes
@@ -56,7 +55,6 @@ class Recorder(Layouts):
         self.tensors: list[weakref.ref[Tensor]] = []  # made here
         self.undos: list[Callable[[], None]] = []  # of what the Python does beside, in this part
         self.ancestors = Ancestors()
-        self.thread: int | None = None  # whose ops it records
         self.failed = ""  # by what a program failed, so that tensors have no values
         super().__init__()
 
@@ -201,9 +199,6 @@ class Recorder(Layouts):
 
     def trace(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], flags: int) -> Any:
         """An op on tensors. It is watched only where it may call a user's code: in vmap, under hooks, of numbers."""
-        if self.thread != get_ident():  # in a context that was copied
-            modes.FLAGS.set(flags & ~modes.TRACE)
-            return op.apply(args, params)
         if self.numbers is not None:
             params = self.numbers.plain(params)
             args = fixed(args) if flags & modes.BATCH else self.numbers.ready(op, args, raw=False)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import gc
-import threading
-import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from contextvars import Context, ContextVar
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,41 +110,16 @@ class Alias(ProgramPart):
     origin: str | None
 
 
-class Recording:
-    """One extent of recording, in whatever contexts are copied meanwhile."""
-
-
-RECORDING: ContextVar[Recording] = ContextVar("leafgrad_recording")
-
-
 @contextmanager
 def recording(recorder: Any) -> Iterator[None]:
     """Within it ops are recorded. A mode that the function leaves behind stays, as after any call."""
-    extent = Recording()
-    held, before, outer = weakref.ref(extent), modes.TRACER.set(recorder), RECORDING.set(extent)
-    recorder.thread = threading.get_ident()
+    outer, modes.HERE.tracer = modes.HERE.tracer, recorder
     modes.FLAGS.set(modes.get() | modes.TRACE)
     try:
         yield
     finally:
-        recorder.thread = None
         modes.FLAGS.set(modes.get() & ~modes.TRACE)
-        RECORDING.reset(outer)
-        modes.TRACER.reset(before)
-        del extent
-        if (copied := held()) is not None:
-            end_in_copies(copied)
-
-
-def end_in_copies(extent: Recording) -> None:
-    """End an extent in contexts that were copied from it, as asyncio does for its tasks.
-
-    One that another thread is in ends when that uses an op.
-    """
-    for context in [found for found in gc.get_objects() if type(found) is Context]:
-        if context.get(RECORDING) is extent:
-            with suppress(RuntimeError):
-                context.run(lambda: modes.FLAGS.set(modes.get() & ~modes.TRACE))
+        modes.HERE.tracer = outer
 
 
 def trace_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
@@ -157,7 +128,7 @@ def trace_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
     Raises:
         TraceError: the function needs values, or does what a program cannot.
     """
-    if modes.get() & modes.TRACE:
+    if modes.tracer():
         raise TraceError("a trace is running already in this thread")
     leaves, _ = flatten((args, kwargs))
     recorder = StrictRecorder([t for t in leaves if isinstance(t, Tensor)])

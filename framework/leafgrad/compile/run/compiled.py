@@ -57,6 +57,8 @@ class Compiled(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         flags = modes.get()
+        if flags & modes.TRACE and modes.tracer() is None:
+            flags = modes.get()
         wish = os.environ.get("LEAFGRAD_COMPILE")
         if flags & self.plain or wish == "0":
             return self.function(*args, **kwargs)

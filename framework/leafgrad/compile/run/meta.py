@@ -44,7 +44,7 @@ class MetaArray(Operators, StandIn):
 
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """What ``op`` makes of it."""
-        if modes.get() & modes.TRACE:
+        if modes.tracer():
             raise TraceError(f"{op.name}: tensors on the device meta cannot be traced or compiled")
         if op is to_device:
             raise self.withheld(f"to {params['device'][0]}")

@@ -77,7 +77,7 @@ class PackedSequence(_Fields):
 
     def steps(self) -> tuple[int, ...]:
         """``batch_sizes`` as Python numbers, read once. In a trace they are known of what was packed there."""
-        here = _tracer()
+        here = modes.tracer()
         if self._sizes is None or (here is not None and here is not self._tracer):
             self._keep(tuple(self.batch_sizes.tolist()), here)
         assert self._sizes is not None
@@ -133,11 +133,6 @@ class PackedSequence(_Fields):
     def is_cuda(self) -> bool:
         """Whether the elements are on a CUDA device."""
         return self.data.is_cuda
-
-
-def _tracer() -> Any:
-    """The trace that runs now, or None."""
-    return modes.TRACER.get() if modes.get() & modes.TRACE else None
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
@@ -205,7 +200,7 @@ def pack_padded_sequence(
         raise RuntimeError(f"lengths: expected at most {len(input)}, the length of the padded input, got {sizes[0]}")
     steps = tuple(sum(length > t for length in sizes) for t in range(sizes[0]))
     data = separate(picked(input, steps))
-    return PackedSequence(data, tensor(list(steps), dtype=int64), order)._keep(steps, _tracer())
+    return PackedSequence(data, tensor(list(steps), dtype=int64), order)._keep(steps, modes.tracer())
 
 
 def _lengths(lengths: Tensor | Sequence[int]) -> list[int]:
