@@ -167,9 +167,7 @@ def read_rule(rule: Callable[..., Any], argument: str, signature: Signature) -> 
             raise messages.definition(
                 signature.name, f"vjp rule for {argument!r}: unknown parameter {name!r}; the op has: {known}"
             )
-        default = signature.parameters[name]
-        got = f"params[{name!r}]" if default is REQUIRED else f"params.get({name!r}, {default!r})"
-        actual.append(f"{name}={got}")
+        actual.append(f"{name}=params[{name!r}]")
     return frozenset(values), tuple(actual)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.modes import GRAD, INFERENCE, tracer
+from leafgrad.modes import GRAD, INFERENCE, TRACE, tracer
 from leafgrad.ops import dispatch
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
@@ -162,7 +162,7 @@ def follow(base: Any, steps: tuple[Step, ...]) -> Any:
 def make(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
     """``out`` as a view if it shares the memory of ``parent``, else ``out`` as it is."""
     flags = get_mode()
-    if here := tracer():
+    if flags & TRACE and (here := tracer()):
         if not here.shares(step, parent, params):
             return out
     elif (root := out._data.base) is None or (

@@ -51,8 +51,7 @@ def key_of(part: Any, numbers: Mapping[int, int] | None = None) -> Any:
         parts = part if kind in (tuple, list) else (tuple if issubclass(kind, tuple) else list).__iter__(part)
         return kind, tuple([key_of(p, numbers) for p in parts])
     if issubclass(kind, dict):
-        names = sorted(part, key=str)
-        return kind, tuple([(key_of(name, numbers), key_of(part[name], numbers)) for name in names])
+        return kind, tuple([(key_of(name, numbers), key_of(each, numbers)) for name, each in part.items()])
     if issubclass(kind, slice):
         return kind, key_of((part.start, part.stop, part.step), numbers)
     if issubclass(kind, ProgramPart):

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import dis
+import enum
 import types
 from collections.abc import Iterator
+from numbers import Number
 from typing import Any
 
+from leafgrad import devices, dtypes
+from leafgrad.compile.ir.keys import ProgramPart
 from leafgrad.compile.record import pure
 from leafgrad.compile.record.names import global_names, words
+from leafgrad.compile.record.symbolic import SymbolicNumber
 from leafgrad.compile.record.watch import is_library, is_ours, is_python
 from leafgrad.ops.op import Op
+from leafgrad.tensor.random import Generator
 
 STORES = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF")
 MUTABLE = (list, dict, set, bytearray, types.GeneratorType)
 STATEFUL = frozenset("random secrets time datetime uuid os".split())
+CONSTANT = (
+    type, enum.Enum, Number, types.NoneType, types.EllipsisType, dtypes.dtype, devices.device, Generator,
+    SymbolicNumber, ProgramPart,
+)  # fmt: skip
 KNOWN: dict[Op, str | None] = {}
 
 
@@ -62,6 +72,43 @@ def state_of(forward: types.FunctionType) -> Iterator[str]:
                 yield f"{name} is a {type(value).__name__}"
         if "random" in words(code):
             yield "random numbers are drawn"
+
+
+def changes(params: dict[str, Any]) -> str | None:
+    """What a parameter is, in a few words, that may be something else when a program reads it; None if none is.
+
+    Of lists, sets and dicts a program has copies.
+    """
+    for name, value in params.items():
+        for part in parts_of(value):
+            if isinstance(part, types.FunctionType):
+                if (found := next(state_of(part), None)) is not None:
+                    return f"in whose parameter {name!r} {found}"
+            elif not is_constant(part):
+                return f"whose parameter {name!r} has a {type(part).__name__}"
+    return None
+
+
+def is_constant(value: Any) -> bool:
+    """Whether nothing can change an object: it has no attributes of its own, and is equal by its value."""
+    kind: Any = type(value)
+    if isinstance(value, types.BuiltinFunctionType):
+        return isinstance(value.__self__, types.ModuleType)
+    own = hasattr(value, "__dict__") or any("__slots__" in vars(base) for base in kind.__mro__)
+    return isinstance(value, CONSTANT) or not (own or kind.__hash__ in (None, object.__hash__))
+
+
+def parts_of(value: Any) -> Iterator[Any]:
+    """A value, or what is in containers."""
+    if isinstance(value, (tuple, list, set, frozenset)):
+        for part in value:
+            yield from parts_of(part)
+    elif isinstance(value, dict):
+        yield from parts_of([*value, *value.values()])
+    elif isinstance(value, slice):
+        yield from parts_of([value.start, value.stop, value.step])
+    else:
+        yield value
 
 
 def has_attributes(value: Any) -> bool:

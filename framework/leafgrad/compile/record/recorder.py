@@ -21,6 +21,7 @@ from leafgrad.compile.ir.sources import Argument, Captured, Grad, Raw, Source
 from leafgrad.compile.record import outside
 from leafgrad.compile.record.ancestors import NUMBERS, Ancestors, Owner
 from leafgrad.compile.record.events import generators_in
+from leafgrad.compile.record.forwards import changes
 from leafgrad.compile.record.layouts import Layouts
 from leafgrad.compile.record.outside import Outside
 from leafgrad.compile.record.symbol import Symbol
@@ -28,6 +29,7 @@ from leafgrad.compile.record.symbolic import fixed, holds, settled
 from leafgrad.compile.record.watch import is_ours, unwatched
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import SEQ, GraphNode, Leaf, SymbolBase, TensorBase, Version
+from leafgrad.ops.signature import as_now
 from leafgrad.signals import held, interruptible
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import follow
@@ -214,11 +216,13 @@ class Recorder(Layouts):
         """An op on Symbols, numbers and raw arrays."""
         if self.numbers is not None:
             args, params = self.numbers.ready(op, args, raw=True), self.numbers.plain(params)
-        if op not in self.fit:
-            why = self.unfit(op)
-            if why is not None:
-                return self.at_once(op, fixed(args), {name: fixed(value) for name, value in params.items()}, why)
+        why = None if op in self.fit else self.unfit(op)
+        if why is None:
             self.fit.add(op)
+        if not op.ours:
+            params, why = as_now(params), why or changes(params)
+        if why is not None:
+            return self.at_once(op, fixed(args), {name: fixed(value) for name, value in params.items()}, why)
         with unwatched():
             return held(self.record, op, args, params)
 
