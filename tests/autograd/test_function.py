@@ -315,6 +315,48 @@ def test_a_dirty_input_is_returned_without_its_history_where_nothing_is_recorded
             assert given[0].item() == 12
 
 
+def test_a_dirty_input_that_is_not_differentiable_is_returned_without_history(t):
+    class Scale(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            y.mul_(3)
+            ctx.mark_dirty(y)
+            ctx.mark_non_differentiable(y)
+            return x * 2, y
+
+        @staticmethod
+        def backward(ctx, g, _):
+            return g * 2, None
+
+    x, y = leaf(t, 1.0), leaf(t, 1.0)
+    a, b = Scale.apply(x, y * 1)
+    assert (b.item(), b.requires_grad) == (3, False)
+    (a + b * b).sum().backward()
+    assert (x.grad.item(), y.grad) == (2, None)
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(1)])
+def test_a_dirty_view_that_is_saved_has_its_history_in_backward(t, part):
+    class Exp(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.exp_()
+            ctx.mark_dirty(x)
+            ctx.save_for_backward(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0]
+
+    x = leaf(t, 0.0, 0.0)
+    (g,) = t.autograd.grad((Exp.apply((x * 1)[part]) ** 2).sum(), x, create_graph=True)
+    (again,) = t.autograd.grad(g.sum(), x)
+    written = [1.0, 1.0][part] + [0.0] * (2 - len([1.0, 1.0][part]))
+    assert g.tolist() == [2 * w for w in written]
+    assert again.tolist() == [4 * w for w in written]
+
+
 def test_a_dirty_input_must_be_returned(t):
     class Lost(t.autograd.Function):
         @staticmethod

@@ -120,3 +120,9 @@ def test_a_bilinear_op_with_two_outputs():
     x, y = draw((3, 3), (3, 3))
     for got, want in zip(func.jvp(products, (x, y), (y, x))[1], (y @ y + x @ x, x @ x + y @ y), strict=True):
         same(got, want)
+
+
+def test_several_views_are_refused():
+    halves = op("view", name="halves")(lambda xp, x: (x[:1], x[1:]))
+    with pytest.raises(leafgrad.errors.OpDefinitionError, match="'view' is for one result, but its forward gives 2"):
+        halves(leafgrad.ones(2))

@@ -85,7 +85,7 @@ def fill(
 def deliver(found: dict[GraphNode, Any], taken: set[int], recorded: bool) -> None:
     """Put complete gradients of leaves into ``.grad``, each in memory of its own."""
     settled: dict[Any, Any] = {}
-    traced = modes.tracer() is not None
+    traced = bool(modes.get() & modes.TRACE and modes.tracer())
     for leaf, g in found.items():
         if not isinstance(leaf, Leaf):
             continue
@@ -342,7 +342,7 @@ def seed(outputs: tuple[Any, ...], gradients: Any, name: str, recorded: bool) ->
     if len(gradients) != len(outputs):
         raise RuntimeError(f"{name}: got {len(outputs)} tensors and {len(gradients)} gradients; expected one for each")
     seeds: list[tuple[GraphNode, Any]] = []
-    traced = modes.tracer() is not None
+    traced = bool(modes.get() & modes.TRACE and modes.tracer())
     for i, (out, g) in enumerate(zip(outputs, gradients, strict=True)):
         if isinstance(out, GradientEdge):
             if g is None:

@@ -131,8 +131,7 @@ def pack(
             inplace.version(result)
             kept = dispatch.alias(result._data)
             kept._writes = result._writes
-            end = result._node
-            saved.append(Saved(kept, None, end.index if isinstance(end, Output) else None))
+            saved.append(Saved(kept, None, None if result._node is None else i))
         else:
             dispatch.raw(t)  # what is saved is read, in a trace as well
             saved.append(Saved(t, None if j is None else edges[j], None))

@@ -84,7 +84,7 @@ def run(
         grads[node] = grads[node] + g if node in grads else g
     order: list[Any] = reachable(grads, since)
     needed, passing = (None, set[GraphNode]()) if targets is None else leading_to(order, targets, since)
-    if not since and (tracer := modes.tracer()):
+    if modes.get() & modes.TRACE and not since and (tracer := modes.tracer()):
         through = order if needed is None else passing
         tracer.differentiates([node for node in through if type(node) is not Leaf], recorded)
     if FunctionNode.made:

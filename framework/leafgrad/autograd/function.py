@@ -242,9 +242,9 @@ def attach(
         return out
     dirty = bool(ctx._dirty) and same(out, ctx._dirty) is not None
     taken = same(out, args) is not None or same(out, outputs[:i]) is not None
-    if (taken and not dirty) or (out.requires_grad and not (dirty and node)):
+    constant = bool(ctx._constant) and same(out, ctx._constant) is not None
+    if (taken and not dirty) or (out.requires_grad and (constant or not (dirty and node))):
         out = out.detach()
-    constant = ctx._constant and same(outputs[i], ctx._constant) is not None
     if node is None or constant or not dtypes.of(out._data).is_differentiable:
         return out
     if batched and not dirty:

@@ -171,8 +171,9 @@ def twin(data: Any, memo: dict[Any, Any]) -> Any:
 
 def raw(tensor: Any) -> Any:
     """The raw array of a tensor, in a trace the Symbol that stands for it."""
-    tracer = modes.tracer()
-    return tracer.lift(tensor) if tracer else tensor._data
+    if modes.get() & modes.TRACE and (tracer := modes.tracer()):
+        return tracer.lift(tensor)
+    return tensor._data
 
 
 def array(g: Any) -> Any:
@@ -184,8 +185,9 @@ def array(g: Any) -> Any:
 
 def inside(tensor: Any) -> Any:
     """What stands for a tensor in the trace that runs in this thread; without one, the tensor itself."""
-    tracer = modes.tracer()
-    return tracer.inside(tensor) if tracer else tensor
+    if modes.get() & modes.TRACE and (tracer := modes.tracer()):
+        return tracer.inside(tensor)
+    return tensor
 
 
 def interrupt(what: str) -> None:
@@ -218,8 +220,9 @@ def hand_over(owner: Any, before: Any, after: Any) -> None:
 
 def grad_of(leaf: Any) -> Any:
     """The ``.grad`` of a leaf."""
-    tracer = modes.tracer()
-    return tracer.grad_of(leaf) if tracer else leaf.grad
+    if modes.get() & modes.TRACE and (tracer := modes.tracer()):
+        return tracer.grad_of(leaf)
+    return leaf.grad
 
 
 def set_grad(leaf: Any, gradient: Any) -> None:

@@ -283,6 +283,12 @@ class Op(Declarations):
 
     def several(self, args: Any, params: Any, raw: Any, results: Any, edges: Any, flags: int) -> tuple[Any, ...]:
         """A Tensor around each of several results, with one node for all where an argument requires grad."""
+        if "view" in self.traits:
+            raise messages.definition(
+                self.name,
+                f"the trait 'view' is for one result, but its forward gives {len(results)}; leave it out, so that they "
+                "are copies, or make an op of each",
+            )
         kind = type(raw[0]) if hasattr(raw[0], "dtype") else next(type(r) for r in raw if hasattr(r, "dtype"))
         parts: list[Any] = []
         for r in results:

@@ -217,7 +217,7 @@ def views_of(x: Any) -> list[Any]:
     """
     view = x._view
     apart = view is not None and view.detached
-    here = None if apart else tracer()
+    here = tracer() if modes.get() & TRACE and not apart else None
     alone = here.alone(x if view is None else view.base) if here else None
     return [v for v in (view, alone) if v is not None]
 
@@ -256,7 +256,8 @@ def write(x: T, new: Any, *, held: bool = False) -> T:
     Args:
         held: whether others have ``new``, too, so that it is not the same as the value of ``x`` from now on.
     """
-    given, here, flags = x, tracer(), modes.get()
+    given, flags = x, modes.get()
+    here = tracer() if flags & TRACE else None
     if here:
         x, new = here.inside(x), here.inside(new)
     if new._data.dtype is not x._data.dtype and (theirs := dtypes.of(new._data)) is not (kind := dtypes.of(x._data)):

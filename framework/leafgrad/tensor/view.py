@@ -333,7 +333,7 @@ def detach(x: Any) -> Any:
     x = dispatch.inside(x)
     if x._writes is None:
         x._writes = Version()
-    if here := tracer():
+    if get_mode() & TRACE and (here := tracer()):
         out = dispatch.alias(here.lift(x))
         base, path = (x, None) if x._view is None else (x._view.base, x._view.path)
         become(out, base, path, detached=True, whole=True)
