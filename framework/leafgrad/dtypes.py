@@ -102,10 +102,11 @@ def of(array: Any) -> dtype:
     """The dtype of a raw array or a Symbol."""
     native = array.dtype
     found = BY_ARRAY_DTYPE.get(native)
-    return found if found is not None else _learn(native)
+    return found if found is not None else named(native)
 
 
-def _learn(native: object) -> dtype:
+def named(native: object) -> dtype:
+    """The same by the dtype that a raw array or a Symbol has."""
     name = getattr(native, "name", str(native))
     if name not in BY_NAME:
         raise TypeError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import leafgrad
+from leafgrad import func, op, rules
 from leafgrad.autograd import forward
 from leafgrad.testing import fake
 
@@ -137,3 +138,104 @@ def test_tangents_of_what_samples_share_are_differentiated_for_all_samples(t, bo
         (g,) = t.autograd.grad((pushed * pushed).sum() + pushed.sum(), y)
         found.append(g)
     assert t.allclose(*found)
+
+
+# ---- ops and Functions of others, whose results are of other dtypes than their arguments ----------------------------
+
+
+@op("elementwise", "complex")
+def wave(xp, x):
+    """exp(i x) of real x."""
+    return xp.exp(1j * x)
+
+
+@op("elementwise", "complex")
+def power(xp, x):
+    """|x|^2 of complex x."""
+    return xp.real(x * xp.conj(x))
+
+
+@op("elementwise", "linear", "complex")
+def joined(xp, x, y):
+    return x + 1j * y
+
+
+@op("any_dtype")
+def widened(xp, x):
+    """x^2 in float64."""
+    return x.astype("float64") ** 2
+
+
+@op("elementwise", "complex")
+def waves(xp, x):
+    """exp(i x) and x^2 of real x."""
+    return xp.exp(1j * x), x * x
+
+
+wave.vjp(x=lambda g, out: g * rules.conj(1j * out))
+power.vjp(x=lambda g, x: 2 * g * x)
+joined.vjp(x=lambda g: g, y=lambda g: g * -1j)
+widened.vjp(x=lambda g, x: g * 2 * x)
+waves.vjp(x=lambda g, out, x: rules.real(g[0] * rules.conj(1j * out[0])) + g[1] * 2 * x)
+
+
+class Wave(leafgrad.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return leafgrad.exp(1j * x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, g):
+        return (g * (1j * ctx.saved_tensors[0]).conj()).real
+
+
+class Power(leafgrad.autograd.Function):
+    @staticmethod
+    def forward(z):
+        return (z * z.conj()).real
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g * ctx.saved_tensors[0]
+
+
+REAL, COMPLEX = leafgrad.tensor([0.5, -1.0]), leafgrad.tensor([1 + 2j, 0.5 - 1j])
+OTHERS = {
+    "complex of real": (wave, lambda x: leafgrad.exp(1j * x), [REAL]),
+    "real of complex": (power, lambda z: (z * z.conj()).real, [COMPLEX]),
+    "linear": (joined, lambda x, y: x + 1j * y, [COMPLEX, COMPLEX * 2]),
+    "float64 of float32": (widened, lambda x: x.double() ** 2, [REAL]),
+    "several": (waves, lambda x: (leafgrad.exp(1j * x), x * x), [REAL]),
+    "Function, complex of real": (Wave.apply, Wave.forward, [REAL]),
+    "Function, real of complex": (Power.apply, Power.forward, [COMPLEX]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.parametrize("way", ["jvp", "compiled", "of samples", "twice"])
+@pytest.mark.parametrize("name", OTHERS)
+def test_tangents_of_others_have_the_dtypes_of_their_results(name, way):
+    *both, args = OTHERS[name]
+    tangents = [a * 0.5 + 1 for a in args]
+
+    def tangent(f):
+        return lambda *args: func.jvp(f, args, tuple(tangents))[1]
+
+    def found(f):
+        run = tangent(tangent(f) if way == "twice" else f)
+        if way == "of samples":
+            return func.vmap(lambda *each: func.jvp(f, each, each)[1])(*args)
+        return (leafgrad.compile(run, executor="numpy") if way == "compiled" else run)(*args)
+
+    got, expected = [each if isinstance(each := found(f), tuple) else (each,) for f in both]
+    for a, b in zip(got, expected, strict=True):
+        assert a.dtype is b.dtype
+        assert a.tolist() == pytest.approx(b.tolist())

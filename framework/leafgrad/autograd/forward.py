@@ -9,11 +9,12 @@ calculating Jacobian vector products", 2017).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from typing import Any
 
 from leafgrad import dtypes, modes
 from leafgrad.autograd import api, engine
+from leafgrad.autograd.context import FunctionNode
 from leafgrad.autograd.edge import output_shapes
 from leafgrad.autograd.function import Function
 from leafgrad.autograd.function_rules import pushed
@@ -137,7 +138,7 @@ def tangent(node: GraphNode, flow: Flow, recorded: bool) -> Any:
     if isinstance(op, Op):
         if "linear" in op.traits and len(node.edges) == 1:
             return op(flow[node.edges[0]], **node.params)
-        if "elementwise" in op.traits and symmetric(op, given.values()):
+        if "elementwise" in op.traits and symmetric(node, op, given.values()):
             return diagonals(node, given)
         if "bilinear" in op.traits and not hasattr(node, "ends"):
             both = product(node, given)
@@ -192,12 +193,16 @@ def product(node: Node, given: Flow) -> Any:
     return total
 
 
-def symmetric(op: Op, tangents: Iterable[Any]) -> bool:
+def symmetric(node: Node, op: Op, tangents: Iterable[Any]) -> bool:
     """Whether the rules of an elementwise op make of these tangents those of its result: what multiplies both is equal.
 
     Real and imaginary part are two numbers, and what a rule does to them is the transpose of what the op does. The two
-    are equal, once not conjugated, of a holomorphic op, and of a sum.
+    are equal, once not conjugated, of a holomorphic op, and of a sum. Rules of others give what their arguments are of.
     """
+    if not op.ours:
+        gives = [d for d in dtypes_of(node) if d.is_differentiable]
+        same = all(dtypes.of(t._data) is d for t in tangents for d in gives)
+        return same and ("complex" not in op.traits or not any(map(is_complex, tangents)))
     if op.makes is None and ("complex" not in op.traits or "linear" in op.traits):
         return True
     return not (op.makes == "complex" or any(map(is_complex, tangents)))
@@ -208,12 +213,23 @@ def variables(node: Any, some: Any) -> list[Any]:
     shapes = output_shapes(node) if hasattr(node, "ends") else [tuple(node.shape)]
     kind, makes = dtypes.of(some._data), getattr(node.op, "makes", None)
     kind = kind.to_real() if makes == "real" else kind.to_complex() if makes == "complex" else kind
-    kinds = [complex_ops.kind(some, d) for d in node.dtypes] if hasattr(node, "dtypes") else [kind.name] * len(shapes)
+    kinds: Sequence[str | None] = [kind.name] * len(shapes)
+    if isinstance(node, FunctionNode) or hasattr(node, "takes"):
+        kinds = [d.name if d.is_differentiable else None for d in dtypes_of(node)]
+    elif hasattr(node, "dtypes"):
+        kinds = [complex_ops.kind(some, d) for d in node.dtypes]
     zeros = [
         None if s is None else new_full(some.detach(), shape=s, value=0, dtype=k)
         for s, k in zip(shapes, kinds, strict=True)
     ]
     return [None if z is None else local(z, False) for z in zeros]
+
+
+def dtypes_of(node: Any) -> list[dtypes.dtype]:
+    """Those of the outputs of a node of an op or a Function of others."""
+    if isinstance(node, FunctionNode):
+        return [dtypes.BY_NAME[o[1]] if o else dtypes.bool_ for o in node.outputs]
+    return [*map(dtypes.named, node.dtypes)]
 
 
 def inner(x: Any, y: Any) -> Any:

@@ -133,16 +133,15 @@ class Expansion:
                 return lambda k: each(lambda x: op(x, **node.params), self.term(given[0], k))
             if "bilinear" in op.traits and not any(f is None for f in self.factors(node)):
                 return lambda k: self.product(node, k)
-            if "elementwise" in op.traits and self.symmetric(op, given):
+            if "elementwise" in op.traits and self.symmetric(node, op, given):
                 return self.affine(node, given) if is_affine(node, given) else self.diagonal(node, given)
         return self.transposed(node, given)
 
-    def symmetric(self, op: Op, given: list[GraphNode]) -> bool:
+    def symmetric(self, node: Node, op: Op, given: list[GraphNode]) -> bool:
         """As ``forward.symmetric``; the first coefficients are asked for only where it matters."""
-        return forward.symmetric(op, ()) and (
-            "complex" not in op.traits
-            or "linear" in op.traits
-            or forward.symmetric(op, [t for e in given if (t := self.term(e, 1)) is not None])
+        return forward.symmetric(node, op, ()) and (
+            (op.ours and ("complex" not in op.traits or "linear" in op.traits))
+            or forward.symmetric(node, op, [t for e in given if (t := self.term(e, 1)) is not None])
         )
 
     def factors(self, node: Node) -> list[Any]:

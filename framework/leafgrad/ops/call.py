@@ -324,12 +324,15 @@ class CallText:
         return [*lines, *(keep if out == "True" else [none, *([f"if {out}:", *indented(keep)] if out else [])])]
 
     def takes(self) -> list[str]:
-        """What the node of an op that is not this package's notes of its arguments."""
+        """What the node of an op that is not this package's notes of its arguments and its result."""
         if self.op.ours:
             return []
         if self.variadic:
-            return ["_node.takes = tuple([_a.dtype for _a in _raw])"]
-        return ["_node.takes = (" + "".join([f"getattr(_a{i}, 'dtype', None), " for i in range(self.count)]) + ")"]
+            return ["_node.takes, _node.dtypes = tuple([_a.dtype for _a in _raw]), (_r.dtype,)"]
+        return [
+            "_node.dtypes = (_r.dtype,)",
+            "_node.takes = (" + "".join([f"getattr(_a{i}, 'dtype', None), " for i in range(self.count)]) + ")",
+        ]
 
     def some(self, which: Iterable[int]) -> str:
         """The condition that one of some arguments requires grad; "" where there is none."""

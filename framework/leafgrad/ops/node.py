@@ -249,7 +249,7 @@ class Node(GraphNode):
     out: Any  # the raw output, if some rule reads it
     version: Version | None  # the version of out's memory
     shapes: tuple[Any, ...] | None  # per argument, if some rule reads a shape
-    dtypes: tuple[Any, ...]  # of each output of an op that has several
+    dtypes: tuple[Any, ...]  # of each output of an op that has several, or is not this package's
     takes: tuple[Any, ...]  # the dtype of each argument, None of a number; of an op that is not this package's
     ends: dict[int, weakref.ref[Output]]  # the living Outputs of an op that has several
     results: dict[int | None, GraphNode]  # the nodes that its outputs have, where it stands for another for a while

@@ -327,6 +327,7 @@ class Op(Declarations):
         node.shapes = tuple([getattr(r, "shape", ()) for r in raw]) if keep_shapes else None
         if not self.ours:
             node.takes = tuple([getattr(r, "dtype", None) for r in raw])
+            node.dtypes = tuple(map(DTYPE, result if type(result) is tuple else (result,)))
         if flags & ANOMALY:
             node.where = messages.user_line()
         if flags & PACK:

@@ -7,7 +7,6 @@ numbers and comparisons make float64, integers and booleans of a gradient. Rules
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
 from typing import Any, Final
 
 from leafgrad import dtypes
@@ -53,7 +52,7 @@ def gradients(node: Node, pulled: Pulled, held: Sequence[Any], recorded: bool) -
         if tensor == recorded and hasattr(data, "dtype"):  # the engine refuses all else
             dtype = takes[i] if i < len(takes) else None
             if dtype is not None and data.dtype is not dtype and data.dtype != dtype:
-                want = dtypes.of(SimpleNamespace(dtype=dtype)).name
+                want = dtypes.named(dtype).name
                 value = runtime.to_dtype(value, dtype=want, source=dtypes.of(data).name)
             elif memories and id(memory(data)) in memories:
                 value = runtime.clone(value)
