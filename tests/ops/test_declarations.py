@@ -318,3 +318,14 @@ def test_what_is_said_where_a_forward_expects_something_else():
     scaled = op("float", name="scaled")(lambda xp, x, *, by: xp.multiply(x, by))
     with pytest.raises(RuntimeError, match=r"scaled\(.*parameter 'by' is a Tensor, .*argument, before \*"):
         scaled(leafgrad.ones(2), by=leafgrad.ones((), requires_grad=True))
+
+
+def test_names_that_mean_something_else_elsewhere():
+    @op("elementwise")
+    def warped(xp, x, x_shape, *, self=float("inf")):
+        return xp.minimum(x * x_shape, self)
+
+    warped.vjp(x=lambda g, x_shape, *, self: g * x_shape, x_shape=lambda g, x: g * x)
+    x, y = leafgrad.tensor([2.0, 3.0], requires_grad=True), leafgrad.tensor([5.0, 7.0], requires_grad=True)
+    assert [t.tolist() for t in leafgrad.autograd.grad(warped(x, y).sum(), (x, y))] == [[5, 7], [2, 3]]
+    assert warped(x, y, self=12.0).tolist() == [10, 12]

@@ -79,7 +79,7 @@ class Declarations:
         self.origins: dict[str, str] = {}
         self.places: dict[str, tuple[str, int] | None] = {}  # for each, where the code of its rule is
 
-    def vjp(self, *unnamed: Any, **rules: Callable[..., Any]) -> Self:
+    def vjp(self, /, *unnamed: Any, **rules: Callable[..., Any]) -> Self:
         """Give the gradient rules, one per differentiable argument.
 
         A rule's parameters are its save-list: ``g`` (gradient of the output), ``out``, any argument by name, an

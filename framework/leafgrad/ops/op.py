@@ -129,8 +129,8 @@ class Op(Declarations):
     @overload
     def __call__(self, first: T, /, *args: Any, **params: Any) -> T: ...
     @overload
-    def __call__(self, *args: Any, **params: Any) -> Any: ...
-    def __call__(self, *args: Any, **params: Any) -> Any:
+    def __call__(self, /, *args: Any, **params: Any) -> Any: ...
+    def __call__(self, /, *args: Any, **params: Any) -> Any:
         try:
             return self.function(*args, **params)
         except TypeError as error:

@@ -175,7 +175,7 @@ def _source(name: str, argument: str, signature: Signature) -> str:
     last = len(signature.arguments) - 1
     if name in ("g", "out", "index"):
         return name
-    for suffix, where in (("_shape", "shapes"), ("", "args")):
+    for suffix, where in (("", "args"), ("_shape", "shapes")):
         base = name.removesuffix(suffix) if suffix else name
         if (not suffix or name.endswith(suffix)) and base in signature.arguments:
             i = signature.arguments.index(base)

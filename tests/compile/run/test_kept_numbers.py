@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import linecache
+import math
 import random
 from collections import defaultdict, deque, namedtuple
 from types import FunctionType, SimpleNamespace
@@ -127,3 +128,35 @@ def test_what_was_written_while_the_program_ran_counts(executor, monkeypatch):
     monkeypatch.setattr(Runner, "__call__", meanwhile)
     assert compiled(x).tolist() == [2, 2, 2]
     assert box == {"n": 101, "m": 50.5}
+
+
+C_FUNCTIONS = {
+    "raises": lambda o: math.ldexp(1.0, o.n),
+    "is caught": lambda o: caught(lambda: math.ldexp(1.0, o.n)),
+    "is a method": lambda o: caught(lambda: float(float.is_integer(o.v))),
+    "is another": lambda o: caught(lambda: float.as_integer_ratio(o.v)[0]),
+}  # fmt: skip
+
+
+def caught(call):
+    try:
+        return call()
+    except TypeError:
+        return -1.0
+
+
+@pytest.mark.parametrize("executor", ["numpy", None])
+@pytest.mark.parametrize("name", C_FUNCTIONS)
+def test_a_number_given_to_c_that_takes_it_only_from_itself(name, executor):
+    def found(compiler):
+        held = SimpleNamespace(n=0, v=0.5)
+
+        def body(x):
+            held.n += 1
+            held.v = held.v * 0.5 + 1
+            return x * C_FUNCTIONS[name](held)
+
+        step = compiler(body)
+        return [(step(leafgrad.ones(2)).tolist(), held.n, held.v) for _ in range(6)]
+
+    assert found(lambda f: leafgrad.compile(f, executor=executor)) == found(lambda f: f)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from leafgrad.compile.ir.keys import key_of
+from leafgrad.compile.ir.keys import key_of, same
 from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.ir.sources import Argument, Captured, KeptArray, Source, origin
 from leafgrad.forks import cached_property
@@ -276,7 +276,9 @@ def kind(value: Value) -> str:
 def expression(equation: Equation, names: dict[Value, str]) -> str:
     """``tanh(a)``, ``sum(b, dim=(0,))``."""
     parts = [names[v] if isinstance(v, Value) else repr(v) for v in equation.inputs]
-    parts += [f"{k}={brief(v)}" for k, v in equation.params.items() if equation.op.signature.parameters.get(k) != v]
+    parts += [
+        f"{k}={brief(v)}" for k, v in equation.params.items() if not same(equation.op.signature.parameters.get(k), v)
+    ]
     return f"{equation.name}({', '.join(parts)})"
 
 

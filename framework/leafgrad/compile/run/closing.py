@@ -206,12 +206,12 @@ class Attempt:
             self.growing = [spot.number for _, spot in followed.growing]
             identity = asks_identity(self.watch.codes)
             asked = "type" in self.before.renamed or asks_types(self.watch.codes) or identity
-            asks = bool(followed.numbers.made or followed.growing or followed.sizes.standing) and asked
-            asks |= bool(followed.sizes.standing) and self.watch.failed  # perhaps at what says that it is an int
+            failed = self.watch.failed  # perhaps a function of C's, which takes a number only from itself
+            asks = bool(followed.numbers.made or followed.growing or followed.sizes.standing) and (asked or failed)
             apart = failure is None or (recorder.strict and recorder.tears) or not may_be_of_numbers(failure)
             plain = failure is None or isinstance(failure, Exception)  # else a signal ended it
             if plain and (asks or not apart or followed.stays):
-                again = followed.stays or (asks and identity)
+                again = followed.stays or not apart or (asks and (identity or failed))
                 if self.is_undone(followed) or (again and self.take_back()):
                     recorder.ancestors.restore()
                     raise Unfollowed

@@ -43,7 +43,7 @@ CONVERSIONS = frozenset("__float__ __int__ __index__ __complex__ __len__ __lengt
 KEEPS_SET = "it keeps a number that changes in a frozenset"
 KEEPS_DRAWER = "it keeps a function that draws random numbers"
 COMMON = frozenset("__hash__ __repr__ __str__ __format__".split())  # what other objects are asked for, too
-NUMERIC = frozenset(n for n in vars(int) if not n.startswith("__") or n in vars(SymbolicNumber)) - COMMON
+NUMERIC = {n for kind in NUMBERS for n in vars(kind) if not n.startswith("__") or n in vars(SymbolicNumber)} - COMMON
 ASKING = frozenset({"type", "__class__"}) | NUMERIC
 SLOTS = frozenset({"getattr", *(name for name in READING if name.startswith("__"))})
 
