@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import gc
+import io
+import json
 import linecache
 import math
 import random
+import sqlite3
 from collections import defaultdict, deque, namedtuple
 from types import FunctionType, SimpleNamespace
 
+import numpy as np
 import pytest
 
 import leafgrad
@@ -134,6 +138,7 @@ C_FUNCTIONS = {
     "raises": lambda o: math.ldexp(1.0, o.n),
     "is caught": lambda o: caught(lambda: math.ldexp(1.0, o.n)),
     "is a method": lambda o: caught(lambda: float(float.is_integer(o.v))),
+    "is a class": lambda o: caught(lambda: len(deque([1, 2, 3], o.n))),
     "is another": lambda o: caught(lambda: float.as_integer_ratio(o.v)[0]),
 }  # fmt: skip
 
@@ -160,3 +165,68 @@ def test_a_number_given_to_c_that_takes_it_only_from_itself(name, executor):
         return [(step(leafgrad.ones(2)).tolist(), held.n, held.v) for _ in range(6)]
 
     assert found(lambda f: leafgrad.compile(f, executor=executor)) == found(lambda f: f)
+
+
+CALLEES = {
+    "json": lambda held, loss: json.dumps({"n": held.n}),
+    "a default of json": lambda held, loss: json.dumps([held.n, held.v], default=str),
+    "json of an item": lambda held, loss: json.dumps([held.n, round(loss.item(), 3)]),
+    "save": lambda held, loss: leafgrad.save({"n": held.n}, io.BytesIO()),
+    "array": lambda held, loss: type(np.array([held.n, None])[0]),
+    "sql": lambda held, loss: sqlite3.connect(":memory:").execute("select ?, typeof(?1)", (held.n,)).fetchone(),
+    "torn before": lambda held, loss: [loss.tolist(), json.dumps(held.n)],
+}
+
+
+@pytest.mark.parametrize("executor", ["numpy", None])
+@pytest.mark.parametrize("every", [1, 4])
+@pytest.mark.parametrize("name", CALLEES)
+def test_what_nobody_knows_is_given_no_symbolic_number(name, every, executor):
+    def found(compiler):
+        held, weight, said = SimpleNamespace(n=0, v=0.5), leafgrad.ones(2), []
+
+        def body(x):
+            held.n += 1
+            held.v = held.v * 0.5 + 1
+            loss = (x * weight).sum()
+            weight.mul_(1.5)
+            if held.n % every == 0:
+                said.append(CALLEES[name](held, loss))
+            return loss * held.n
+
+        step = compiler(body)
+        results = [(step(leafgrad.ones(2) * i).item(), held.n, weight.tolist()) for i in range(14)]
+        return results, said
+
+    assert found(lambda f: leafgrad.compile(f, executor=executor)) == found(lambda f: f)
+
+
+@pytest.mark.parametrize("kind", ["error", "finally", "swallowed"])
+def test_a_call_that_begins_anew_leaves_nothing_twice(kind):
+    caught = BaseException if kind == "swallowed" else ValueError
+
+    def found(compiler):
+        held, weight, said = SimpleNamespace(n=0, ends=0), leafgrad.ones(2), []
+        optimizer = leafgrad.optim.Adam([weight.requires_grad_()], 0.1)
+
+        def body(x):
+            held.n += 1
+            optimizer.zero_grad()
+            ((x * weight).sum() * held.n).backward()
+            optimizer.step()
+            try:
+                if held.n % 4 == 0:
+                    said.append(json.dumps(held.n))
+                    if kind == "error":
+                        raise ValueError
+            except caught:
+                said.append("caught")
+            finally:
+                held.ends += 1
+            return weight.detach() * 2
+
+        step = compiler(body)
+        results = [(step(leafgrad.ones(2) * i).tolist(), held.n, held.ends) for i in range(14)]
+        return results, said
+
+    assert found(leafgrad.compile) == found(lambda f: f)

@@ -11,6 +11,7 @@ import leafgrad
 from leafgrad.compile.ir.locks import TryLock
 from leafgrad.compile.run import turn
 from leafgrad.compile.run.closing import Attempt
+from leafgrad.compile.run.followed import Followed
 from leafgrad.compile.run.following import Following
 
 EXECUTORS = ["replay", "numpy", "native"]
@@ -152,11 +153,10 @@ def test_a_child_does_not_wait_for_a_thread_that_only_its_parent_has():
 
 def test_a_third_thread_waits_with_the_second(monkeypatch):
     """It ran meanwhile, and what it counted was overwritten by the call that was recorded."""
-    held, close = {"count": 0}, Attempt.close
+    held, close, enter = {"count": 0}, Attempt.close, Followed.__enter__
 
-    def step(x, between=nothing):
+    def step(x):
         held["count"] += 1
-        between()
         return x * 2
 
     compiled, x = leafgrad.compile(step), leafgrad.ones(3)
@@ -168,13 +168,20 @@ def test_a_third_thread_waits_with_the_second(monkeypatch):
         thread.start()
         thread.join(0.2)
 
+    def slow_enter(followed):
+        enter(followed)
+        if threading.current_thread() is threading.main_thread():
+            for thread in others[:2]:
+                start(thread)
+
     def slow_close(*given):
         if threading.current_thread() is threading.main_thread():
             start(others[2])
         return close(*given)
 
     monkeypatch.setattr(Attempt, "close", slow_close)
-    compiled(x, lambda: [*map(start, others[:2])])
+    monkeypatch.setattr(Followed, "__enter__", slow_enter)
+    compiled(leafgrad.ones(4))
     for thread in others:
         thread.join()
     assert held["count"] == 10

@@ -58,6 +58,7 @@ class LazyRecorder(PartRecorder):
         self.positions: set[Position] = set()  # in it, of what needs Python at each call
         self.goes_through = True  # whether backward passes through what was computed outside may be closed
         self.tears: list[tuple[str, Line]] = []
+        self.torn: Callable[[], None] | None = None  # called when there is one more
         self.lone: list[Outside] = []  # arguments that are views, without their bases
 
     def tear(self, what: str) -> None:
@@ -70,6 +71,8 @@ class LazyRecorder(PartRecorder):
                 "read it outside, branch with leafgrad.where, or leave closed=True out"
             )
         self.positions |= positions_in(self.code)
+        if self.torn is not None:
+            self.torn()
 
     # ---- what needs values ------------------------------------------------------------------------------------
 

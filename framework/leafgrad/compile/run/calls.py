@@ -182,8 +182,8 @@ class Calls:
         attempt = self.begin(args, kwargs)
         try:
             attempt.record()
-        except Unfollowed:
-            return self.unfollowed(args, kwargs)
+        except Unfollowed as error:
+            return self.unfollowed(error, args, kwargs)
         try:
             call = attempt.close(self.executor, self.programs)
         except Unclosed as error:
@@ -207,8 +207,8 @@ class Calls:
         attempt = self.begin(args, kwargs)
         try:
             attempt.record()
-        except Unfollowed:
-            return self.unfollowed(args, kwargs)
+        except Unfollowed as error:
+            return self.unfollowed(error, args, kwargs)
         followed = attempt.followed
         try:
             again = attempt.close(self.executor, [call, *self.programs])
@@ -266,11 +266,16 @@ class Calls:
             restore(drawn)
         return interruptible(self.function if failed else self.breaks, *attempt.args, **attempt.kwargs)
 
-    def unfollowed(self, args: Any, kwargs: Any) -> Any:
+    def unfollowed(self, error: Unfollowed, args: Any, kwargs: Any) -> Any:
         """An open call, in place of one that failed with symbolic numbers; if it does not, they are the cause."""
         self.following.rewind()
+        if error.reason is not None:
+            self.reason, self.pace.opened = error.reason, True
+            self.pace.fail(error.learned)
+            log(f"{self.name}: open, since {error.reason}")
         result = interruptible(self.breaks, *args, **kwargs)
-        self.following.give_up()
+        if error.reason is None:
+            self.following.give_up()
         return result
 
     def begin(self, args: Any, kwargs: Any) -> Attempt:
@@ -278,6 +283,7 @@ class Calls:
         attempt = Attempt(self.function, (args, kwargs), self.following, self.watch)
         recorder, watch = attempt.recorder, attempt.watch
         recorder.strict = self.must_close and not attempt.first
+        attempt.closes = bool(self.programs)
         recorder.goes_through = not self.misses.graph_varies
         recorder.positions, recorder.code, watch.code = watch.positions, self.breaks.code, self.breaks.code
         return attempt

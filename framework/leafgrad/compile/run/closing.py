@@ -29,7 +29,7 @@ from leafgrad.compile.record.trace import Traced, finish, recording, trace_call
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes, Watch, watching
 from leafgrad.compile.run.call import Call
-from leafgrad.compile.run.followed import Changes, Followed, Unfollowed, asks_types, contents, may_be_of_numbers
+from leafgrad.compile.run.followed import Anew, Changes, Followed, Unfollowed, asks_types, contents, may_be_of_numbers
 from leafgrad.compile.run.following import Following, differs
 from leafgrad.compile.run.paths import named_tuples, paths_of, roots
 from leafgrad.signals import interruptible
@@ -90,6 +90,8 @@ class Attempt:
         self.wary = bool(self.before.open) or self.before.shows_memory
         self.recorder = LazyRecorder([leaf for leaf in self.leaves if isinstance(leaf, Tensor)], self.wary)
         self.followed: Followed | None = None
+        self.closes = False  # whether calls before it were closed
+        self.opened: str | None = None  # why it is to be called anew, without symbolic numbers
         self.results: list[Any] = [None]
         self.changed: list[Place] = []  # what it changed, as far as that is not followed
         self.growing: list[GrowingList] = []  # what stood for lists
@@ -178,6 +180,23 @@ class Attempt:
             looked = look(self.roots, self.codes | self.watch.codes, self.places)
             self.later.append((looked, looked.snapshot()))
 
+    def meanwhile(self) -> None:
+        """What nobody knows is about to be called, which may take no symbolic number."""
+        if len(self.watch.open) == 1 and not self.recorder.tears and not self.calls_unknown:
+            self.begin_anew(*self.watch.open)
+        self.recorder.meanwhile()
+
+    def torn(self) -> None:
+        """Python is needed, for the first time perhaps: what it will call may take no symbolic number."""
+        if len(self.recorder.tears) == 1 and not self.watch.open and self.closes:
+            self.begin_anew(*self.recorder.tears)
+
+    def begin_anew(self, opened: tuple[str, Line]) -> None:
+        """End a call that follows numbers, and is open, if it can begin anew without."""
+        if self.followed is not None and self.followed.numbers.made and self.may_begin_anew():
+            self.opened = "{} at {}".format(*opened)
+            raise Anew
+
     def record(self) -> None:
         """Run the Python, with symbolic numbers for those that differ from call to call.
 
@@ -187,22 +206,28 @@ class Attempt:
             Unfollowed: it does not take such numbers for what they are, and nothing is done yet.
         """
         args, kwargs, recorder, results = self.args, self.kwargs, self.recorder, self.results
-        recorder.undoable = not self.first
+        recorder.undoable, recorder.torn = not self.first, self.torn
         followed = self.followed = self.following.begin(self)
         if followed is not None:
             args, kwargs = followed.args, followed.kwargs
         beware = recorder.beware if followed is None else self.beware
         failure = None
         try:
-            watched = watching(self.watch, self.codes, beware, recorder.meanwhile)
+            watched = watching(self.watch, self.codes, beware, self.meanwhile)
             with followed or nullcontext(), recording(recorder), watched:
                 results[0] = interruptible(self.function, *args, **kwargs)
                 if followed is not None:
                     followed.sizes.check()
         except BaseException as error:
             failure = error
+        recorder.torn = None  # which holds this attempt, and all that it holds
         if followed is not None:
             followed.take_back(results, self.watch.codes, self.before)
+            if self.opened is not None:
+                recorder.undo()
+                self.put_back()
+                recorder.ancestors.restore()
+                raise Unfollowed(self.opened, self.following.reads_items([what for what, _ in recorder.tears]))
             self.growing = [spot.number for _, spot in followed.growing]
             identity = asks_identity(self.watch.codes)
             asked = "type" in self.before.renamed or asks_types(self.watch.codes) or identity
@@ -232,13 +257,21 @@ class Attempt:
 
     def take_back(self) -> bool:
         """Let what the Python has changed be as it was, so that it may run once more; whether that was possible."""
-        ran = self.first or not self.recorder.can_be_undone or self.recorder.tears or self.watch.open
-        if ran or contents((self.args, self.kwargs)) != self.contents:
-            return False
+        possible = not self.recorder.tears and not self.watch.open and self.may_begin_anew()
+        if possible:
+            self.put_back()
+        return possible
+
+    def may_begin_anew(self) -> bool:
+        """Whether all that the Python has changed can be put back, if it has done nothing that opens the call."""
+        undone = not self.first and self.recorder.can_be_undone
+        return undone and contents((self.args, self.kwargs)) == self.contents
+
+    def put_back(self) -> None:
+        """Let what the Python has changed be as it was."""
         for looked, held in self.later:
             looked.put_back(held, ())
         self.before.put_back(self.held, self.filled)
-        return True
 
     def undo(self) -> bool:
         """Where there was no memory for the call, or a signal ended it, it is not done at all. Whether that is so."""

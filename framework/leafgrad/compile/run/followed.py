@@ -44,7 +44,7 @@ KEEPS_SET = "it keeps a number that changes in a frozenset"
 KEEPS_DRAWER = "it keeps a function that draws random numbers"
 COMMON = frozenset("__hash__ __repr__ __str__ __format__".split())  # what other objects are asked for, too
 NUMERIC = {n for kind in NUMBERS for n in vars(kind) if not n.startswith("__") or n in vars(SymbolicNumber)} - COMMON
-ASKING = frozenset({"type", "__class__"}) | NUMERIC
+ASKING = frozenset({"type", "__class__", "TypeError"}) | NUMERIC  # one may be caught that is a symbolic number's
 SLOTS = frozenset({"getattr", *(name for name in READING if name.startswith("__"))})
 
 
@@ -56,7 +56,20 @@ def is_number(value: Any) -> bool:
 
 
 class Unfollowed(Exception):
-    """The Python fails, or may go another way, by a symbolic number; nothing has been done."""
+    """The Python fails, or may go another way, by a symbolic number; nothing has been done.
+
+    Attributes:
+        reason: what opens the call, if that is why it is not followed; None if it fails.
+        learned: whether that tells what to follow at the next.
+    """
+
+    def __init__(self, reason: str | None = None, learned: bool = False) -> None:
+        super().__init__(reason)
+        self.reason, self.learned = reason, learned
+
+
+class Anew(BaseException):
+    """The Python of a call ends here, and begins anew without symbolic numbers."""
 
 
 class Changes(Unclosed):

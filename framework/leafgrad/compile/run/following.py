@@ -211,8 +211,8 @@ class Following:
             new = drawing.expected is None or drawing.moved
             self.draws = drawing.made if new and not drawing.strange else []
         read = {what for what, _ in attempt.recorder.tears}
-        if read and read <= {"item()", "bool()"} and not attempt.watch.open and self.items is None:
-            self.items = True
+        if not attempt.watch.open and self.reads_items(read):
+            pass
         elif read and self.items:
             self.items = False
         elif followed is not None and followed.read:
@@ -224,6 +224,12 @@ class Following:
         if self.count > count and not self.stopped:
             return True
         return followed is not None and bool(followed.sizes.standing) and self.give_up()
+
+    def reads_items(self, tears: Collection[str]) -> bool:
+        """Whether that a call reads items is all that opened it, and news: they are followed from now on."""
+        new = bool(tears) and self.items is None and {"item()", "bool()"}.issuperset(tears)
+        self.items = True if new else self.items
+        return new
 
     def give_up(self) -> bool:
         """Numbers were followed in vain: first lengths are not any more, then nothing. Whether something is still."""
