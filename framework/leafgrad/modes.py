@@ -232,9 +232,6 @@ class Tracer(Protocol):
     def trace(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], flags: int) -> Any:
         """``op.trace(args, params, flags)``, watched or not."""
 
-    def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Record ``op(*args, **params)`` and return its Symbol, or a tuple of them."""
-
     def create(self, op: Any, place: tuple[str, int], params: dict[str, Any]) -> Any:
         """Record an op that takes no arrays, on a device, and return its Symbol."""
 

@@ -23,13 +23,13 @@ class Symbol(SymbolOperators, StandIn):
         self.shape = value.shape
 
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        tracer = modes.tracer()
-        if tracer is None or tracer is not self.tracer:
+        here = modes.tracer() is self.tracer
+        if not here:
             raise self.lost(op.name) or TraceError(
                 f"{op.name}: a tensor that was made while tracing is used in another thread, or was kept and is used "
                 f"outside, at {messages.user_line()}; return it from the traced function instead of storing it"
             )
-        return tracer.bind(op, args, params)
+        return self.tracer.bind(op, args, params)
 
     def withheld(self, what: str) -> Exception:
         return self.lost(what) or TraceError(
