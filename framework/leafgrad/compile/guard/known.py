@@ -26,8 +26,6 @@ CODE = (
     types.GetSetDescriptorType, types.MemberDescriptorType, types.CodeType, types.GenericAlias, types.UnionType, FIELD,
 )  # fmt: skip
 SLOTS = (types.GetSetDescriptorType, types.MemberDescriptorType)
-# These compute of their arguments alone; the second calls a function in Python first, which is seen.
-OF_NUMPY = ("ufunc", "_ArrayFunctionDispatcher")
 # What leads to all names of a module, or of a frame, or to frames, or to classes that nothing else leads to.
 NAMESPACES = frozenset(
     "__globals__ __builtins__ __subclasses__ tb_frame f_back f_builtins f_globals f_locals ag_frame cr_frame "

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from leafgrad.compile.guard.environment import Class, Keys
-from leafgrad.compile.guard.known import CACHE, CODE, HEAP, OF_NUMPY, file_of
+from leafgrad.compile.guard.known import CACHE, CODE, HEAP, file_of
 from leafgrad.compile.guard.objects import ObjectWalker
 from leafgrad.compile.record import pure
 from leafgrad.compile.record.names import global_names, handed, imported_names, is_above
@@ -105,4 +105,4 @@ def is_called(value: Any) -> bool:
     """Whether a library's thing is a function, or the like, no call of which goes unseen."""
     if isinstance(value, types.FunctionType):  # the user's may have attributes, and stand there all the same
         return is_library(source_of(value.__code__, value.__globals__))
-    return isinstance(value, (*CODE, CACHE, Op)) or type(value).__name__ in OF_NUMPY
+    return isinstance(value, (*CODE, CACHE, Op)) or type(value).__name__ in pure.OF_NUMPY

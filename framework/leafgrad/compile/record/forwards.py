@@ -94,6 +94,8 @@ def is_constant(value: Any) -> bool:
     kind: Any = type(value)
     if isinstance(value, types.BuiltinFunctionType):
         return isinstance(value.__self__, types.ModuleType)
+    if kind.__name__ in pure.OF_NUMPY:
+        return True
     own = hasattr(value, "__dict__") or any("__slots__" in vars(base) for base in kind.__mro__)
     return isinstance(value, CONSTANT) or not (own or kind.__hash__ in (None, object.__hash__))
 

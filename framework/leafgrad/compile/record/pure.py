@@ -55,6 +55,9 @@ SAFE = tuple(
 )
 """What in there computes of its arguments alone."""
 
+OF_NUMPY = ("ufunc", "_ArrayFunctionDispatcher")
+"""Classes of functions that compute of their arguments alone; the second calls one in Python first, which is seen."""
+
 
 def is_pure(callee: Any) -> bool:
     """Whether a function in C, as the interpreter reports its call, is on the lists."""
