@@ -143,8 +143,12 @@ def as_now(params: dict[str, Any]) -> dict[str, Any]:
 
 def _as_now(value: Any) -> Any:
     kind = type(value)
-    if kind is list or kind is tuple:
-        return kind([_as_now(part) for part in value])
+    if issubclass(kind, tuple):  # a namedtuple, too
+        return tuple.__new__(kind, map(_as_now, value))
+    if value.__class__ is list:  # or what stands for one
+        return [*map(_as_now, value)]
+    if kind is slice:
+        return slice(_as_now(value.start), _as_now(value.stop), _as_now(value.step))
     if kind is dict:
         return as_now(value)
     return set(value) if kind is set else value

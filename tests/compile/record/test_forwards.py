@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import enum
 import re
 
@@ -19,7 +20,9 @@ EXECUTORS = ["replay", "numpy", "native"]
 @op("elementwise")
 def scaled(xp, x, *, by):
     """x times a number, the sum of some, or what an object or a function says."""
-    if callable(by):
+    if isinstance(by, Pair):
+        return x * sum(by.a)
+    if callable(by) and not isinstance(by, type):
         return x * by(3.0)
     return x * (by.k if hasattr(by, "k") else sum(by.values()) if isinstance(by, dict) else np.sum(by))
 
@@ -39,6 +42,13 @@ class Held:
 
 class Slotted:
     __slots__ = ("k",)
+
+
+class Config:
+    k = 0.0
+
+
+Pair = collections.namedtuple("Pair", "a")
 
 
 class Mode(enum.Enum):
@@ -84,12 +94,52 @@ def functions(held):
     yield lambda x: x * held.k
 
 
+def variables(held):
+    k = held.k = held.k + 1.0
+
+    def by(x):
+        return x * k
+
+    yield by
+    k += 1.0
+    yield by
+
+
+def ordered(held):
+    by = collections.OrderedDict(a=1.0)
+    for _ in range(2):
+        by["a"] += 1.0
+        yield by
+
+
+def classes(held):
+    for _ in range(2):
+        held.k += 1.0
+        Config.k = held.k
+        yield Config
+
+
+def tuples(held):
+    by = Pair([1.0])
+    for _ in range(2):
+        by.a.append(2.0)
+        yield by
+
+
+def grown(held):
+    for _ in range(2):
+        held.list.append(1.0)
+        yield held.list
+
+
 @pytest.mark.parametrize("executor", EXECUTORS)
-@pytest.mark.parametrize("kinds", [lists, dicts, objects, slotted, arrays, functions])
+@pytest.mark.parametrize(
+    "kinds", [lists, dicts, objects, slotted, arrays, functions, variables, ordered, classes, tuples, grown]
+)
 def test_a_parameter_that_is_changed_in_the_step(kinds, executor):
     def found(compiler):
         held = Held()
-        held.array = np.zeros(2, np.float32)
+        held.array, held.list = np.zeros(2, np.float32), []
 
         def body(x):
             return [scaled(x * 2, by=by) for by in kinds(held)]
@@ -128,10 +178,10 @@ def test_a_closed_step_says_which_parameter_it_is():
 
 def test_what_does_not_change():
     constants = [
-        1, 2.5, 1j, "s", b"s", None, True, (1, [2, {"k": {3}}]), slice(1, 2), range(3), Mode.TWO, Held, len,
+        1, 2.5, 1j, "s", b"s", None, True, (1, [2, {"k": {3}}]), slice(1, 2), range(3), Mode.TWO, int, len,
         leafgrad.float32, np.float32(1), np.dtype("f4"), frozenset([1]), leafgrad.Generator(), lambda x: x + 1,
         np.tanh, np.sum,
     ]  # fmt: skip
     assert changes({"a": constants}) is None
-    for value in [Held(), Slotted(), np.zeros(2), bytearray(2), leafgrad.ones(2), [].append, iter([1])]:
+    for value in [Held, Held(), Slotted(), np.zeros(2), bytearray(2), leafgrad.ones(2), [].append, iter([1])]:
         assert changes({"a": ({"k": [value]},)}) is not None

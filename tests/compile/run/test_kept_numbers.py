@@ -201,6 +201,60 @@ def test_what_nobody_knows_is_given_no_symbolic_number(name, every, executor):
     assert found(lambda f: leafgrad.compile(f, executor=executor)) == found(lambda f: f)
 
 
+class Counts:
+    count = 0
+
+
+CHANGES = {
+    "a class": lambda s: setattr(Counts, "count", Counts.count + 1),
+    "an attribute that was not there": lambda s: setattr(s, "fresh", getattr(s, "fresh", 0) + 1),
+    "an attribute that goes": lambda s: delattr(s, "gone") if hasattr(s, "gone") else None,
+    "the class of an object": lambda s: setattr(s.other, "__class__", Other if type(s.other) is Counts else Counts),
+    "a list": lambda s: s.list.pop(0),
+    "a deque": lambda s: s.deque.rotate(1),
+    "a set": lambda s: s.set.pop() if s.set else None,
+    "a dict": lambda s: s.dict.update({s.n: s.dict.pop(0, 0) + 1}),
+    "an array": lambda s: s.array.__iadd__(1),
+    "an iterator": lambda s: next(s.iterator),
+    "Python's generator": lambda s: setattr(s, "drawn", random.random()),
+}
+
+
+class Other:
+    pass
+
+
+@pytest.mark.parametrize("new", [False, True])
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_a_call_that_begins_anew_had_changed_is_put_back(name, new):
+    """By code that all calls execute, or that is new to the call."""
+
+    def found(compiler):
+        random.seed(0)
+        Counts.count = 0
+        held, said = SimpleNamespace(n=0, gone=1, list=[*range(20)], deque=deque(range(9)), set={7, 8, 9, 10}), []
+        held.dict, held.array, held.iterator, held.other, held.drawn = {0: 1}, np.zeros(2), iter(range(20)), Counts(), 0
+
+        def rare():
+            CHANGES[name](held)
+            said.append(json.dumps(held.n))
+
+        def body(x):
+            held.n += 1
+            if not new and held.n < 4:
+                CHANGES[name](held)
+            if held.n % 4 == 0:
+                rare()
+            return x.sum() * held.n
+
+        step = compiler(body)
+        results = [step(leafgrad.ones(2)).item() for _ in range(9)]
+        left = {key: str(value) for key, value in vars(held).items() if key not in ("iterator", "other")}
+        return results, said, left, next(held.iterator), type(held.other), Counts.count, random.random()
+
+    assert found(leafgrad.compile) == found(lambda f: f)
+
+
 @pytest.mark.parametrize("kind", ["error", "finally", "swallowed"])
 def test_a_call_that_begins_anew_leaves_nothing_twice(kind):
     caught = BaseException if kind == "swallowed" else ValueError
@@ -220,7 +274,7 @@ def test_a_call_that_begins_anew_leaves_nothing_twice(kind):
                     if kind == "error":
                         raise ValueError
             except caught:
-                said.append("caught")
+                said.append(weight.sum().item())
             finally:
                 held.ends += 1
             return weight.detach() * 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import operator
 import os
 import types
@@ -28,6 +29,14 @@ CONTAINERS = (OrderedDict, dict, list, deque, set)
 def class_of(container: Any) -> Any:
     """The class of Python's that a container is of: its methods do what they say, whatever those of a subclass do."""
     return next(kind for kind in CONTAINERS if isinstance(container, kind))
+
+
+def class_in(holder: Any) -> Any:
+    """The class whose attributes are in a dict; else what holds."""
+    if type(holder) is not dict or "__module__" not in holder:
+        return holder
+    kinds = [kind for kind in gc.get_referrers(holder) if isinstance(kind, type)]
+    return next((kind for kind in kinds if any(part is holder for part in gc.get_referents(vars(kind)))), holder)
 
 
 @dataclass(eq=False, slots=True)  # not frozen, which makes each of some thousands a microsecond slower
@@ -85,15 +94,32 @@ class Place:
                 return Class(type(self.container), None if self.value[1] is None else vars(self.container))
         return (*self.container,)
 
+    @property
+    def can_be_put(self) -> bool:
+        """Whether it may hold again what it held."""
+        return self.kind not in ("array", "body", "call") and (self.kind != "length" or type(self.container) in LISTS)
+
     def put(self, value: Any) -> None:
         """Let it hold again what it held before, as far as it may have been changed by plain code."""
         match self.kind:
+            case "item" if isinstance(self.container, types.MappingProxyType):
+                (held,) = gc.get_referents(self.container)
+                if value is GONE:
+                    delattr(class_in(held), self.key)
+                else:
+                    setattr(class_in(held), self.key, value)
             case "item" if value is GONE:
                 del self.container[self.key]
             case "item":
                 class_of(self.container).__setitem__(self.container, self.key, value)
             case "attribute":
                 setattr(self.container, self.key, value)
+            case "class":
+                self.container.__class__ = value[0]
+            case "unset":
+                delattr(self.container, self.key)
+            case "empty":
+                del self.container.cell_contents
             case "cell":
                 self.container.cell_contents = value
             case "length" if isinstance(self.container, list):
@@ -198,6 +224,7 @@ class Environment:
     seen: dict[int, Any] = field(default_factory=dict)  # all objects that were met, by id
     renamed: set[str] = field(default_factory=set)  # functions that read any attribute, and type, which something holds
     by_identity: bool = False  # whether it may ask if two numbers, strings, tuples, lists or dicts are one object
+    unseen: bool = False  # whether there are objects of which nobody knows what they hold
     drawing: list[Place] = field(default_factory=list)  # of what draws numbers, and is no use unless it is followed
 
     def may_read(self, names: Collection[str]) -> bool:

@@ -127,6 +127,7 @@ class ObjectWalker:
             strange = next((b for b in bases if not is_plain(b)), None)
             if strange is not None:
                 self.open(path, f"is of a type that is not known, {kind.__module__}.{kind.__qualname__}")
+                self.found.unseen = True
                 return
         names = self.names.of(kind)
         self.kind(kind, path)

@@ -21,8 +21,9 @@ from leafgrad.tensor.random import Generator
 STORES = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF")
 MUTABLE = (list, dict, set, bytearray, types.GeneratorType)
 STATEFUL = frozenset("random secrets time datetime uuid os".split())
+HEAP = 1 << 9  # the flag of classes that are made at run time, whose attributes may be set
 CONSTANT = (
-    type, enum.Enum, Number, types.NoneType, types.EllipsisType, dtypes.dtype, devices.device, Generator,
+    enum.Enum, Number, types.NoneType, types.EllipsisType, dtypes.dtype, devices.device, Generator,
     SymbolicNumber, ProgramPart,
 )  # fmt: skip
 KNOWN: dict[Op, str | None] = {}
@@ -82,11 +83,20 @@ def changes(params: dict[str, Any]) -> str | None:
     for name, value in params.items():
         for part in parts_of(value):
             if isinstance(part, types.FunctionType):
-                if (found := next(state_of(part), None)) is not None:
+                found = next(state_of(part), None) or next(variables_of(part), None)
+                if found is not None:
                     return f"in whose parameter {name!r} {found}"
             elif not is_constant(part):
                 return f"whose parameter {name!r} has a {type(part).__name__}"
     return None
+
+
+def variables_of(function: types.FunctionType) -> Iterator[str]:
+    """Variables that a function reads, which others may assign: those of functions around it, and globals of data."""
+    for name, value in reached(function):
+        fixed = isinstance(value, types.ModuleType) or callable(value)
+        if name in function.__code__.co_freevars or not fixed:
+            yield f"{name} is a variable"
 
 
 def is_constant(value: Any) -> bool:
@@ -96,16 +106,18 @@ def is_constant(value: Any) -> bool:
         return isinstance(value.__self__, types.ModuleType)
     if kind.__name__ in pure.OF_NUMPY:
         return True
+    if isinstance(value, type):
+        return not value.__flags__ & HEAP
     own = hasattr(value, "__dict__") or any("__slots__" in vars(base) for base in kind.__mro__)
     return isinstance(value, CONSTANT) or not (own or kind.__hash__ in (None, object.__hash__))
 
 
 def parts_of(value: Any) -> Iterator[Any]:
     """A value, or what is in containers."""
-    if isinstance(value, (tuple, list, set, frozenset)):
+    if isinstance(value, (tuple, frozenset)) or value.__class__ in (list, set):
         for part in value:
             yield from parts_of(part)
-    elif isinstance(value, dict):
+    elif type(value) is dict:  # others are not copied
         yield from parts_of([*value, *value.values()])
     elif isinstance(value, slice):
         yield from parts_of([value.start, value.stop, value.step])

@@ -74,6 +74,7 @@ class Calls:
         self.always, self.since = False, modes.Checkpoint.number
         self.reason: str | None = None
         self.watch: Watch | None = None
+        self.tore = False  # whether the last recorded call needed values, by what is not followed
 
     def call(self, flags: int, args: Any, kwargs: Any, wish: str | None) -> Any:
         checks, pace = wish == "check", self.pace
@@ -191,7 +192,7 @@ class Calls:
         self.pace.failures = self.pace.lessons = 0
         self.reason = None
         self.misses.made(call.runner.before, call.runner.elements)
-        self.watch, self.last = attempt.watch, call
+        self.watch, self.tore, self.last = attempt.watch, False, call
         call.first = attempt.first
         if not any(is_again(call, fit) for fit in fits):  # else rounding decides
             self.programs = [call, *([] if new else settled)][:KEPT]
@@ -283,7 +284,7 @@ class Calls:
         attempt = Attempt(self.function, (args, kwargs), self.following, self.watch)
         recorder, watch = attempt.recorder, attempt.watch
         recorder.strict = self.must_close and not attempt.first
-        attempt.closes = bool(self.programs)
+        attempt.tore = self.tore
         recorder.goes_through = not self.misses.graph_varies
         recorder.positions, recorder.code, watch.code = watch.positions, self.breaks.code, self.breaks.code
         return attempt
@@ -291,7 +292,9 @@ class Calls:
     def left_open(self, error: Unclosed, attempt: Attempt) -> Any:
         """Finish a recorded call that no closed program can repeat. The first one may have made what others find."""
         reason, first, result = str(error), attempt.first, attempt.results[0]
+        items = self.following.items
         learned = self.following.learn(error, attempt)
+        self.tore = bool(attempt.recorder.tears) and self.following.items is items
         fails = not learned and self.must_close and not first
         self.reason, self.watch = reason, attempt.watch
         self.pace.opened = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -90,12 +90,13 @@ class Attempt:
         self.wary = bool(self.before.open) or self.before.shows_memory
         self.recorder = LazyRecorder([leaf for leaf in self.leaves if isinstance(leaf, Tensor)], self.wary)
         self.followed: Followed | None = None
-        self.closes = False  # whether calls before it were closed
+        self.tore = False  # whether the call before it needed values, by what is not followed
         self.opened: str | None = None  # why it is to be called anew, without symbolic numbers
         self.results: list[Any] = [None]
         self.changed: list[Place] = []  # what it changed, as far as that is not followed
         self.growing: list[GrowingList] = []  # what stood for lists
-        self.later: list[tuple[Environment, list[Any]]] = []  # before code that the call before it did not execute
+        # The same before code that the call before it did not execute.
+        self.later: list[tuple[Environment, list[Any], list[tuple[Any, Any]]]] = []
 
     def close(self, name: str | None, known: Sequence[Call]) -> Call:
         """The program of the call: one of those of ``known`` calls, perhaps.
@@ -169,8 +170,7 @@ class Attempt:
         recorder = self.recorder
         ran = recorder.ran or recorder.tears or self.watch.open
         left = followed.written or followed.replaced or followed.lost
-        before = [(self.before, self.held), *self.later]
-        changed = (was for looked, held in before for _, was, _ in looked.changed(held))
+        changed = (was for _, was, _ in self.changes())
         return not self.first and not ran and not left and all(isinstance(was, FOLLOWED) for was in changed)
 
     def beware(self) -> None:
@@ -178,7 +178,7 @@ class Attempt:
         self.recorder.beware()
         if not self.first:
             looked = look(self.roots, self.codes | self.watch.codes, self.places)
-            self.later.append((looked, looked.snapshot()))
+            self.later.append((looked, looked.snapshot(), looked.contents()))
 
     def meanwhile(self) -> None:
         """What nobody knows is about to be called, which may take no symbolic number."""
@@ -188,7 +188,9 @@ class Attempt:
 
     def torn(self) -> None:
         """Python is needed, for the first time perhaps: what it will call may take no symbolic number."""
-        if len(self.recorder.tears) == 1 and not self.watch.open and self.closes:
+        if self.opened is not None:  # the user's code has caught it, and goes on
+            raise Anew
+        if len(self.recorder.tears) == 1 and not self.watch.open and not self.tore:
             self.begin_anew(*self.recorder.tears)
 
     def begin_anew(self, opened: tuple[str, Line]) -> None:
@@ -264,13 +266,20 @@ class Attempt:
 
     def may_begin_anew(self) -> bool:
         """Whether all that the Python has changed can be put back, if it has done nothing that opens the call."""
-        undone = not self.first and self.recorder.can_be_undone
-        return undone and contents((self.args, self.kwargs)) == self.contents
+        if self.first or not self.recorder.can_be_undone or contents((self.args, self.kwargs)) != self.contents:
+            return False
+        known = not any(looked.unseen for looked, _, _ in self.later)
+        return known and all(place.can_be_put for place, _, _ in self.changes())
+
+    def changes(self) -> Iterator[tuple[Place, Any, Any]]:
+        """What the Python has changed so far."""
+        for looked, held, _ in ((self.before, self.held, self.filled), *self.later):
+            yield from looked.changed(held)
 
     def put_back(self) -> None:
         """Let what the Python has changed be as it was."""
-        for looked, held in self.later:
-            looked.put_back(held, ())
+        for looked, held, filled in self.later:
+            looked.put_back(held, filled)
         self.before.put_back(self.held, self.filled)
 
     def undo(self) -> bool:

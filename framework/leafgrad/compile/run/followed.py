@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Any
 
 from leafgrad.batching.pytree import containers, flatten, parts_of
-from leafgrad.compile.guard.environment import Environment, GivenPlaces, Place, is_state, now
+from leafgrad.compile.guard.environment import Environment, GivenPlaces, Place, class_in, is_state, now
 from leafgrad.compile.guard.guards import Symbolic
 from leafgrad.compile.ir.keys import same
 from leafgrad.compile.record.drawn import Drawer, Draws
@@ -24,18 +24,7 @@ from leafgrad.compile.record.numbers import Numbers
 from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, SymbolicNumber
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes, is_ours
-from leafgrad.compile.run.left import (
-    ALL,
-    END,
-    Written,
-    class_in,
-    ordinary,
-    remade,
-    settle_keys,
-    settled_parts,
-    subtrees,
-    swapped,
-)
+from leafgrad.compile.run.left import ALL, END, Written, ordinary, remade, settle_keys, settled_parts, subtrees, swapped
 from leafgrad.compile.run.sizes import Sizes, is_apart
 from leafgrad.ops.node import Node
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gc
 import operator
 import types
 from collections import deque
@@ -156,14 +155,6 @@ def swapped(holder: Any, plain: dict[int, Any]) -> Iterator[tuple[Any, Any, Any]
         if id(value) in plain:
             Written(holder, key, None).put(plain[id(value)])
             yield holder, key, value
-
-
-def class_in(holder: Any) -> Any:
-    """The class whose attributes are in a dict; else what holds."""
-    if type(holder) is not dict or "__module__" not in holder:
-        return holder
-    kinds = [kind for kind in gc.get_referrers(holder) if isinstance(kind, type)]
-    return next((kind for kind in kinds if any(part is holder for part in gc.get_referents(vars(kind)))), holder)
 
 
 def slots_of(holder: Any) -> list[tuple[Any, Any]]:
