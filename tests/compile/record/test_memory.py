@@ -204,3 +204,25 @@ def test_who_hides_its_base_hides_it_in_a_step():
     for _ in range(6):
         y = lg.arange(4.0).requires_grad_().roll(1)
         assert (*step(y), y.requires_grad) == (True, False, False)
+
+
+@pytest.mark.parametrize("name", ["tolist", "numpy", "item", "repr"])
+def test_what_is_read_after_data_was_set_is_the_new_memory(name):
+    def found(compiler):
+        weight, said = lg.ones(2).requires_grad_(), []
+        read = {"tolist": lambda: weight.tolist(), "numpy": lambda: weight.detach().numpy().tolist(),
+                "item": lambda: weight[0].item(), "repr": lambda: repr(weight)}[name]  # fmt: skip
+
+        def body(x):
+            weight.data = weight.data + x
+            said.append(read())
+            weight.data = weight.data * 2
+            said.append(read())
+            return x.sum()
+
+        step = compiler(body)
+        for _ in range(6):
+            step(lg.ones(2))
+        return said
+
+    assert found(lg.compile) == found(lambda f: f)

@@ -86,7 +86,7 @@ class LazyRecorder(PartRecorder):
         root = inner if inner._view is None else inner._view.base
         outer = self.inner.get(id(root))
         waits = (
-            outer.written
+            outer.written or outer.before is not None
             if outer is not None
             else not (type(root._data) is Symbol and root._data.value in self.waiting)
         )

@@ -278,7 +278,7 @@ class Attempt:
 
     def put_back(self) -> None:
         """Let what the Python has changed be as it was."""
-        for looked, held, filled in self.later:
+        for looked, held, filled in reversed(self.later):
             looked.put_back(held, filled)
         self.before.put_back(self.held, self.filled)
 
