@@ -547,3 +547,23 @@ def test_gradients_of_what_is_written_into_each_sample(write):
     own = leafgrad.tensor([1.0, 2.0], requires_grad=True)
     (leafgrad.stack([f(row, own) for row in x]) ** 2).sum().backward()
     assert v.grad.tolist() == own.grad.tolist()
+
+
+@pytest.mark.parametrize("outer", range(3))
+@pytest.mark.parametrize("inner", range(2))
+def test_batches_within_batches_come_out_anywhere(t, outer, inner):
+    x = np.arange(24.0).reshape(2, 3, 4)
+    out = t.vmap(t.vmap(lambda a: a * 2, out_dims=inner), out_dims=outer)(t.tensor(x))
+    close(out, np.moveaxis(2 * np.moveaxis(x, 1, 1 + inner), 0, outer))
+
+
+@pytest.mark.parametrize("outer", range(3))
+def test_what_an_inner_batch_lacks_comes_out_anywhere(t, outer):
+    x, y = np.arange(12.0).reshape(3, 4), np.arange(2.0)
+    out = t.vmap(lambda a: t.vmap(lambda b: a * b, out_dims=1)(t.tensor(y)), out_dims=outer)(t.tensor(x))
+    close(out, np.moveaxis(x[:, :, None] * y, 0, outer))
+
+
+def test_a_structure_of_dicts_is_told_in_words():
+    with pytest.raises(ValueError, match=r"in_dims.*\{'b': \*\}.*\{'a': \*\}"):
+        leafgrad.vmap(lambda d: d["a"], in_dims=({"b": 0},))({"a": leafgrad.ones(2)})

@@ -371,6 +371,7 @@ def test_transforms_of_events_sum_their_slopes():
     assert (y.shape, chain.domain.event_dim, chain.codomain.event_dim) == ((2, 6), 2, 1)
     close(chain.log_abs_det_jacobian(x, y), (x.sum((-2, -1)) + 6 * math.log(2)).numpy())
     assert chain.inverse_shape((4, 6)) == (4, 2, 3)
+    assert d.CorrCholeskyTransform().inverse_shape((2, 4, 4)) == (2, 6)
     twice = d.ComposeTransform([d.TanhTransform()] * 2)
     close(twice.log_abs_det_jacobian(x, twice(x)), np.log((1 - np.tanh(x) ** 2) * (1 - np.tanh(np.tanh(x)) ** 2)))
     made = d.TransformedDistribution(d.Normal(t([0.0, 1.0]), 1.0), d.StickBreakingTransform())

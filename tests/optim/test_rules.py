@@ -476,6 +476,7 @@ def test_hooks_around_saving_and_loading():
         (lambda p: optim.Adagrad(p, initial_accumulator_value=-1), ValueError, "Invalid initial_accumulator_value"),
         (lambda p: optim.Adadelta(p, rho=1.1), ValueError, "Invalid rho value: 1.1"),
         (lambda p: optim.ASGD(p, weight_decay=-1), ValueError, "Invalid weight_decay value: -1"),
+        (lambda p: optim.RMSprop(p, weight_decay=-1), ValueError, "Invalid weight_decay value: -1"),
         (lambda p: optim.Rprop(p, etas=(1.5, 2.0)), ValueError, "Invalid eta values: 1.5, 2.0"),
         (lambda p: optim.Muon(p), ValueError, r"Muon only supports 2D parameters .* size: \[2\]"),
         (lambda p: optim.Muon([], adjust_lr_fn="x"), ValueError, "Adjust learning rate function x is not supported"),

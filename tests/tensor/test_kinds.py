@@ -203,6 +203,8 @@ def test_the_default_device():
     finally:
         leafgrad.set_default_device(None)
     assert leafgrad.zeros(1).device.type == "cpu"
+    with pytest.raises(RuntimeError, match="device cpu:1: expected an index below 1"):
+        leafgrad.zeros(1, device="cpu:1")
     with pytest.raises(RuntimeError, match="expected an index below"):
         leafgrad.set_default_device("fake:99")
     with pytest.raises(ValueError, match="inside"), leafgrad.device("fake:0"):

@@ -255,3 +255,10 @@ def test_a_seed_that_is_refused_is_not_the_seed_of_devices_that_come_later(monke
     with pytest.raises((ValueError, RuntimeError, OverflowError)):
         leafgrad.manual_seed(2**70)
     assert random_module._seed == 5
+
+
+def test_uniform_of_complex_numbers_draws_both_parts():
+    x = leafgrad.zeros(1000, dtype=leafgrad.complex64).uniform_(2, 3)
+    for part in (x.real, x.imag):
+        assert 2 <= part.min() < 2.1
+        assert 2.9 < part.max() < 3

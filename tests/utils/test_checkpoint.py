@@ -323,3 +323,16 @@ def test_arguments_in_lists_and_dicts_that_are_written_are_noticed():
         x.add_(1)
         with pytest.raises(RuntimeError, match=r"checkpoint: an argument of shape \[2\] is at version 1"):
             y.sum().backward()
+
+
+@pytest.mark.parametrize("preserves", [False, True])
+def test_what_is_drawn_after_a_backward_pass_does_not_depend_on_what_it_draws_again(preserves):
+    leafgrad.manual_seed(0)
+    y = recomputed(lambda x: leafgrad.nn.functional.dropout(x, 0.5) * x, x_of(4), preserve_rng_state=preserves)
+    before = leafgrad.get_rng_state()
+    y.sum().backward()
+    assert leafgrad.equal(leafgrad.get_rng_state(), before) is preserves
+
+
+def x_of(n):
+    return leafgrad.ones(n, requires_grad=True)

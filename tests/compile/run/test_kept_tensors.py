@@ -185,3 +185,23 @@ def test_states_in_a_tuple_are_arguments_of_the_program():
     for got, right in zip(compiled, plain, strict=True):
         assert got == pytest.approx(right, abs=1e-12)
     assert "closed" in step.explain().summary
+
+
+def test_a_tensor_that_a_step_writes_keeps_its_gradient_at_the_new_value():
+    def found(compiler):
+        x = leafgrad.ones(2, requires_grad=True)
+        results = []
+
+        def body(y, k):
+            y.mul_(k)
+            return y.sum()
+
+        step = compiler(body)
+        for k in (2.0, 3.0, 4.0, 5.0):
+            y = x * 1
+            y.retain_grad()
+            (step(y, k) * 2).backward()
+            results.append((None if y.grad is None else y.grad.tolist(), x.grad.tolist()))
+        return results
+
+    assert found(leafgrad.compile) == found(lambda f: f)
