@@ -129,7 +129,7 @@ def _whole(xp: Any, x: Any, y: Any) -> Any:
 
 
 def _pow_x(g: Any, x: Any, y: Any) -> Any:
-    if type(y) in NUMBERS:
+    if not hasattr(y, "dtype"):  # a number, also one that a recording follows
         return zero(g) if y == 0 else g * (y * pow(x, y - 1))
     varies = (y != 0) | (abs(1 / x) < math.inf)  # 0**0 and nan**0 are 1; elsewhere y x**(y - 1), also at y = 0
     return where(varies, g * (y * pow(where(varies, x, 1), y - 1)), 0)

@@ -82,7 +82,7 @@ def _finer(i: int, a: Any) -> bool:
 def _expect_within(op: Any, args: tuple[Any, ...]) -> None:
     """A RuntimeError if a number beside the first argument is finite, and beyond all of float16."""
     for a in args[1:]:
-        if type(a) in (int, float) and half.LARGEST < abs(a) < math.inf:
+        if isinstance(a, (int, float)) and half.LARGEST < abs(a) < math.inf:  # also one that a recording follows
             raise RuntimeError(
                 f"{op.name}: value cannot be converted to type {dtypes.float16} without overflow, got {a}"
             )

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import enum
+import functools
+import pathlib
 import re
 
 import numpy as np
@@ -49,6 +52,12 @@ class Config:
 
 
 Pair = collections.namedtuple("Pair", "a")
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    a: object
+    b: tuple = ()
 
 
 class Mode(enum.Enum):
@@ -180,8 +189,21 @@ def test_what_does_not_change():
     constants = [
         1, 2.5, 1j, "s", b"s", None, True, (1, [2, {"k": {3}}]), slice(1, 2), range(3), Mode.TWO, int, len,
         leafgrad.float32, np.float32(1), np.dtype("f4"), frozenset([1]), leafgrad.Generator(), lambda x: x + 1,
-        np.tanh, np.sum,
+        np.tanh, np.sum, Frozen(1.0, (2, 3)), functools.partial(pow, 2), pathlib.Path(), "abc".join,
     ]  # fmt: skip
     assert changes({"a": constants}) is None
-    for value in [Held, Held(), Slotted(), np.zeros(2), bytearray(2), leafgrad.ones(2), [].append, iter([1])]:
+    k = 1
+    for value in [
+        Frozen([1.0]),
+        functools.partial(pow, [2]),
+        lambda x: x + k,
+        Held,
+        Held(),
+        Slotted(),
+        np.zeros(2),
+        bytearray(2),
+        leafgrad.ones(2),
+        [].append,
+        iter([1]),
+    ]:
         assert changes({"a": ({"k": [value]},)}) is not None

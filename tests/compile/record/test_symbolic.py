@@ -67,3 +67,27 @@ def test_what_is_no_int_is_refused_as_uncompiled(step):
         with pytest.raises(expected.type) as error:
             compiled(k)
         assert str(error.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("executor", ["numpy", None])
+@pytest.mark.parametrize(
+    ("step", "numbers"),
+    [
+        (lambda x, k: x.half().clamp(max=k), (1, 2, 3, 70000, 80000)),
+        (
+            lambda x, k: leafgrad.autograd.grad(((x * x) ** k).sum(), x, create_graph=True)[0].requires_grad,
+            (4, 5, 6, 0),
+        ),
+    ],
+)
+def test_what_an_op_asks_of_a_number_is_asked_of_a_symbolic_one(step, numbers, executor):
+    def told(function, k):
+        try:
+            result = function(leafgrad.tensor([0.5, 2.0], requires_grad=True), k)
+        except RuntimeError as error:
+            return str(error)
+        return result if isinstance(result, bool) else result.tolist()
+
+    compiled = leafgrad.compile(step, executor=executor)
+    for k in numbers:
+        assert told(compiled, k) == told(step, k)

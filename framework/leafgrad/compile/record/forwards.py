@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import dis
 import enum
+import functools
 import types
 from collections.abc import Iterator
 from numbers import Number
+from pathlib import PurePath
 from typing import Any
 
 from leafgrad import devices, dtypes
@@ -24,7 +27,7 @@ STATEFUL = frozenset("random secrets time datetime uuid os".split())
 HEAP = 1 << 9  # the flag of classes that are made at run time, whose attributes may be set
 CONSTANT = (
     enum.Enum, Number, types.NoneType, types.EllipsisType, dtypes.dtype, devices.device, Generator,
-    SymbolicNumber, ProgramPart,
+    PurePath, SymbolicNumber, ProgramPart,
 )  # fmt: skip
 KNOWN: dict[Op, str | None] = {}
 
@@ -82,17 +85,16 @@ def changes(params: dict[str, Any]) -> str | None:
     """
     for name, value in params.items():
         for part in parts_of(value):
-            if isinstance(part, types.FunctionType):
-                found = next(state_of(part), None) or next(variables_of(part), None)
-                if found is not None:
-                    return f"in whose parameter {name!r} {found}"
-            elif not is_constant(part):
+            if isinstance(part, types.FunctionType) and (found := next(variables_of(part), None)) is not None:
+                return f"in whose parameter {name!r} {found}"
+            if not is_constant(part):
                 return f"whose parameter {name!r} has a {type(part).__name__}"
     return None
 
 
 def variables_of(function: types.FunctionType) -> Iterator[str]:
-    """Variables that a function reads, which others may assign: those of functions around it, and globals of data."""
+    """The state of a function, and what it reads that others may assign: variables around it, and globals of data."""
+    yield from state_of(function)
     for name, value in reached(function):
         fixed = isinstance(value, types.ModuleType) or callable(value)
         if name in function.__code__.co_freevars or not fixed:
@@ -102,14 +104,23 @@ def variables_of(function: types.FunctionType) -> Iterator[str]:
 def is_constant(value: Any) -> bool:
     """Whether nothing can change an object: it has no attributes of its own, and is equal by its value."""
     kind: Any = type(value)
+    if isinstance(value, types.FunctionType):
+        return next(variables_of(value), None) is None
+    if isinstance(value, (tuple, frozenset)):
+        return all(map(is_constant, value))
     if isinstance(value, types.BuiltinFunctionType):
-        return isinstance(value.__self__, types.ModuleType)
-    if kind.__name__ in pure.OF_NUMPY:
-        return True
+        return isinstance(value.__self__, types.ModuleType) or is_constant(value.__self__)
     if isinstance(value, type):
         return not value.__flags__ & HEAP
+    if kind is functools.partial:
+        return not vars(value) and all(map(is_constant, (value.func, *value.args, *value.keywords.values())))
+    params = vars(kind).get("__dataclass_params__")
+    if params is not None and params.frozen:
+        return all(is_constant(getattr(value, field.name)) for field in dataclasses.fields(value))
+    if isinstance(value, CONSTANT) or kind.__name__ in pure.OF_NUMPY:
+        return True
     own = hasattr(value, "__dict__") or any("__slots__" in vars(base) for base in kind.__mro__)
-    return isinstance(value, CONSTANT) or not (own or kind.__hash__ in (None, object.__hash__))
+    return not own and kind.__hash__ not in (None, object.__hash__)
 
 
 def parts_of(value: Any) -> Iterator[Any]:

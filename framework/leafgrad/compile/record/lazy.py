@@ -58,7 +58,6 @@ class LazyRecorder(PartRecorder):
         self.positions: set[Position] = set()  # in it, of what needs Python at each call
         self.goes_through = True  # whether backward passes through what was computed outside may be closed
         self.tears: list[tuple[str, Line]] = []
-        self.torn: Callable[[], None] | None = None  # called when there is one more
         self.lone: list[Outside] = []  # arguments that are views, without their bases
 
     def tear(self, what: str) -> None:
