@@ -216,7 +216,9 @@ CHANGES = {
     "a dict": lambda s: s.dict.update({s.n: s.dict.pop(0, 0) + 1}),
     "an array": lambda s: s.array.__iadd__(1),
     "an iterator": lambda s: next(s.iterator),
+    "a dict with defaults": lambda s: s.counts.__setitem__(s.n, s.counts[s.n - 1] + 1),
     "Python's generator": lambda s: setattr(s, "drawn", random.random()),
+    "NumPy's generator": lambda s: setattr(s, "drawn", float(s.rng.random())),
 }
 
 
@@ -224,19 +226,25 @@ class Other:
     pass
 
 
-@pytest.mark.parametrize("new", [False, True])
-@pytest.mark.parametrize("name", CHANGES)
-def test_what_a_call_that_begins_anew_had_changed_is_put_back(name, new):
-    """By code that all calls execute, or that is new to the call."""
+PAIRS = [(name, other) for name in ("an array", "a set", "an attribute that goes") for other in CHANGES]
+
+
+@pytest.mark.parametrize(("name", "other"), [*((name, None) for name in CHANGES), *PAIRS])
+def test_what_a_call_that_begins_anew_had_changed_is_put_back(name, other):
+    """By code that all calls execute, and by code that is new to the call."""
 
     def found(compiler):
         random.seed(0)
         Counts.count = 0
         held, said = SimpleNamespace(n=0, gone=1, list=[*range(20)], deque=deque(range(9)), set={7, 8, 9, 10}), []
         held.dict, held.array, held.iterator, held.other, held.drawn = {0: 1}, np.zeros(2), iter(range(20)), Counts(), 0
+        held.counts, held.rng = defaultdict(int), np.random.default_rng(0)
+
+        weight = leafgrad.ones(2, requires_grad=True)
+        adam = leafgrad.optim.Adam([weight])
 
         def rare():
-            CHANGES[name](held)
+            CHANGES[other or name](held)
             tell()
 
         def tell():
@@ -244,16 +252,69 @@ def test_what_a_call_that_begins_anew_had_changed_is_put_back(name, new):
 
         def body(x):
             held.n += 1
-            if not new and held.n < 4:
+            if other:
                 CHANGES[name](held)
-            if held.n % 4 == 0:
+            if held.n % 3 == 0:
                 rare()
+            adam.zero_grad()
+            (weight * x).sum().backward()
+            adam.step()
             return x.sum() * held.n
 
         step = compiler(body)
         results = [step(leafgrad.ones(2)).item() for _ in range(9)]
-        left = {key: str(value) for key, value in vars(held).items() if key not in ("iterator", "other")}
-        return results, said, left, next(held.iterator), type(held.other), Counts.count, random.random()
+        left = {key: str(value) for key, value in vars(held).items() if key not in ("iterator", "other", "rng")}
+        drawn = random.random(), held.rng.random()
+        return results, said, left, next(held.iterator), type(held.other), Counts.count, drawn
+
+    assert found(leafgrad.compile) == found(lambda f: f)
+
+
+@pytest.mark.parametrize("every", [3, 4])
+@pytest.mark.parametrize("rare", ["iterator", "array", "set", "dict", "numpy"])
+@pytest.mark.parametrize("always", ["nothing", "array", "set", "dict"])
+def test_a_call_begins_anew_before_it_changes_what_cannot_be_put_back(always, rare, every):
+    def found(compiler):
+        held, said = SimpleNamespace(n=0, f=0.5), []
+        counts, array, iterator, members, generator = (
+            {},
+            np.zeros(2),
+            iter(range(20)),
+            {*range(20)},
+            np.random.default_rng(0),
+        )
+        acts = {
+            "nothing": lambda: 0,
+            "dict": lambda: counts.update({held.n: 1}),
+            "array": lambda: array.__iadd__(1),
+            "set": lambda: members.discard(held.n),
+            "iterator": lambda: next(iterator),
+            "numpy": lambda: generator.random(),
+        }
+        weight = leafgrad.ones(2, requires_grad=True)
+        adam = leafgrad.optim.Adam([weight], 0.1)
+
+        def tell():
+            said.append(json.dumps(held.n))
+
+        def seldom():
+            if held.n % every == 0:
+                acts[rare]()
+                tell()
+
+        def body(x):
+            held.n += 1
+            held.f = held.f * 0.9 + 0.1
+            acts[always]()
+            adam.zero_grad()
+            (weight * x).sum().backward()
+            adam.step()
+            seldom()
+
+        step = compiler(body)
+        for _ in range(13):
+            step(leafgrad.ones(2))
+        return said, held, weight.tolist(), counts, array.tolist(), members, next(iterator), generator.random()
 
     assert found(leafgrad.compile) == found(lambda f: f)
 

@@ -94,10 +94,16 @@ class Place:
                 return Class(type(self.container), None if self.value[1] is None else vars(self.container))
         return (*self.container,)
 
-    @property
-    def can_be_put(self) -> bool:
+    def can_be_put(self, value: Any) -> bool:
         """Whether it may hold again what it held."""
-        return self.kind not in ("array", "body", "call") and (self.kind != "length" or type(self.container) in LISTS)
+        match self.kind:
+            case "all":
+                return (*set(value),) == value  # in the order that it had
+            case "array":
+                return bool(self.container.flags.c_contiguous and self.container.flags.writeable)
+            case "length":
+                return type(self.container) in (*DICTS, *LISTS)  # of which there are copies
+        return self.kind not in ("body", "call")
 
     def put(self, value: Any) -> None:
         """Let it hold again what it held before, as far as it may have been changed by plain code."""
@@ -114,6 +120,8 @@ class Place:
                 class_of(self.container).__setitem__(self.container, self.key, value)
             case "attribute":
                 setattr(self.container, self.key, value)
+            case "array":
+                memoryview(self.container.reshape(-1).view("u1"))[:] = value[-1]
             case "class":
                 self.container.__class__ = value[0]
             case "unset":

@@ -17,7 +17,7 @@ from leafgrad.compile.guard.objects import NOTHING_GIVEN
 from leafgrad.compile.guard.walk import look
 from leafgrad.compile.ir.draws import rewound
 from leafgrad.compile.ir.graph import Graph, Value
-from leafgrad.compile.ir.lines import Line
+from leafgrad.compile.ir.lines import Line, user_line
 from leafgrad.compile.ir.sources import Argument, Captured, Grad, KeptArray
 from leafgrad.compile.record.drawn import Drawer
 from leafgrad.compile.record.growing import GrowingList
@@ -178,12 +178,15 @@ class Attempt:
         self.recorder.beware()
         if not self.first:
             looked = look(self.roots, self.codes | self.watch.codes, self.places)
+            strange = looked.unseen or len(looked.drawing) > len(self.before.drawing)
+            if strange and not self.recorder.tears and not self.watch.open and not self.tore:
+                self.begin_anew("it comes to objects that nobody knows", user_line())
             self.later.append((looked, looked.snapshot(), looked.contents()))
 
     def meanwhile(self) -> None:
         """What nobody knows is about to be called, which may take no symbolic number."""
         if len(self.watch.open) == 1 and not self.recorder.tears and not self.calls_unknown:
-            self.begin_anew(*self.watch.open)
+            self.begin_anew(*self.watch.open[0])
         self.recorder.meanwhile()
 
     def torn(self) -> None:
@@ -191,12 +194,12 @@ class Attempt:
         if self.opened is not None:  # the user's code has caught it, and goes on
             raise Anew
         if len(self.recorder.tears) == 1 and not self.watch.open and not self.tore:
-            self.begin_anew(*self.recorder.tears)
+            self.begin_anew(*self.recorder.tears[0])
 
-    def begin_anew(self, opened: tuple[str, Line]) -> None:
+    def begin_anew(self, what: str, line: Line) -> None:
         """End a call that follows numbers, and is open, if it can begin anew without."""
         if self.followed is not None and self.followed.numbers.made and self.may_begin_anew():
-            self.opened = "{} at {}".format(*opened)
+            self.opened = f"{what} at {line}"
             raise Anew
 
     def record(self) -> None:
@@ -268,8 +271,7 @@ class Attempt:
         """Whether all that the Python has changed can be put back, if it has done nothing that opens the call."""
         if self.first or not self.recorder.can_be_undone or contents((self.args, self.kwargs)) != self.contents:
             return False
-        known = not any(looked.unseen for looked, _, _ in self.later)
-        return known and all(place.can_be_put for place, _, _ in self.changes())
+        return all(place.can_be_put(was) for place, was, _ in self.changes())
 
     def changes(self) -> Iterator[tuple[Place, Any, Any]]:
         """What the Python has changed so far."""
