@@ -178,8 +178,8 @@ class Attempt:
         self.recorder.beware()
         if not self.first:
             looked = look(self.roots, self.codes | self.watch.codes, self.places)
-            strange = looked.unseen or len(looked.drawing) > len(self.before.drawing)
-            if strange and not self.recorder.tears and not self.watch.open and not self.tore:
+            self.following.starts_at(looked.drawing)
+            if looked.unseen and not self.recorder.tears and not self.watch.open and not self.tore:
                 self.begin_anew("it comes to objects that nobody knows", user_line())
             self.later.append((looked, looked.snapshot(), looked.contents()))
 
