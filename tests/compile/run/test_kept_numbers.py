@@ -8,6 +8,7 @@ import json
 import linecache
 import math
 import random
+import re
 import sqlite3
 from collections import defaultdict, deque, namedtuple
 from types import FunctionType, SimpleNamespace
@@ -17,6 +18,7 @@ import pytest
 
 import leafgrad
 from leafgrad.compile.run.runner import Runner
+from leafgrad.errors import TraceError
 
 SOURCES = "e|e * 2 + 1|1.0 * e|x.square().sum().item()|(x * e).sum().item()|box['n']|names.n|cell".split("|")
 KEPT = """items.append(v)|items[:] = [v]|table['k'] = v|table[v] = 1|table['t'] = (v, 2)|members.add(v)|queue.append(v)
@@ -268,6 +270,23 @@ def test_what_a_call_that_begins_anew_had_changed_is_put_back(name, other):
         return results, said, left, next(held.iterator), type(held.other), Counts.count, drawn
 
     assert found(leafgrad.compile) == found(lambda f: f)
+
+
+def test_a_step_that_is_to_be_closed_says_what_opens_it_later():
+    held, said = SimpleNamespace(n=0), []
+
+    @leafgrad.compile(closed=True)
+    def step(x):
+        held.n += 1
+        if held.n % 6 == 0:
+            said.append(json.dumps(held.n))
+        return x.sum() * held.n
+
+    for _ in range(5):
+        step(leafgrad.ones(2))
+    with pytest.raises(TraceError, match=re.escape("is open: calls json.dumps() at")):
+        step(leafgrad.ones(2))
+    assert (held.n, said) == (5, [])
 
 
 @pytest.mark.parametrize("every", [3, 4])

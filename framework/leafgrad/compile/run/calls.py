@@ -274,6 +274,8 @@ class Calls:
             self.reason, self.pace.opened = error.reason, True
             self.pace.fail(error.learned)
             log(f"{self.name}: open, since {error.reason}")
+            if self.must_close and not error.learned:
+                raise must_close(self.name, error.reason)
         result = interruptible(self.breaks, *args, **kwargs)
         if error.reason is None:
             self.following.give_up()

@@ -32,7 +32,7 @@ from leafgrad.compile.run.call import Call
 from leafgrad.compile.run.followed import Anew, Changes, Followed, Unfollowed, asks_types, contents, may_be_of_numbers
 from leafgrad.compile.run.following import Following, differs
 from leafgrad.compile.run.paths import named_tuples, paths_of, roots
-from leafgrad.signals import interruptible
+from leafgrad.signals import interruptible, raised_by_handler
 from leafgrad.tensor.tensor import Tensor
 
 FOLLOWED = (SymbolicNumber, GrowingList, Drawer)  # what stands in places while a call is recorded
@@ -232,6 +232,8 @@ class Attempt:
                 recorder.undo()
                 self.put_back()
                 recorder.ancestors.restore()
+                if failure is not None and not isinstance(failure, Anew) and raised_by_handler(failure):
+                    raise failure
                 raise Unfollowed(self.opened, self.following.reads_items([what for what, _ in recorder.tears]))
             self.growing = [spot.number for _, spot in followed.growing]
             identity = asks_identity(self.watch.codes)
