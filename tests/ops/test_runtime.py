@@ -1,7 +1,10 @@
 """What rooms above, and ops that are declared later, give to ops."""
 
+import re
 import subprocess
 import sys
+
+import pytest
 
 import leafgrad as lg
 from leafgrad.ops.runtime import Runtime, runtime
@@ -25,3 +28,8 @@ def test_all_of_it_is_given_when_it_is_needed():
 def test_it_is_what_it_is_said_to_be():
     assert {*Runtime.__slots__} == {*Runtime.__annotations__}
     assert runtime.tensor is lg.Tensor
+
+
+def test_an_op_that_takes_no_complex_numbers_says_what_gives_their_parts():
+    with pytest.raises(NotImplementedError, match=re.escape("leafgrad.view_as_real(), .real and .imag give them")):
+        lg.erf(lg.tensor([1j]))

@@ -44,7 +44,7 @@ def refusal(op: Any, args: tuple[Any, ...]) -> NotImplementedError:
     name = "a complex number" if isinstance(kind, complex) else str(dtypes.of(getattr(kind, "_data", kind)))
     return NotImplementedError(
         f"{op.name}: not implemented for {name}; it takes real numbers alone. Compute with its parts, as "
-        "leafgrad.view_asruntime.real(), .real and .imag give them, or with abs()"
+        "leafgrad.view_as_real(), .real and .imag give them, or with abs()"
     )
 
 

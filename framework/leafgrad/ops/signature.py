@@ -143,7 +143,7 @@ def as_now(params: dict[str, Any]) -> dict[str, Any]:
 
 def _as_now(value: Any) -> Any:
     kind = type(value)
-    if issubclass(kind, tuple):  # a namedtuple, too
+    if issubclass(kind, tuple) and not getattr(value, "__dict__", None):  # a namedtuple, too
         return tuple.__new__(kind, map(_as_now, value))
     if value.__class__ is list:  # or what stands for one
         return [*map(_as_now, value)]

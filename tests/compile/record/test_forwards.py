@@ -16,6 +16,7 @@ import leafgrad
 from leafgrad import op
 from leafgrad.compile.record.forwards import changes
 from leafgrad.errors import TraceError
+from leafgrad.ops.signature import as_now
 
 EXECUTORS = ["replay", "numpy", "native"]
 
@@ -207,3 +208,14 @@ def test_what_does_not_change():
         iter([1]),
     ]:
         assert changes({"a": ({"k": [value]},)}) is not None
+
+
+def test_tuples_with_attributes_are_given_as_they_are():
+    class Named(tuple):
+        pass
+
+    by = Named([2.0])
+    by.k = 3.0
+    y = scaled(leafgrad.ones(1, requires_grad=True), by=by)
+    assert (y.item(), y.grad_fn is None, as_now({"by": by})["by"].k) == (3, False, 3)
+    assert changes({"by": by}) == "whose parameter 'by' has a Named"

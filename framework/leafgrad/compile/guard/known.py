@@ -13,6 +13,7 @@ from typing import Any
 
 from leafgrad import devices, dtypes
 from leafgrad.backends import Generator
+from leafgrad.compile.record import pure
 
 # Known by identity: what is inside cannot change, or cannot matter.
 OPAQUE = (Generator, dtypes.dtype, devices.device, inspect.Signature)
@@ -49,7 +50,6 @@ OF_CLASSES = ANNOTATIONS | frozenset(
 DESCRIPTORS = (property, staticmethod, classmethod, functools.cached_property)
 TABLES = frozenset({"_parameters", "_buffers", "_modules"})  # left out of paths: "net.0.weight"
 CACHE = type(functools.lru_cache(len))
-HEAP = 1 << 9  # the flag of classes that are made at run time
 IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType)
 
 
@@ -87,7 +87,7 @@ def is_made(kind: type) -> bool:
 
 def is_plain(kind: type) -> bool:
     """Whether a class was made by a class statement, so that its objects are their attributes."""
-    if not kind.__flags__ & HEAP:
+    if not kind.__flags__ & pure.HEAP:
         return False
     held = vars(kind)
     return not any(isinstance(v, IN_C) for v in held.values()) and not isinstance(held.get("__new__"), CODE)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from leafgrad.compile.guard.environment import Class, Keys
-from leafgrad.compile.guard.known import CACHE, CODE, HEAP, file_of
+from leafgrad.compile.guard.known import CACHE, CODE, file_of
 from leafgrad.compile.guard.objects import ObjectWalker
 from leafgrad.compile.record import pure
 from leafgrad.compile.record.names import global_names, handed, imported_names, is_above
@@ -29,7 +29,7 @@ class ModuleWalker(ObjectWalker):
             self.read.add(place)  # functions that are made in it find them there
             self.place("item", scope, "__builtins__", "builtins", scope["__builtins__"])
         for name in sorted(wanted & own.keys() - scope.keys()):
-            if isinstance(own[name], CODE) or (isinstance(own[name], type) and not own[name].__flags__ & HEAP):
+            if isinstance(own[name], CODE) or (isinstance(own[name], type) and not own[name].__flags__ & pure.HEAP):
                 self.place("item", own, name, name, own[name])
             else:  # the user put it there
                 self.visit("item", own, name, name)

@@ -26,7 +26,6 @@ from leafgrad.compile.guard.known import (
     CODE,
     DESCRIPTORS,
     FIELDS,
-    HEAP,
     OF_CLASSES,
     UNREAD,
     file_of,
@@ -160,7 +159,7 @@ class ObjectWalker:
         """Whether a class has a ``__getattribute__`` of its own, and its slots; of a tensor those of users' classes."""
         if kind not in self.layouts:
             strange = any("__getattribute__" in vars(base) for base in kind.__mro__[:-1] if is_plain(base))
-            made = [base for base in kind.__mro__ if base.__flags__ & HEAP]
+            made = [base for base in kind.__mro__ if base.__flags__ & pure.HEAP]
             made = [base for base in made if not (issubclass(kind, Tensor) and is_ours(file_of(base)))]
             held = [item for base in made for item in vars(base).items()]
             self.layouts[kind] = strange, [n for n, slot in held if isinstance(slot, types.MemberDescriptorType)]
@@ -237,7 +236,7 @@ class ObjectWalker:
             special = tuple(name for name in held if name.startswith("__") and name not in asked)
             if is_library(file_of(base)):
                 special += tuple(sorted(name for name in self.names.users & held.keys() if name not in special))
-            if base.__flags__ & HEAP:
+            if base.__flags__ & pure.HEAP:
                 self.place("body", base, special, f"what is in the class {base.__name__}", ClassBody.of(base, special))
             if is_library(file_of(base)):
                 continue

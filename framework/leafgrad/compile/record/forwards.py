@@ -24,7 +24,6 @@ from leafgrad.tensor.random import Generator
 STORES = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF")
 MUTABLE = (list, dict, set, bytearray, types.GeneratorType)
 STATEFUL = frozenset("random secrets time datetime uuid os".split())
-HEAP = 1 << 9  # the flag of classes that are made at run time, whose attributes may be set
 CONSTANT = (
     enum.Enum, Number, types.NoneType, types.EllipsisType, dtypes.dtype, devices.device, Generator,
     PurePath, SymbolicNumber, ProgramPart,
@@ -107,11 +106,11 @@ def is_constant(value: Any) -> bool:
     if isinstance(value, types.FunctionType):
         return next(variables_of(value), None) is None
     if isinstance(value, (tuple, frozenset)):
-        return all(map(is_constant, value))
+        return not getattr(value, "__dict__", None) and all(map(is_constant, value))
     if isinstance(value, types.BuiltinFunctionType):
         return isinstance(value.__self__, types.ModuleType) or is_constant(value.__self__)
     if isinstance(value, type):
-        return not value.__flags__ & HEAP
+        return not value.__flags__ & pure.HEAP
     if kind is functools.partial:
         return not vars(value) and all(map(is_constant, (value.func, *value.args, *value.keywords.values())))
     params = vars(kind).get("__dataclass_params__")
@@ -125,7 +124,8 @@ def is_constant(value: Any) -> bool:
 
 def parts_of(value: Any) -> Iterator[Any]:
     """A value, or what is in containers."""
-    if isinstance(value, (tuple, frozenset)) or value.__class__ in (list, set):
+    plain = isinstance(value, (tuple, frozenset)) and not getattr(value, "__dict__", None)
+    if plain or value.__class__ in (list, set):
         for part in value:
             yield from parts_of(part)
     elif type(value) is dict:  # others are not copied

@@ -55,6 +55,9 @@ SAFE = tuple(
 )
 """What in there computes of its arguments alone."""
 
+HEAP = 1 << 9
+"""The flag of classes that are made at run time, whose attributes may be set."""
+
 OF_NUMPY = ("ufunc", "_ArrayFunctionDispatcher")
 """Classes of functions that compute of their arguments alone; the second calls one in Python first, which is seen."""
 
