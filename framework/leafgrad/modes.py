@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Final, Protocol, Self, TypeVar, cast
 
+T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 GRAD: Final = 1
@@ -231,6 +232,9 @@ class Tracer(Protocol):
 
     def trace(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], flags: int) -> Any:
         """``op.trace(args, params, flags)``, watched or not."""
+
+    def run(self, function: Any, operands: Sequence[Any], flags: int, act: Callable[[], T]) -> T:
+        """``act()``, which calls ``function`` with operands, watched or not."""
 
     def create(self, op: Any, place: tuple[str, int], params: dict[str, Any]) -> Any:
         """Record an op that takes no arrays, on a device, and return its Symbol."""

@@ -45,7 +45,6 @@ overwrite.label = "CopyBackwards"  # PyTorch's name
 
 def update(x: T, function: Any, *others: Any, **params: Any) -> T:
     """``x = function(x, *others, **params)``, in place; returns x."""
-    given = x
     name = getattr(function, "name", None) or function.__name__
     flags = modes.get()
     plain = name in _RAW and len(others) == 1 and (not params or params == getattr(function, "__kwdefaults__", None))
@@ -54,16 +53,24 @@ def update(x: T, function: Any, *others: Any, **params: Any) -> T:
         x._data = _RAW[name](x._data, y._data if isinstance(y, TensorBase) else y)
         (x._writes or version(x)).bump()
         return x
+    if flags & TRACE and (here := tracer()):
+        act = functools.partial(_update_traced, x, name, function, others, params)
+        return here.run(function, (x, *others, *params.values()), flags, act)
     check(x, name)
-    here = tracer()
-    if here:
-        x = here.inside(x)
-    elif flags & ~TRACE <= GRAD and not (flags and (_requires(x) or any(map(_requires, others)))):
+    if flags & ~TRACE <= GRAD and not (flags and (_requires(x) or any(map(_requires, others)))):
         return write(x, function(x, *others, **params))
     # A rule may read the old value, so it must not be the memory that is about to be written.
-    old = dispatch.alias(x._data if here else dispatch.copied(x._data), x._node)
-    if here:
-        old._data = here.lift(x)
+    old = dispatch.alias(dispatch.copied(x._data), x._node)
+    return write(x, function(old, *others, **params))
+
+
+def _update_traced(given: T, name: str, function: Any, others: Any, params: Any) -> T:
+    """``update`` in a trace."""
+    here: Any = tracer()
+    check(given, name)
+    x = here.inside(given)
+    old = dispatch.alias(x._data, x._node)
+    old._data = here.lift(x)
     write(x, function(old, *others, **params))
     return given
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, TypeVar
 
 from leafgrad import backends, modes
 from leafgrad.backends.place import place
@@ -25,7 +26,7 @@ from leafgrad.compile.record.forwards import changes
 from leafgrad.compile.record.layouts import Layouts
 from leafgrad.compile.record.outside import Outside
 from leafgrad.compile.record.symbol import Symbol
-from leafgrad.compile.record.symbolic import fixed, holds, settled
+from leafgrad.compile.record.symbolic import SymbolicNumber, fixed, holds, settled
 from leafgrad.compile.record.watch import is_ours, unwatched
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import SEQ, GraphNode, Leaf, SymbolBase, TensorBase, Version
@@ -33,6 +34,9 @@ from leafgrad.ops.signature import as_now
 from leafgrad.signals import held, interruptible
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import follow
+
+R = TypeVar("R")
+PLAIN = NUMBERS | {str, SymbolicNumber}  # of which no user's code is called
 
 
 class Recorder(Layouts):
@@ -200,17 +204,22 @@ class Recorder(Layouts):
     # ---- ops --------------------------------------------------------------------------------------------------
 
     def trace(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], flags: int) -> Any:
-        """An op on tensors. It is watched only where it may call a user's code: in vmap, under hooks, of numbers."""
+        """An op on tensors."""
         if self.numbers is not None:
             params = self.numbers.plain(params)
             args = fixed(args) if flags & modes.BATCH else self.numbers.ready(op, args, raw=False)
-        if flags & (modes.BATCH | modes.PACK):
-            return op.trace(args, params, flags)
-        for a in args:
-            if type(a) not in NUMBERS and not isinstance(a, TensorBase):
-                return op.trace(args, params, flags)
+        return self.run(op, args, flags, partial(op.trace, args, params, flags))
+
+    def run(self, function: Any, operands: Sequence[Any], flags: int, act: Callable[[], R]) -> R:
+        """``act()``, watched only where it may call a user's code: in vmap, under hooks, of numbers and functions."""
+        code = getattr(function, "__code__", None)
+        if flags & (modes.BATCH | modes.PACK) or not (code is None or is_ours(code.co_filename)):
+            return act()
+        for a in operands:
+            if type(a) not in PLAIN and not isinstance(a, TensorBase):
+                return act()
         with unwatched():
-            return held(op.trace, args, params, flags)
+            return held(act)
 
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """An op on Symbols, numbers and raw arrays."""
