@@ -24,7 +24,7 @@ class Methods:
 
 
 class Later:
-    """Stands in Tensor for a method until its module, which puts the method in this place, is imported."""
+    """Stands in Tensor for a method or property until its module, which puts that in this place, is imported."""
 
     __slots__ = ("module", "name")
 
@@ -35,6 +35,14 @@ class Later:
     def __get__(self, tensor: Any, kind: type) -> Any:
         import_module(self.module)
         return vars(Methods)[self.name].__get__(tensor, kind)  # no subclass's, which may have asked for it by super()
+
+    def __set__(self, tensor: Any, value: Any) -> None:
+        import_module(self.module)
+        setattr(tensor, self.name, value)
+
+    def __delete__(self, tensor: Any) -> None:
+        import_module(self.module)
+        delattr(tensor, self.name)
 
 
 class Listed:
