@@ -187,6 +187,27 @@ def test_an_argument_that_is_returned_depending_on_a_parameter():
         assert [t.tolist() for t in run(x)] == [[1.0, 2.0], [2.0, 4.0], [10.0, 20.0]]
 
 
+KEPT = np.array([1.0, 2.0], "float32"), np.array([3.0, 4.0], "float32")
+THEIRS = {
+    "an array": lambda xp, x: KEPT[0],
+    "a view of it": lambda xp, x: KEPT[0][::1],
+    "several": lambda xp, x: KEPT,
+    "in a new tuple": lambda xp, x: (KEPT[0], x + 3),
+}
+
+
+@pytest.mark.parametrize("forward", THEIRS.values(), ids=THEIRS)
+@pytest.mark.parametrize("executor", [None, "numpy", "replay"])
+def test_an_array_that_a_forward_keeps_is_copied(forward, executor):
+    given = op(forward, name="given")
+    run = given if executor is None else leafgrad.compile(lambda x: given(x), executor=executor)
+    for _ in range(5):
+        made = run(leafgrad.zeros(2))
+        for result in made if isinstance(made, tuple) else (made,):
+            result.mul_(2)
+    assert [array.tolist() for array in KEPT] == [[1.0, 2.0], [3.0, 4.0]]
+
+
 RESULTS = {
     "twice": lambda y: (y, y),
     "a view and its memory": lambda y: (y[1:], y),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -54,6 +56,36 @@ def test_a_parameter_that_is_returned_is_copied():
     for _ in range(2):
         given(z, k=k).backward()
     assert k.tolist() == [5.0, 6.0]
+
+
+KEPT = np.array([1.0, 2.0], "float32")
+THEIRS = {
+    "an array": lambda: KEPT,
+    "a view of it": lambda: KEPT[::1],
+    "a broadcast": lambda: np.broadcast_to(KEPT, (1, 2))[0],
+    "from a cache": functools.cache(lambda: np.array([1.0, 2.0], "float32")),
+}
+
+
+@pytest.mark.parametrize("theirs", THEIRS.values(), ids=THEIRS)
+@pytest.mark.parametrize("executor", [None, "numpy", "replay"])
+def test_an_array_that_the_rule_keeps_is_copied(theirs, executor):
+    given, z = with_rule(lambda g, x: theirs()), leaf()
+
+    def step():
+        z.grad = None
+        given(z).sum().backward()
+        return leafgrad.autograd.grad(given(z).sum(), z)[0]
+
+    run = step if executor is None else leafgrad.compile(step, executor=executor)
+    for _ in range(5):
+        found = run()
+        assert (found.tolist(), z.grad.tolist()) == ([1.0, 2.0], [1.0, 2.0])
+        found.mul_(3)
+        z.grad.add_(1)
+    for _ in range(3):
+        given(z).sum().backward()
+    assert z.grad.tolist() == [5.0, 9.0]
 
 
 def test_in_a_batch():

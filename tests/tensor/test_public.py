@@ -14,8 +14,6 @@ from leafgrad.tensor.listed import FUNCTIONS, METHODS
 from leafgrad.tensor.methods import Methods
 from leafgrad.testing.stubs import declare_all
 
-TESTS = "tensor.methods"
-
 
 @pytest.fixture
 def declared(monkeypatch):

@@ -8,40 +8,35 @@ copied at every call, as writes through it would change the argument unseen; ops
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from leafgrad import backends
 from leafgrad.ops import dispatch, messages
+from leafgrad.ops.shared import Sole, is_shared
 
 Forward = Callable[..., Any]
 OF_COPIES = 10  # calls of a forward that takes no read-only arrays
 
 
 def apart(op: Any, forward: Forward) -> Forward:
-    """``forward``, whose results show no memory of an argument, a parameter or each other, unless the op is a view."""
+    """``forward``, whose results show no memory that an argument or anybody else has, unless the op is a view."""
     if "view" in op.traits:
         return forward
 
     def owning(xp: Any, *args: Any, **params: Any) -> Any:
-        result = forward(xp, *args, **params)
+        result, sole = forward(xp, *args, **params), Sole()
         if isinstance(result, (tuple, list)):
-            given = [*args, *params.values()]
-            return tuple([own(r, [*given, *result[:k]]) for k, r in enumerate(result)])
-        return own(result, (*args, *params.values()) if params else args)
+            kept = is_shared(result, sole)
+            return tuple([own(*pair, kept) for pair in zip(result, [Sole() for _ in result], strict=True)])
+        return own(result, sole)
 
     return owning
 
 
-def own(result: Any, others: Sequence[Any]) -> Any:
-    """A raw result, or a copy of one that shows memory of which others are, too."""
-    if not hasattr(result, "base"):
-        return result
-    memory = dispatch.memory_of(result)
-    for other in others:
-        if other is memory or (hasattr(other, "base") and dispatch.memory_of(other) is memory):
-            return dispatch.copied(result, "K")
-    return result
+def own(result: Any, sole: Sole, kept: bool = False) -> Any:
+    """A raw result, or a copy of one that others have, too."""
+    return dispatch.copied(result, "K") if hasattr(result, "base") and (kept or is_shared(result, sole)) else result
 
 
 def watched(op: Any, forward: Forward, done: Callable[[], None]) -> Forward:

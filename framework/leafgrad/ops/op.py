@@ -414,4 +414,4 @@ class Op(Declarations):
         if self.ours:
             return result
         recorded = any(isinstance(one, TensorBase) for one in (g if type(g) is tuple else (g,)))
-        return returned.gradients(node, result, returned.kept(args, out, node.params), recorded)
+        return returned.gradients(node, g, result, returned.kept(args, out, node.params), recorded)

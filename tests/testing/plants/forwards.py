@@ -113,19 +113,6 @@ def an_argument_that_is_written():
     return sorted_in_place
 
 
-@plant("aliases", ONE)
-def a_buffer_that_is_returned():
-    buffers = {}
-
-    @op
-    def same(xp, x):
-        buffer = buffers.setdefault((x.shape, x.dtype, type(x)), x.copy())
-        buffer[...] = x
-        return buffer
-
-    return same
-
-
 @plant("layouts", ONE)
 def an_order_of_memory():
     @op
