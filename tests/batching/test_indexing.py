@@ -121,3 +121,25 @@ def test_axes_are_those_of_numpy():
         assert index_shape(case.shape, shapes, case.dims) == x[case.key(arrays)].shape
         axes = index_axes(x.ndim, case.dims, arrays[0].ndim)
         assert sorted(axes) == [*range(-arrays[0].ndim, 0), *[d for d in range(x.ndim) if d not in case.dims]]
+
+
+PARTS = {
+    "select_scatter": lambda x, y: leafgrad.select_scatter(x, y, 0, 1),
+    "slice_scatter": lambda x, y: leafgrad.slice_scatter(x, y[None], 0, 2, 3),
+    "diagonal_scatter": leafgrad.diagonal_scatter,
+}
+
+
+@pytest.mark.parametrize("replaced", PARTS.values(), ids=PARTS)
+@pytest.mark.parametrize("dims", [(0, 0), (0, None), (None, 0)])
+def test_parts_are_replaced_by_batches_or_in_them(replaced, dims):
+    x, y = leafgrad.randn(4, 3, 2, dtype=leafgrad.float64), leafgrad.randn(4, 2, dtype=leafgrad.float64)
+    x, y = (t[0] if d is None else t for t, d in zip((x, y), dims, strict=True))
+    x.requires_grad_()
+    y.requires_grad_()
+    each = [replaced(x if dims[0] is None else x[i], y if dims[1] is None else y[i]) for i in range(4)]
+    found = func.vmap(replaced, in_dims=dims)(x, y)
+    assert leafgrad.equal(found, leafgrad.stack(each))
+    weights = leafgrad.randn(4, 3, 2, dtype=leafgrad.float64)
+    got, wanted = (leafgrad.autograd.grad((made * weights).sum(), (x, y)) for made in (found, leafgrad.stack(each)))
+    assert all(map(leafgrad.allclose, got, wanted))

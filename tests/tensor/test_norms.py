@@ -51,6 +51,15 @@ def test_matrices_without_elements_have_the_norm_0(shape, order):
         assert linalg.cond(leafgrad.zeros(0, 3), order) == 0
 
 
+@pytest.mark.parametrize(("order", "regular"), [("fro", 2.5), (1, 2.0), (-np.inf, 0.5), ("nuc", 4.5)])
+def test_a_singular_matrix_is_of_infinite_condition_beside_others(order, regular):
+    x = leafgrad.tensor([[[1.0, 2.0], [2.0, 4.0]], [[2.0, 0.0], [0.0, 4.0]]], requires_grad=True)
+    found = leafgrad.linalg.cond(x, order)
+    assert found.tolist() == pytest.approx([np.inf, regular])
+    found[1].backward()
+    assert leafgrad.equal(x.grad[0], leafgrad.zeros(2, 2))
+
+
 @pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, np.inf])
 def test_rows_without_elements_are_not_apart(p):
     assert leafgrad.equal(leafgrad.cdist(leafgrad.zeros(3, 0), leafgrad.zeros(2, 0), p), leafgrad.zeros(3, 2))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import reduce
+from leafgrad.ops import elimination, reduce
 from leafgrad.ops.compare import gt
 from leafgrad.ops.convert import to_dtype
 from leafgrad.ops.elementwise import abs as magnitude
@@ -16,7 +16,16 @@ from leafgrad.ops.select import maximum
 from leafgrad.ops.shape import permute, reshape
 from leafgrad.tensor.arguments import cast, dims, expect_real, expect_tensor, number, one_dim
 from leafgrad.tensor.autocast import autocast
-from leafgrad.tensor.decompositions import check_floating, check_matrices, check_square, eigvalsh, svdvals
+from leafgrad.tensor.decompositions import (
+    check_floating,
+    check_matrices,
+    check_square,
+    eigvalsh,
+    first_zero,
+    identity,
+    spread,
+    svdvals,
+)
 from leafgrad.tensor.pointwise import where
 from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
@@ -148,10 +157,8 @@ def cond(A: Tensor, p: Order = None) -> Tensor:
     """Condition number, the norm of A times the norm of its inverse. (..., n, n) -> (...)
 
     Args:
-        p: an order of ``matrix_norm``; by default 2, for which A need not be square. Matrices without elements have 0.
-
-    Raises:
-        LinAlgError: a matrix is singular, and p is not 2 or -2.
+        p: an order of ``matrix_norm``; by default 2, for which A need not be square. Matrices without elements have 0,
+            singular ones infinity.
     """
     check_matrices(A, "linalg.cond")
     if isinstance(p, str) or (A.numel() and p not in (None, 2, -2)):
@@ -163,7 +170,9 @@ def cond(A: Tensor, p: Order = None) -> Tensor:
         last = s.ndim - 1
         ratio = reduce.amax(s, dim=(last,)) / reduce.amin(s, dim=(last,))
         return 1 / ratio if p == -2 else ratio
-    return matrix_norm(A, p) * matrix_norm(inv(A), p)
+    regular = first_zero(elimination.lu(A.detach())[0]) == 0
+    inverse = inv(where(spread(regular), A, identity(A)))
+    return where(regular, matrix_norm(A, p) * matrix_norm(inverse, p), math.inf)
 
 
 @public(name="linalg.matrix_rank", out="cast")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from leafgrad import dtypes
+from leafgrad import dtypes, modes
 from leafgrad.ops import combine, dispatch, index as ops
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.geometry import index_shape
@@ -268,9 +268,12 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 def part_replaced(function: str, input: Tensor, src: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
     """A copy of ``input`` with ``part`` of it replaced by ``src``, which has its shape."""
+    arguments.expect_tensor(src, "src", function)
     out = input.clone()
+    if modes.get() & modes.BATCH:  # in which src may be, and input not
+        out = where(new_full(src, shape=(), value=False, dtype="bool"), out, out)
     target = part(out)
-    if target.shape != arguments.expect_tensor(src, "src", function).shape:
+    if target.shape != src.shape:
         raise RuntimeError(
             f"{function}: expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice "
             f"size = {list(target.shape)}"

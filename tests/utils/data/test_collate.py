@@ -34,6 +34,7 @@ CASES = {
     "tuples": [(1, 2.0), (3, 4.0)],
     "lists": [[1, 2], [3, 4]],
     "ranges": [range(2), range(2)],
+    "deques": [collections.deque([1, 2]), collections.deque([3, 4])],
     "dicts": [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}],
     "ordered": [collections.OrderedDict(a=1)],
     "defaults": [collections.defaultdict(int, a=1)],
@@ -50,7 +51,7 @@ def described(value):
         return str(value.dtype).rpartition(".")[2], value.tolist()
     if isinstance(value, dict):
         return type(value), {key: described(v) for key, v in value.items()}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, collections.deque)):
         return type(value), [described(v) for v in value]
     return value
 
@@ -65,6 +66,8 @@ def test_default_collate_as_pytorch(batch):
 def test_default_collate():
     assert described(data.default_collate(CASES["tuples"])) == (list, [("int64", [1, 3]), ("float64", [2.0, 4.0])])
     assert data.default_collate([(1, "x"), (3, "y")])[1] == ("x", "y")
+    pairs = [("int64", [1, 3]), ("int64", [2, 4])]
+    assert described(data.default_collate(CASES["deques"])) == (collections.deque, pairs)
     assert described(data.default_collate(CASES["named"])) == (Point, [("int64", [1, 3]), ("float64", [2.0, 4.0])])
     assert described(data.default_collate(CASES["float32 scalars"])) == ("float32", [1.0, 2.0])
     assert described(data.default_collate(CASES["dicts"])) == (dict, {"a": ("int64", [1, 2]), "b": (list, ["x", "y"])})

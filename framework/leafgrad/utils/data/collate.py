@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from functools import partial
 from typing import Any
 
 from leafgrad import dtypes
@@ -146,11 +147,14 @@ def _with_items(like: Sequence[Any], items: list[Any]) -> Any:
     """A sequence of the kind of ``like``, or a list if that kind cannot be made so."""
     if isinstance(like, tuple) and hasattr(like, "_fields"):
         return type(like)(*items)
-    if isinstance(like, MutableSequence):
-        made = copy.copy(like)
-        made[:] = items
-        return made
-    return _made(type(like), items)
+    return _made(partial(_refilled, like) if isinstance(like, MutableSequence) else type(like), items)
+
+
+def _refilled(like: MutableSequence[Any], items: list[Any]) -> Any:
+    made = copy.copy(like)
+    made.clear()
+    made.extend(items)
+    return made
 
 
 def _made(kind: Callable[..., Any], content: Any) -> Any:
