@@ -21,7 +21,7 @@ from leafgrad.tensor.tensor import Tensor
 
 GUARDS = "leafgrad guards"  # the name of the module that their conditions are in
 SCALARS = (bool, int, float, complex, str, bytes, types.NoneType)
-OBJECTS = ("item", "attribute", "cell")  # kinds of places that hold one
+OBJECTS = ("item", "attribute", "slot", "cell")  # kinds of places that hold one
 GONE: Any = object()  # what a place holds that is not there
 CONTAINERS = (OrderedDict, dict, list, deque, set)
 
@@ -45,11 +45,11 @@ class Place:
 
     Attributes:
         path: what a reader calls it, e.g. ``"net.0.training"``.
-        kind: how it is read: an ``"item"`` or ``"attribute"`` of ``container``, a ``"cell"``, the ``"length"`` of a
-            container, the ``"keys"`` of a dict, names ``"absent"`` from it, all of a set in order (``"all"``), the
-            ``"class"`` of an object and its dict, what a ``"call"`` of a function of no arguments gives, or that a
-            cell is ``"empty"`` or an attribute ``"unset"``, and what the ``"body"`` of a class or module has under
-            some names.
+        kind: how it is read: an ``"item"`` or ``"attribute"`` of ``container``, a ``"slot"``, whose descriptor is the
+            key, a ``"cell"``, the ``"length"`` of a container, the ``"keys"`` of a dict, names ``"absent"`` from it,
+            all of a set in order (``"all"``), the ``"class"`` of an object and its dict, what a ``"call"`` of a
+            function of no arguments gives, or that a cell is ``"empty"`` or a slot ``"unset"``, and what the
+            ``"body"`` of a class or module has under some names.
     """
 
     path: str
@@ -72,6 +72,8 @@ class Place:
                 return self.container[self.key]
             case "attribute":
                 return getattr(self.container, self.key)
+            case "slot":
+                return self.key.__get__(self.container)
             case "cell":
                 return self.container.cell_contents
             case "length":
@@ -87,7 +89,7 @@ class Place:
             case "empty":
                 return self.container == types.CellType()
             case "unset":
-                return not hasattr(self.container, self.key)
+                return is_unset(self.key, self.container)
             case "body":
                 return ClassBody.of(self.container, self.key)
             case "class":
@@ -100,7 +102,10 @@ class Place:
             case "all":
                 return (*set(value),) == value  # in the order that it had
             case "array":
-                return bool(self.container.flags.c_contiguous and self.container.flags.writeable)
+                array = self.container
+                return (
+                    bool(array.flags.c_contiguous and array.flags.writeable) and Contents.of(array)[:-1] == value[:-1]
+                )
             case "length":
                 return type(self.container) in (*DICTS, *LISTS)  # of which there are copies
         return self.kind not in ("body", "call")
@@ -111,21 +116,23 @@ class Place:
             case "item" if isinstance(self.container, types.MappingProxyType):
                 (held,) = gc.get_referents(self.container)
                 if value is GONE:
-                    delattr(class_in(held), self.key)
+                    type.__delattr__(class_in(held), self.key)
                 else:
-                    setattr(class_in(held), self.key, value)
+                    type.__setattr__(class_in(held), self.key, value)
             case "item" if value is GONE:
                 del self.container[self.key]
             case "item":
                 class_of(self.container).__setitem__(self.container, self.key, value)
             case "attribute":
                 setattr(self.container, self.key, value)
+            case "slot":
+                self.key.__set__(self.container, value)
             case "array":
                 memoryview(self.container.reshape(-1).view("u1"))[:] = value[-1]
             case "class":
-                self.container.__class__ = value[0]
+                object.__setattr__(self.container, "__class__", value[0])
             case "unset":
-                delattr(self.container, self.key)
+                self.key.__delete__(self.container)
             case "empty":
                 del self.container.cell_contents
             case "cell":
@@ -141,6 +148,15 @@ class Place:
             case "all" if isinstance(self.container, set):
                 self.container.clear()
                 self.container.update(value)
+
+
+def is_unset(slot: Any, owner: Any) -> bool:
+    """Whether nothing is in a slot of an object, by its descriptor."""
+    try:
+        slot.__get__(owner)
+    except AttributeError:
+        return True
+    return False
 
 
 def is_tensors(value: Any) -> bool:
@@ -232,7 +248,6 @@ class Environment:
     seen: dict[int, Any] = field(default_factory=dict)  # all objects that were met, by id
     renamed: set[str] = field(default_factory=set)  # functions that read any attribute, and type, which something holds
     by_identity: bool = False  # whether it may ask if two numbers, strings, tuples, lists or dicts are one object
-    unseen: bool = False  # whether there are objects of which nobody knows what they hold
     drawing: list[Place] = field(default_factory=list)  # of what draws numbers, and is no use unless it is followed
 
     def may_read(self, names: Collection[str]) -> bool:

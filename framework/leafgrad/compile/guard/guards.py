@@ -17,7 +17,7 @@ from leafgrad import dtypes, modes
 from leafgrad.compile.guard import conditions
 from leafgrad.compile.guard.ancestry import walk_of
 from leafgrad.compile.guard.conditions import Miss, brief, mode_name, now_of, written
-from leafgrad.compile.guard.environment import GONE, SCALARS, Environment, Place, is_tensors, now
+from leafgrad.compile.guard.environment import GONE, SCALARS, Environment, Place, is_tensors, is_unset, now
 from leafgrad.compile.guard.tensors import TensorConditions
 from leafgrad.compile.ir.graph import Graph, Write
 from leafgrad.compile.ir.keys import same
@@ -231,6 +231,8 @@ class Guards(TensorConditions):
             case "attribute":
                 found = f"{at}.{place.key}" if place.key.isidentifier() else f"getattr({at}, {place.key!r})"
                 test = self.same(found, place.value)
+            case "slot":
+                test = self.same(f"{self.name(place.key)}.__get__({at})", place.value)
             case "cell":
                 test = self.same(f"{at}.cell_contents", place.value)
             case "length":
@@ -246,7 +248,8 @@ class Guards(TensorConditions):
                 if place.value[1] is not None:
                     test += f" and {at}.__dict__ is {self.name(place.value[1])}"
             case "unset":
-                test = f"not hasattr({at}, {place.key!r})"
+                self.scope["is_unset"] = is_unset
+                test = f"is_unset({self.name(place.key)}, {at})"
             case "body":
                 at = self.name(vars(place.container))
                 count, *held = place.value

@@ -59,7 +59,7 @@ class ObjectWalker:
         self.reached = Codes()
         self.loose: set[int] = set()  # modules that more is done with than to read attributes by their names
         self.missing: dict[frozenset[str], frozenset[str]] = {}  # many places are without the same names
-        self.layouts: dict[type, tuple[bool, list[str]]] = {}
+        self.layouts: dict[type, tuple[bool, list[tuple[str, Any]]]] = {}
         self.bodies: dict[Any, set[str]] = {}  # classes and modules, and what was executed of them or is named
         self.queue: deque[tuple[Any, str]] = deque()
 
@@ -104,7 +104,7 @@ class ObjectWalker:
         if place.mark in self.given and is_state(value):
             return
         if value is GONE:
-            if kind == "attribute":
+            if kind == "slot":
                 self.place("unset", container, key, path, True)
             return
         self.place(kind, container, key, path, value)
@@ -126,7 +126,6 @@ class ObjectWalker:
             strange = next((b for b in bases if not is_plain(b)), None)
             if strange is not None:
                 self.open(path, f"is of a type that is not known, {kind.__module__}.{kind.__qualname__}")
-                self.found.unseen = True
                 return
         names = self.names.of(kind)
         self.kind(kind, path)
@@ -151,18 +150,21 @@ class ObjectWalker:
         strange, slots = self.layout(type(value))
         if strange:
             self.open(path, "has a __getattribute__ of its own")
-        for name in slots:
+        for name, slot in slots:
             if names is None or name in names:
-                self.visit("attribute", value, name, f"{path}.{name}" if path else name)
+                self.visit("slot", value, slot, f"{path}.{name}" if path else name)
 
-    def layout(self, kind: type) -> tuple[bool, list[str]]:
+    def layout(self, kind: type) -> tuple[bool, list[tuple[str, Any]]]:
         """Whether a class has a ``__getattribute__`` of its own, and its slots; of a tensor those of users' classes."""
         if kind not in self.layouts:
             strange = any("__getattribute__" in vars(base) for base in kind.__mro__[:-1] if is_plain(base))
             made = [base for base in kind.__mro__ if base.__flags__ & pure.HEAP]
             made = [base for base in made if not (issubclass(kind, Tensor) and is_ours(file_of(base)))]
             held = [item for base in made for item in vars(base).items()]
-            self.layouts[kind] = strange, [n for n, slot in held if isinstance(slot, types.MemberDescriptorType)]
+            self.layouts[kind] = (
+                strange,
+                [(n, slot) for n, slot in held if isinstance(slot, types.MemberDescriptorType)],
+            )
         return self.layouts[kind]
 
     def own(self, value: Any, own: dict[str, Any] | None, path: str, names: set[str] | None) -> None:

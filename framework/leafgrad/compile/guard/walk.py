@@ -148,7 +148,6 @@ class Walker(ModuleWalker):
     def elements(self, value: Any, path: str) -> None:
         if not all(type(item) in SCALARS and item == item for item in value):
             self.open(path, "is a set of objects")
-            self.found.unseen = True
         elif type(value) is set:
             self.place("all", value, None, path, (*value,))
 
@@ -165,7 +164,6 @@ class Walker(ModuleWalker):
     def array(self, value: Any, path: str) -> None:
         """A NumPy array, which each call compares with what it was."""
         if value.dtype.hasobject or value.nbytes > COMPARED:
-            self.found.unseen = True
             self.open(
                 path, f"is a NumPy array of {value.dtype}, {value.nbytes} bytes, too much to compare at each call"
             )

@@ -7,8 +7,8 @@ an uncompiled call.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, ClassVar
 
 from leafgrad import modes
@@ -47,6 +47,7 @@ class LazyRecorder(PartRecorder):
 
     Attributes:
         tears: what ended a part, or needs Python at each call, and where.
+        torn: called where Python is needed.
     """
 
     fit: ClassVar[set[Any]] = set()
@@ -58,6 +59,7 @@ class LazyRecorder(PartRecorder):
         self.positions: set[Position] = set()  # in it, of what needs Python at each call
         self.goes_through = True  # whether backward passes through what was computed outside may be closed
         self.tears: list[tuple[str, Line]] = []
+        self.torn: Callable[[], None] | None = None
         self.lone: list[Outside] = []  # arguments that are views, without their bases
 
     def tear(self, what: str) -> None:
@@ -72,6 +74,16 @@ class LazyRecorder(PartRecorder):
         self.positions |= positions_in(self.code)
         if self.torn is not None:
             self.torn()
+
+    @contextmanager
+    def untorn(self) -> Iterator[None]:
+        """Within it values are read for no code of the user."""
+        noted = self.tears, self.positions, self.strict, self.torn
+        self.tears, self.positions, self.strict, self.torn = [], set(), False, None
+        try:
+            yield
+        finally:
+            self.tears, self.positions, self.strict, self.torn = noted
 
     # ---- what needs values ------------------------------------------------------------------------------------
 

@@ -18,8 +18,8 @@ from leafgrad.ops import messages
 
 # Code with these may read an attribute of any name, as may what uses ``getattr`` and its like with a name it computes.
 ANY_NAME = frozenset("__dict__ vars dir __dir__ format format_map __getstate__ __reduce__ __reduce_ex__".split())
-# Rooms whose code is handed tensors, arrays and programs, and never reads an attribute of anything else.
-BELOW = tuple(os.path.join(messages.PACKAGE, room) for room in ("backends", "compile", "ops", "plugins"))
+# Rooms whose code is handed tensors, arrays, programs and errors, and never reads an attribute of anything else.
+BELOW = tuple(os.path.join(messages.PACKAGE, room) for room in ("backends", "compile", "ops", "plugins", "signals.py"))
 
 
 @functools.cache

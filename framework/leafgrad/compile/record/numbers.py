@@ -73,6 +73,12 @@ class Numbers:
         array = self.recorder.reveal(self.items[k], "item()")
         return backends.backend_of(array).item(array)
 
+    def read_all(self) -> None:
+        """Read what is not known yet of all numbers."""
+        for ref in self.made:
+            if (number := ref()) is not None:
+                number._read()
+
     def foresees(self, items: frozenset[int]) -> bool:
         """Whether items can be computed beside the recording, by nothing that other processes wait for."""
         waiting, equations = self.recorder.waiting, self.recorder.equations

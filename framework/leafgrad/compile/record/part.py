@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -45,7 +45,6 @@ class PartRecorder(Settler):
         undoable: whether somebody can take back what the function itself has done.
         owners: tensors from outside that were read, by whose memory they show.
         writes: what is written, and after how many equations of this part.
-        torn: called where a part is about to end, or Python is needed.
     """
 
     def __init__(self, arguments: Sequence[Tensor], wary: bool) -> None:
@@ -58,7 +57,6 @@ class PartRecorder(Settler):
         self.owners: dict[int, list[Outside]] = {}
         self.writes: list[tuple[int, Outside, Value]] = []
         self.sharing = Shared()
-        self.torn: Callable[[], None] | None = None
 
     @property
     def can_be_undone(self) -> bool:
@@ -78,8 +76,6 @@ class PartRecorder(Settler):
 
     def flush(self) -> None:
         """Compute what was recorded, as far as somebody holds it, and write what was written."""
-        if self.torn is not None:
-            self.torn()
         held(self.end_part)
 
     def end_part(self) -> None:

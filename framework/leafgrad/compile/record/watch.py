@@ -26,6 +26,9 @@ OURS = messages.PACKAGE + os.sep
 IMPORT = sys.modules["_frozen_importlib"]._find_and_load.__code__  # runs where a module is not there yet
 FIND = sys.modules["_frozen_importlib"]._find_spec.__code__  # asks finders, which may be anybody's
 
+Begins = Callable[[types.FrameType], None]
+Calls = Callable[[types.FrameType | None], None]
+
 
 def files_of(rooms: Iterable[str]) -> tuple[str, ...]:
     """How the paths of the files in some rooms of this package begin."""
@@ -144,8 +147,8 @@ class Watch:
         self.aside: types.FrameType | None = None  # no part of the function until it returns
         self.handlers = {id(code): code for code in handlers()}  # a hash of code goes through all of it
         self.known: Codes | None = None
-        self.beware: Callable[[], None] | None = None  # called before other code of the user begins
-        self.meanwhile: Callable[[], None] | None = None  # called before what nobody knows
+        self.beware: Begins | None = None  # told of the frame of other code of the user that begins
+        self.meanwhile: Calls | None = None  # told of that of what nobody knows; None of what is written in C
 
     def is_user(self, frame: types.FrameType) -> bool:
         """Whether a frame runs code of the user, not of a library."""
@@ -176,7 +179,7 @@ class Watch:
             if compares:
                 self.codes.compared.setdefault(mark, set()).update(sides_with_equals(code, frame.f_locals))
             if self.beware and not (self.known and mark in self.known.held) and self.is_user(frame):
-                self.beware()
+                self.beware(frame)
             caller = frame.f_back
             if caller is None or self.users.get(id(caller.f_code)) is False:
                 return
@@ -184,15 +187,15 @@ class Watch:
                 self.called(frame, caller)
         elif event == "c_call":
             if self.users.get(id(frame.f_code)) is not False and self.is_user(frame) and not pure.is_pure(callee):
-                self.calls(pure.callee_name(callee), frame)
+                self.calls(pure.callee_name(callee), frame, None)
         elif event == "c_exception" and self.is_user(frame):
             self.failed = True
 
-    def calls(self, callee: str, frame: types.FrameType) -> None:
-        """A frame of the user's calls what nobody knows."""
+    def calls(self, callee: str, frame: types.FrameType, begun: types.FrameType | None) -> None:
+        """A frame of the user's calls what nobody knows, which has ``begun`` if it is written in Python."""
         self.opens(f"calls {callee}", frame)
         if self.meanwhile is not None:
-            self.meanwhile()
+            self.meanwhile(begun)
 
     def opens(self, what: str, frame: types.FrameType) -> None:
         """A frame of the user's does what may be something else next time."""
@@ -217,7 +220,7 @@ class Watch:
         known = module in pure.ANY_NAME or (module in pure.MODULES and not name.startswith(pure.ACTING))
         if source_of(frame.f_code, frame.f_globals) == NAMEDTUPLE or known:
             return
-        self.calls(f"{module}.{name}()", caller)
+        self.calls(f"{module}.{name}()", caller, frame)
 
 
 class unwatched:
@@ -273,15 +276,12 @@ COLLECTOR = Collector()
 
 @contextmanager
 def watching(
-    watch: Watch,
-    known: Codes | None = None,
-    beware: Callable[[], None] | None = None,
-    meanwhile: Callable[[], None] | None = None,
+    watch: Watch, known: Codes | None = None, beware: Begins | None = None, meanwhile: Calls | None = None
 ) -> Iterator[None]:
     """Note what this thread executes.
 
-    ``beware()`` is called before code of the user begins that is not ``known``, ``meanwhile()`` before the user calls
-    what nobody knows.
+    ``beware(frame)`` is called before code of the user begins that is not ``known``, ``meanwhile(frame)`` before the
+    user calls what nobody knows, without a frame if that is written in C. Both may change the variables of the frame.
     """
     watch.known, watch.beware, watch.meanwhile = known, beware, meanwhile
     with COLLECTOR:  # its callbacks are no part of the function

@@ -74,7 +74,6 @@ class Calls:
         self.always, self.since = False, modes.Checkpoint.number
         self.reason: str | None = None
         self.watch: Watch | None = None
-        self.tore = False  # whether the last recorded call needed values, by what is not followed
 
     def call(self, flags: int, args: Any, kwargs: Any, wish: str | None) -> Any:
         checks, pace = wish == "check", self.pace
@@ -183,8 +182,8 @@ class Calls:
         attempt = self.begin(args, kwargs)
         try:
             attempt.record()
-        except Unfollowed as error:
-            return self.unfollowed(error, args, kwargs)
+        except Unfollowed:
+            return self.unfollowed(args, kwargs)
         try:
             call = attempt.close(self.executor, self.programs)
         except Unclosed as error:
@@ -192,7 +191,7 @@ class Calls:
         self.pace.failures = self.pace.lessons = 0
         self.reason = None
         self.misses.made(call.runner.before, call.runner.elements)
-        self.watch, self.tore, self.last = attempt.watch, False, call
+        self.watch, self.last = attempt.watch, call
         call.first = attempt.first
         if not any(is_again(call, fit) for fit in fits):  # else rounding decides
             self.programs = [call, *([] if new else settled)][:KEPT]
@@ -208,8 +207,8 @@ class Calls:
         attempt = self.begin(args, kwargs)
         try:
             attempt.record()
-        except Unfollowed as error:
-            return self.unfollowed(error, args, kwargs)
+        except Unfollowed:
+            return self.unfollowed(args, kwargs)
         followed = attempt.followed
         try:
             again = attempt.close(self.executor, [call, *self.programs])
@@ -267,18 +266,11 @@ class Calls:
             restore(drawn)
         return interruptible(self.function if failed else self.breaks, *attempt.args, **attempt.kwargs)
 
-    def unfollowed(self, error: Unfollowed, args: Any, kwargs: Any) -> Any:
+    def unfollowed(self, args: Any, kwargs: Any) -> Any:
         """An open call, in place of one that failed with symbolic numbers; if it does not, they are the cause."""
         self.following.rewind()
-        if error.reason is not None:
-            self.reason, self.pace.opened = error.reason, True
-            self.pace.fail(error.learned)
-            log(f"{self.name}: open, since {error.reason}")
-            if self.must_close and not error.learned:
-                raise must_close(self.name, error.reason)
         result = interruptible(self.breaks, *args, **kwargs)
-        if error.reason is None:
-            self.following.give_up()
+        self.following.give_up()
         return result
 
     def begin(self, args: Any, kwargs: Any) -> Attempt:
@@ -286,7 +278,6 @@ class Calls:
         attempt = Attempt(self.function, (args, kwargs), self.following, self.watch)
         recorder, watch = attempt.recorder, attempt.watch
         recorder.strict = self.must_close and not attempt.first
-        attempt.tore = self.tore
         recorder.goes_through = not self.misses.graph_varies
         recorder.positions, recorder.code, watch.code = watch.positions, self.breaks.code, self.breaks.code
         return attempt
@@ -294,9 +285,7 @@ class Calls:
     def left_open(self, error: Unclosed, attempt: Attempt) -> Any:
         """Finish a recorded call that no closed program can repeat. The first one may have made what others find."""
         reason, first, result = str(error), attempt.first, attempt.results[0]
-        items = self.following.items
         learned = self.following.learn(error, attempt)
-        self.tore = bool(attempt.recorder.tears) and self.following.items is items
         fails = not learned and self.must_close and not first
         self.reason, self.watch = reason, attempt.watch
         self.pace.opened = True

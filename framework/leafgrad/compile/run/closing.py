@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
+from types import FrameType
 from typing import Any
 
 from leafgrad import modes
@@ -17,25 +18,36 @@ from leafgrad.compile.guard.objects import NOTHING_GIVEN
 from leafgrad.compile.guard.walk import look
 from leafgrad.compile.ir.draws import rewound
 from leafgrad.compile.ir.graph import Graph, Value
-from leafgrad.compile.ir.lines import Line, user_line
+from leafgrad.compile.ir.lines import Line
 from leafgrad.compile.ir.sources import Argument, Captured, Grad, KeptArray
-from leafgrad.compile.record.drawn import Drawer
 from leafgrad.compile.record.growing import GrowingList
 from leafgrad.compile.record.identity import asks_identity
 from leafgrad.compile.record.kept import check_holders, check_kept, check_outside
 from leafgrad.compile.record.lazy import LazyRecorder
-from leafgrad.compile.record.symbolic import SymbolicNumber
+from leafgrad.compile.record.names import is_above
 from leafgrad.compile.record.trace import Traced, finish, recording, trace_call
 from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.compile.record.watch import Codes, Watch, watching
+from leafgrad.compile.record.watch import Codes, Watch, is_ours, source_of, watching
 from leafgrad.compile.run.call import Call
-from leafgrad.compile.run.followed import Anew, Changes, Followed, Unfollowed, asks_types, contents, may_be_of_numbers
+from leafgrad.compile.run.followed import (
+    Changes,
+    Followed,
+    NewCode,
+    Unfollowed,
+    asks_types,
+    contents,
+    may_be_of_numbers,
+)
 from leafgrad.compile.run.following import Following, differs
 from leafgrad.compile.run.paths import named_tuples, paths_of, roots
-from leafgrad.signals import interruptible, raised_by_handler
+from leafgrad.errors import TraceError
+from leafgrad.signals import interruptible
 from leafgrad.tensor.tensor import Tensor
 
-FOLLOWED = (SymbolicNumber, GrowingList, Drawer)  # what stands in places while a call is recorded
+GIVEN_TO_C = (
+    "leafgrad.compile: it may be that a function in C was given a number that changes from call to call, for which "
+    "something stood that it does not take: pass int(number) or float(number). Later calls give it Python's own"
+)
 
 
 def line_that_stores(codes: Codes, key: Any) -> str:
@@ -90,13 +102,9 @@ class Attempt:
         self.wary = bool(self.before.open) or self.before.shows_memory
         self.recorder = LazyRecorder([leaf for leaf in self.leaves if isinstance(leaf, Tensor)], self.wary)
         self.followed: Followed | None = None
-        self.tore = False  # whether the call before it needed values, by what is not followed
-        self.opened: str | None = None  # why it is to be called anew, without symbolic numbers
         self.results: list[Any] = [None]
         self.changed: list[Place] = []  # what it changed, as far as that is not followed
         self.growing: list[GrowingList] = []  # what stood for lists
-        # The same before code that the call before it did not execute.
-        self.later: list[tuple[Environment, list[Any], list[tuple[Any, Any]]]] = []
 
     def close(self, name: str | None, known: Sequence[Call]) -> Call:
         """The program of the call: one of those of ``known`` calls, perhaps.
@@ -165,42 +173,28 @@ class Attempt:
                 raise Unclosed("it writes memory that another tensor of it shows")
         return traced, guards
 
-    def is_undone(self, followed: Followed) -> bool:
-        """Whether the call, so far, did nothing that it would do again if it ran once more."""
-        recorder = self.recorder
-        ran = recorder.ran or recorder.tears or self.watch.open
-        left = followed.written or followed.replaced or followed.lost
-        changed = (was for _, was, _ in self.changes())
-        return not self.first and not ran and not left and all(isinstance(was, FOLLOWED) for was in changed)
-
-    def beware(self) -> None:
-        """Code of the user begins that the call before this one did not execute: how is what it may read?"""
+    def beware(self, frame: FrameType) -> None:
+        """Code of the user begins that the call before this one did not execute."""
         self.recorder.beware()
-        if not self.first:
-            looked = look(self.roots, self.codes | self.watch.codes, self.places)
-            self.following.starts_at(looked.drawing)
-            if looked.unseen and not self.recorder.tears and not self.watch.open and not self.tore:
-                self.begin_anew("it comes to objects that nobody knows", user_line())
-            self.later.append((looked, looked.snapshot(), looked.contents()))
+        if self.followed is not None and not self.first:
+            self.followed.end(self.before, frame, f"it comes to {frame.f_code.co_name}() for the first time")
 
-    def meanwhile(self) -> None:
-        """What nobody knows is about to be called, which may take no symbolic number."""
-        if len(self.watch.open) == 1 and not self.recorder.tears and not self.calls_unknown:
-            self.begin_anew(*self.watch.open[0])
+    def meanwhile(self, frame: FrameType | None) -> None:
+        """What nobody knows is about to be called."""
+        if self.recorder.strict:
+            what, line = self.watch.open[-1]
+            raise TraceError(
+                f"{what} at {line}, which makes the step open, and it was compiled with closed=True. Do so outside of "
+                "the step, or leave closed=True out"
+            )
         self.recorder.meanwhile()
+        if self.followed is not None:
+            self.followed.end(self.before, frame)
 
     def torn(self) -> None:
-        """Python is needed, for the first time perhaps: what it will call may take no symbolic number."""
-        if self.opened is not None:  # the user's code has caught it, and goes on
-            raise Anew
-        if len(self.recorder.tears) == 1 and not self.watch.open and not self.tore:
-            self.begin_anew(*self.recorder.tears[0])
-
-    def begin_anew(self, what: str, line: Line) -> None:
-        """End a call that follows numbers, and is open, if it can begin anew without."""
-        if self.followed is not None and self.followed.numbers.made and self.may_begin_anew():
-            self.opened = f"{what} at {line}"
-            raise Anew
+        """Python is needed, so that following numbers is of no use."""
+        if self.followed is not None:
+            self.followed.end(self.before, None)
 
     def record(self) -> None:
         """Run the Python, with symbolic numbers for those that differ from call to call.
@@ -215,10 +209,9 @@ class Attempt:
         followed = self.followed = self.following.begin(self)
         if followed is not None:
             args, kwargs = followed.args, followed.kwargs
-        beware = recorder.beware if followed is None else self.beware
         failure = None
         try:
-            watched = watching(self.watch, self.codes, beware, self.meanwhile)
+            watched = watching(self.watch, self.codes, self.beware, self.meanwhile)
             with followed or nullcontext(), recording(recorder), watched:
                 results[0] = interruptible(self.function, *args, **kwargs)
                 if followed is not None:
@@ -228,25 +221,17 @@ class Attempt:
         recorder.torn = None  # which holds this attempt, and all that it holds
         if followed is not None:
             followed.take_back(results, self.watch.codes, self.before)
-            if self.opened is not None:
-                recorder.undo()
-                self.put_back()
-                recorder.ancestors.restore()
-                if failure is not None and not isinstance(failure, Anew) and raised_by_handler(failure):
-                    raise failure
-                raise Unfollowed(self.opened, self.following.reads_items([what for what, _ in recorder.tears]))
-            self.growing = [spot.number for _, spot in followed.growing]
-            identity = asks_identity(self.watch.codes)
-            asked = "type" in self.before.renamed or asks_types(self.watch.codes) or identity
-            failed = self.watch.failed  # perhaps a function of C's, which takes a number only from itself
-            asks = bool(followed.numbers.made or followed.growing or followed.sizes.standing) and (asked or failed)
+            self.growing = [spot.number for _, spot in (*followed.growing, *followed.grown)]
+            asks = "type" in self.before.renamed or asks_types(self.watch.codes) or asks_identity(self.watch.codes)
+            asks |= self.watch.failed  # perhaps a function of C's, which takes a number only from itself
+            asks &= followed.stands_for_some and not followed.ended
             apart = failure is None or (recorder.strict and recorder.tears) or not may_be_of_numbers(failure)
             plain = failure is None or isinstance(failure, Exception)  # else a signal ended it
             if plain and (asks or not apart or followed.stays):
-                again = followed.stays or not apart or (asks and (identity or failed))
-                if self.is_undone(followed) or (again and self.take_back()):
-                    recorder.ancestors.restore()
+                if self.take_back():
                     raise Unfollowed
+                if isinstance(failure, TypeError) and self.watch.failed and followed.stands_for_some:
+                    failure.add_note(GIVEN_TO_C)
                 if asks or followed.sought:
                     self.following.give_up()
                 followed.lost = "it asks what object a number that changes is, or its type" if asks else followed.lost
@@ -264,27 +249,22 @@ class Attempt:
 
     def take_back(self) -> bool:
         """Let what the Python has changed be as it was, so that it may run once more; whether that was possible."""
-        possible = not self.recorder.tears and not self.watch.open and self.may_begin_anew()
-        if possible:
-            self.put_back()
-        return possible
-
-    def may_begin_anew(self) -> bool:
-        """Whether all that the Python has changed can be put back, if it has done nothing that opens the call."""
-        if self.first or not self.recorder.can_be_undone or contents((self.args, self.kwargs)) != self.contents:
+        recorder, before = self.recorder, self.before
+        if self.first or recorder.tears or self.watch.open or not recorder.can_be_undone or not self.is_known():
             return False
-        return all(place.can_be_put(was) for place, was, _ in self.changes())
+        if modes.get() != self.flags or contents((self.args, self.kwargs)) != self.contents:
+            return False
+        if not all(place.can_be_put(was) for place, was, _ in before.changed(self.held)):
+            return False
+        recorder.undo()
+        before.put_back(self.held, self.filled)
+        recorder.ancestors.restore()
+        return True
 
-    def changes(self) -> Iterator[tuple[Place, Any, Any]]:
-        """What the Python has changed so far."""
-        for looked, held, _ in ((self.before, self.held, self.filled), *self.later):
-            yield from looked.changed(held)
-
-    def put_back(self) -> None:
-        """Let what the Python has changed be as it was."""
-        for looked, held, filled in reversed(self.later):
-            looked.put_back(held, filled)
-        self.before.put_back(self.held, self.filled)
+    def is_known(self) -> bool:
+        """Whether all code that ran is that of the call before, of which ``before`` tells what it may change."""
+        new = [source_of(*held) for mark, held in self.watch.codes.held.items() if mark not in self.codes.held]
+        return all(is_ours(file) and not is_above(file) for file in new)
 
     def undo(self) -> bool:
         """Where there was no memory for the call, or a signal ended it, it is not done at all. Whether that is so."""
@@ -302,18 +282,18 @@ class Attempt:
         Raises:
             Unclosed: it did what no program can repeat, or changed, but for numbers that are followed, what it reads.
         """
-        recorder, written = self.recorder, [] if self.followed is None else self.followed.written
+        recorder = self.recorder
+        written = [] if self.followed is None else [*self.followed.written, *self.followed.settled]
         changed = self.before.changed(self.held)
         changes = [c for c in changed if not any(w.is_at(c[0]) for w in written)]
         self.changed = [place for place, _, _ in changes]
         if contents((self.args, self.kwargs)) != self.contents:
             raise Unclosed("it changes a list or dict among its arguments")
-        if recorder.tears:
-            what, line = recorder.tears[0]
+        if opened := [*recorder.tears, *self.watch.open]:
+            what, line = opened[0]
             raise Unclosed(f"{what} at {line}")
-        if self.watch.open:
-            what, line = self.watch.open[0]
-            raise Unclosed(f"{what} at {line}")
+        if self.followed is not None and self.followed.ended:
+            raise NewCode(self.followed.ended)
         if recorder.sharing.alive():
             raise Unclosed("t.data = ... gives a tensor memory that another one, which stays, has, too")
         if changes:

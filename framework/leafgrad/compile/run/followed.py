@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import gc
 import itertools
+import sys
 import types
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
+from leafgrad import signals
 from leafgrad.batching.pytree import containers, flatten, parts_of
 from leafgrad.compile.guard.environment import Environment, GivenPlaces, Place, class_in, is_state, now
 from leafgrad.compile.guard.guards import Symbolic
@@ -21,9 +23,11 @@ from leafgrad.compile.record.drawn import Drawer, Draws
 from leafgrad.compile.record.growing import READING, GrowingList
 from leafgrad.compile.record.kept import held_elsewhere
 from leafgrad.compile.record.numbers import Numbers
-from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, SymbolicNumber
+from leafgrad.compile.record.symbol import Symbol
+from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, SymbolicNumber, settled
 from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.compile.record.watch import Codes, is_ours
+from leafgrad.compile.record.variables import replace_variables
+from leafgrad.compile.record.watch import Codes, is_library, is_ours, source_of
 from leafgrad.compile.run.left import ALL, END, Written, ordinary, remade, settle_keys, settled_parts, subtrees, swapped
 from leafgrad.compile.run.sizes import Sizes, is_apart
 from leafgrad.ops.node import Node
@@ -45,20 +49,11 @@ def is_number(value: Any) -> bool:
 
 
 class Unfollowed(Exception):
-    """The Python fails, or may go another way, by a symbolic number; nothing has been done.
-
-    Attributes:
-        reason: what opens the call, if that is why it is not followed; None if it fails.
-        learned: whether that tells what to follow at the next.
-    """
-
-    def __init__(self, reason: str | None = None, learned: bool = False) -> None:
-        super().__init__(reason)
-        self.reason, self.learned = reason, learned
+    """The Python fails, or may go another way, by a symbolic number; nothing has been done."""
 
 
-class Anew(BaseException):
-    """The Python of a call ends here, and begins anew without symbolic numbers."""
+class NewCode(Unclosed):
+    """Code of the user began that the call before did not execute, so that numbers are no longer followed."""
 
 
 class Changes(Unclosed):
@@ -110,6 +105,7 @@ class Followed:
         read: places of lists that it does more with than to append.
         sought: whether numbers are followed that were found to differ.
         sizes: of arguments that come in several lengths.
+        ended: why nothing is followed any more, though the call goes on.
     """
 
     def __init__(self, following: Any, attempt: Any, outside: GivenPlaces) -> None:
@@ -135,12 +131,16 @@ class Followed:
         self.kept: list[tuple[Place, Written, Contents]] = []
         self.replaced: list[Written] = []
         self.written: list[Written] = []
+        self.settled: list[Written] = []  # numbers that stood in places
         self.growing: list[tuple[Place, Written]] = []
+        self.grown: list[tuple[Place, Written]] = []  # of which the list itself has what was appended
         self.drawing: Draws | None = None
         self.drawers: list[Written] = []
         self.read: list[Place] = []
         self.lost: str | None = None  # why no program can leave what the call has left
         self.stays = False  # whether a number is where nobody can put an ordinary one
+        self.ended = ""
+        self.caller: types.CodeType | None = None
 
     def draw(self, places: Sequence[Place]) -> None:
         """Follow what functions in these places draw."""
@@ -152,12 +152,18 @@ class Followed:
         self.drawers = [Written(p.container, p.key, Drawer(p.value, self.drawing), p.value) for p in places]
 
     @property
+    def stands_for_some(self) -> bool:
+        """Whether something has stood for a number, a list or a size."""
+        return bool(self.numbers.made or self.growing or self.sizes.standing)
+
+    @property
     def stands(self) -> bool:
         """Whether something stood in places outside."""
         return bool(self.spots or self.kept or self.growing or self.drawers)
 
     def __enter__(self) -> None:
         """Put the symbolic numbers where they are read."""
+        self.caller = sys._getframe(1).f_code
         for spot in (*self.sizes.swaps, *self.drawers):
             spot.put(spot.number)
         for place in (*self.following.places, *self.following.declared):
@@ -189,16 +195,7 @@ class Followed:
 
     def __exit__(self, *_: object) -> None:
         """Take them back, and see what the call has left in their places."""
-        for spot in (*self.sizes.swaps, *self.drawers):
-            if spot.held() is spot.number:
-                spot.put(spot.before)
-        for spot in self.spots:
-            left = spot.held()
-            parts = left if type(left) is tuple else (left,)
-            if {*map(type, parts)} <= {*NUMBERS, types.NoneType, SymbolicNumber} and left is not None:
-                spot.put(spot.before)
-                if left is not spot.number:
-                    self.written.append(spot._replace(number=left))
+        self.take_from_places()
         for place, kept, held in self.kept:
             tensor = kept.held()
             if contents(kept.before) != held:
@@ -209,6 +206,19 @@ class Followed:
                     self.replaced.append(kept._replace(number=tensor))
                 else:
                     self.lost = "it puts something else in the place of a tensor"
+
+    def take_from_places(self) -> None:
+        """Let real things stand again where something stood for them."""
+        for spot in (*self.sizes.swaps, *self.drawers):
+            if spot.held() is spot.number:
+                spot.put(spot.before)
+        for spot in self.spots:
+            left = spot.held()
+            parts = left if type(left) is tuple else (left,)
+            if {*map(type, parts)} <= {*NUMBERS, types.NoneType, SymbolicNumber} and left is not None:
+                spot.put(spot.before)
+                if left is not spot.number:
+                    self.written.append(spot._replace(number=left))
         for place, spot in self.growing:
             whole = spot.held() is spot.number
             if whole:
@@ -218,6 +228,49 @@ class Followed:
                 self.replaced.append(Written(spot.before, END, appended))
             if spot.number.read or appended is None or not whole:
                 self.leave(place)
+
+    def end(
+        self, environment: Environment, frame: types.FrameType | None, why: str = "it calls what nobody knows"
+    ) -> None:
+        """Follow nothing from here on: what begins, in this frame unless it is written in C, may be given anything.
+
+        Variables of functions that run keep symbolic numbers, of which arithmetic makes ordinary ones now.
+        """
+        if not (self.ended or self.stands or self.stands_for_some):
+            return
+        if not self.ended:
+            self.ended = why
+            signals.held(self.settle_all, environment)
+        if frame is not None:
+            replace_variables(frame, self.real)
+
+    def real(self, value: Any) -> Any:
+        """A pytree with ordinary numbers, and arguments in the place of what stood for them."""
+        return self.sizes.real(settled_parts(value))
+
+    def settle_all(self, environment: Environment) -> None:
+        """Let real things stand wherever something stands for them, and nothing come to stand for others."""
+        recorder, found = self.numbers.recorder, (self.lost, self.stays, [*self.read])
+        with recorder.untorn():
+            self.numbers.read_all()
+            self.take_from_places()
+            frame: types.FrameType | None = sys._getframe()
+            while frame is not None and frame.f_code is not self.caller:
+                if not is_library(source_of(frame.f_code, frame.f_globals)):
+                    replace_variables(frame, self.real)
+                frame = frame.f_back
+            self.take_back([None], Codes(), environment)
+            self.settle(None)
+        self.lost, self.stays, self.read = found
+        self.settled, self.grown = self.spots, self.growing
+        for _, spot in self.grown:
+            spot.number.read = True  # an undone call must take from the list itself what was appended
+        self.spots, self.growing, self.drawers, self.written, self.replaced = [], [], [], [], []
+        self.sizes.swaps, self.numbers.follows = [], False
+        for tensor in recorder.alive() if self.sizes.standing else ():
+            data = tensor._data
+            if isinstance(data, Symbol):
+                data.shape = data.value.shape = settled(data.shape)
 
     def leave(self, place: Place, why: str = "") -> None:
         """More is done with a list than to append to it, or with a container of tensors than to replace it."""

@@ -26,7 +26,7 @@ from leafgrad.compile.record.drawn import Draw, Source, source_of_draws
 from leafgrad.compile.record.symbolic import NUMBERS
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes
-from leafgrad.compile.run.followed import Changes, Followed, asks_types, calls_slots, is_number
+from leafgrad.compile.run.followed import Changes, Followed, NewCode, asks_types, calls_slots, is_number
 from leafgrad.compile.run.left import Written
 from leafgrad.compile.run.paths import paths_of, walk
 from leafgrad.tensor.tensor import Tensor
@@ -212,30 +212,26 @@ class Following:
         count, followed = self.count, attempt.followed
         if isinstance(error, Changes):
             self.changed(error.places)
-        drawing = None if followed is None else followed.drawing
+        if isinstance(error, NewCode):
+            return True
+        drawing = None if followed is None or followed.ended else followed.drawing
         if drawing is not None and drawing.lost is not None:
             new = drawing.expected is None or drawing.moved
             self.draws = drawing.made if new and not drawing.strange else []
         read = {what for what, _ in attempt.recorder.tears}
-        if not attempt.watch.open and self.reads_items(read):
-            pass
+        if read and self.items is None and {"item()", "bool()"}.issuperset(read) and not attempt.watch.open:
+            self.items = True
         elif read and self.items:
             self.items = False
         elif followed is not None and followed.read:
             self.unlisted |= {p.mark for p in followed.read}
             self.lists = [p for p in self.lists if p.mark not in self.unlisted]
             self.tensors = [p for p in self.tensors if p.mark not in self.unlisted]
-        elif followed is not None and followed.lost is not None and self.count == count:
+        elif followed is not None and followed.lost is not None and self.count == count and not followed.ended:
             self.stopped = True
         if self.count > count and not self.stopped:
             return True
         return followed is not None and bool(followed.sizes.standing) and self.give_up()
-
-    def reads_items(self, tears: Collection[str]) -> bool:
-        """Whether that a call reads items is all that opened it, and news: they are followed from now on."""
-        new = bool(tears) and self.items is None and {"item()", "bool()"}.issuperset(tears)
-        self.items = True if new else self.items
-        return new
 
     def give_up(self) -> bool:
         """Numbers were followed in vain: first lengths are not any more, then nothing. Whether something is still."""
