@@ -128,6 +128,23 @@ def test_a_hook_that_returns_nothing_leaves_the_gradient(t):
     assert a.grad.tolist() == [3.0]
 
 
+def test_a_gradient_that_a_hook_keeps_stays_as_it_is(t):
+    b, kept = leaf(t, 0.0, 0.0), []
+    for step in (1, 2):
+        y = b + 1
+        y.register_hook(kept.append)
+        (y * step).sum().backward()
+        b.grad.mul_(10)
+    assert [g.tolist() for g in kept] == [[1, 1], [2, 2]]
+    own = t.tensor([3.0, 3.0], dtype=b.dtype)
+    y = b + 1
+    y.register_hook(lambda g: own)
+    b.grad = None
+    y.sum().backward()
+    b.grad.zero_()
+    assert own.tolist() == [3, 3]
+
+
 def test_a_hook_on_a_leaf_changes_what_is_accumulated(t):
     a = leaf(t, 1.0, 2.0)
     handle = a.register_hook(lambda g: g * 2)

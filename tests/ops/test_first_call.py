@@ -188,8 +188,11 @@ def test_an_argument_that_is_returned_depending_on_a_parameter():
 
 
 KEPT = np.array([1.0, 2.0], "float32"), np.array([3.0, 4.0], "float32")
+BYTES = bytearray(KEPT[0].tobytes())
 THEIRS = {
     "an array": lambda xp, x: KEPT[0],
+    "bytes": lambda xp, x: np.frombuffer(BYTES, "float32"),
+    "a broadcast": lambda xp, x: np.broadcast_to(KEPT[0][:1], (2,)),
     "a view of it": lambda xp, x: KEPT[0][::1],
     "several": lambda xp, x: KEPT,
     "in a new tuple": lambda xp, x: (KEPT[0], x + 3),
@@ -205,7 +208,23 @@ def test_an_array_that_a_forward_keeps_is_copied(forward, executor):
         made = run(leafgrad.zeros(2))
         for result in made if isinstance(made, tuple) else (made,):
             result.mul_(2)
-    assert [array.tolist() for array in KEPT] == [[1.0, 2.0], [3.0, 4.0]]
+            result[0] = 5
+    assert [array.tolist() for array in (*KEPT, np.frombuffer(BYTES, "float32"))] == [[1, 2], [3, 4], [1, 2]]
+
+
+def test_numbers_of_foreign_bytes_become_ones_of_the_machine():
+    table = np.array([1.0, 2.0], ">f8")
+    given = op(lambda xp, x: table.copy(), name="given")
+    for run in (given, leafgrad.compile(lambda x: given(x))):
+        for _ in range(3):
+            made = run(leafgrad.zeros(2))
+            assert made.view(leafgrad.int64).tolist() == np.array([1.0, 2.0]).view("int64").tolist()
+
+
+def test_results_in_results_are_refused():
+    nested = op(lambda xp, x: (x * 1, (x * 2, x * 3)), name="nested")
+    with pytest.raises(OpDefinitionError, match="op 'nested': its forward gives a tuple in a tuple"):
+        nested(leafgrad.ones(2))
 
 
 RESULTS = {

@@ -88,6 +88,17 @@ def test_an_array_that_the_rule_keeps_is_copied(theirs, executor):
     assert z.grad.tolist() == [5.0, 9.0]
 
 
+@pytest.mark.filterwarnings("ignore:Using backward.. with create_graph")
+def test_a_tensor_that_the_rule_keeps_is_copied():
+    kept = {}
+    given, z = with_rule(lambda g, x: kept.setdefault(type(g), rules.ones_like(g) * 2)), leaf()
+    for _ in range(3):
+        (found,) = leafgrad.autograd.grad(given(z).sum(), z, create_graph=True)
+        assert found.tolist() == [2.0, 2.0]
+        with leafgrad.no_grad():
+            found.mul_(5)
+
+
 def test_in_a_batch():
     given, x = with_rule(lambda g, x: x), leafgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
     found = func.vmap(lambda t: func.grad(lambda q: given(q).sum())(t).mul_(2))(x)

@@ -11,18 +11,10 @@ KEPT = np.arange(6.0)
 VIEW = np.arange(6.0)[1:]  # of memory that has no other name
 HELD = np.arange(2.0), np.arange(3.0)
 OURS = {"new": lambda: KEPT + 1, "a view of new": lambda: (KEPT + 1)[::2], "a number": lambda: KEPT.sum()}
-OURS |= {"a view of a view": lambda: (KEPT + 1)[::2].T, "a tuple": lambda: (KEPT + 1, 2), "raw memory": lambda: raw()}
-THEIRS = {
-    "an array": lambda: KEPT,
-    "a view": lambda: KEPT[1:],
-    "a kept view": lambda: VIEW,
-    "its view": lambda: VIEW[1:],
-}
-THEIRS |= {"a tuple": lambda: HELD, "one of it": lambda: HELD[0], "nested": lambda: KEPT.reshape(2, 3).T[1]}
-
-
-def raw():
-    return np.frombuffer(bytearray(16))
+OURS |= {"a view of a view": lambda: (KEPT + 1)[::2].T, "a tuple": lambda: (KEPT + 1, 2)}
+THEIRS = {"an array": lambda: KEPT, "a view": lambda: KEPT[1:], "nested": lambda: KEPT.reshape(2, 3).T[1]}
+THEIRS |= {"a kept view": lambda: VIEW, "its view": lambda: VIEW[1:], "a tuple": lambda: HELD, "of it": lambda: HELD[0]}
+THEIRS |= {"of bytes": lambda: np.frombuffer(bytearray(16)), "lent": lambda: np.from_dlpack(KEPT)}
 
 
 @pytest.mark.parametrize("make", OURS.values(), ids=OURS)

@@ -256,7 +256,8 @@ def run_hooks(node: GraphNode, g: Any, recorded: bool) -> Any:
             dispatch.set_grad(leaf, kept if before is None else before + kept)
     if recorded:
         return t
-    return dispatch.raw(t)
+    data = dispatch.raw(t)
+    return dispatch.copied(data) if hooks.functions and not isinstance(data, SymbolBase) else data  # they may keep t
 
 
 def check_anomaly(node: Any, pulled: Any) -> None:

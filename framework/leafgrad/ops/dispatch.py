@@ -301,6 +301,8 @@ def wrap(op: Any, kind: type, result: Any) -> Any:
     if type(result) in (tuple, list) or isinstance(result, tuple):
         if op.c is not None:
             raise messages.definition(op.name, f"c={op.c!r} is for one result, but its forward gives {len(result)}")
+        if any(isinstance(r, (tuple, list)) for r in result):
+            raise messages.definition(op.name, "its forward gives a tuple in a tuple; return its arrays one by one")
         return tuple([r if type(r) is kind and own is not None else wrap(op, kind, r) for r in result])
     if isinstance(result, SymbolBase):
         return result

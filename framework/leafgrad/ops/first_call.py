@@ -35,8 +35,13 @@ def apart(op: Any, forward: Forward) -> Forward:
 
 
 def own(result: Any, sole: Sole, kept: bool = False) -> Any:
-    """A raw result, or a copy of one that others have, too."""
-    return dispatch.copied(result, "K") if hasattr(result, "base") and (kept or is_shared(result, sole)) else result
+    """A raw result, or a copy of one that others have, too, whose elements share places, or have foreign bytes."""
+    if not hasattr(result, "strides"):
+        return result
+    if not result.dtype.isnative:
+        return result.astype(result.dtype.newbyteorder("="))
+    apart = not (kept or 0 in result.strides) and not is_shared(result, sole)
+    return result if apart else dispatch.copied(result, "C" if 0 in result.strides else "K")
 
 
 def watched(op: Any, forward: Forward, done: Callable[[], None]) -> Forward:

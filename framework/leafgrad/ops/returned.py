@@ -49,7 +49,7 @@ def gradients(node: Node, g: Any, pulled: Pulled, held: Sequence[Any], recorded:
         if isinstance(value, TensorBase) and not recorded:
             remedy = "an array or symbol, as g is: write the rule with operators, ops and functions of leafgrad.rules"
             raise messages.bad_gradient(node, edge, "returned a Tensor", remedy)
-        elsewhere = not (recorded or value is g or isinstance(value, SymbolBase)) and is_shared(value, sole)
+        elsewhere = not (value is g or isinstance(value, SymbolBase)) and is_shared(value, sole)
         data: Any = value._data if isinstance(value, TensorBase) else value
         if isinstance(value, TensorBase) == recorded and hasattr(data, "dtype"):  # the engine refuses all else
             dtype = takes[i] if i < len(takes) else None

@@ -18,10 +18,15 @@ class Sole:
 
 
 def is_shared(made: Any, sole: Sole) -> bool:
-    """Whether somebody else has an array, or memory that it shows, or a tuple of some."""
+    """Whether somebody else has, or may have, an array, or memory that it shows, or a tuple of some.
+
+    Of memory that is no array, as of what NumPy is lent by another library, nobody knows who has it.
+    """
     while getrefcount(made) <= getrefcount(sole):
         if getattr(made, "base", None) is None:
             return False
+        if not hasattr(made.base, "base"):
+            return True
         sole.base = Sole()
         made, sole = made.base, sole.base
     return True

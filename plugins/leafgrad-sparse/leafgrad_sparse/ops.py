@@ -140,7 +140,7 @@ sampled_matmul.vjp(left=_left, right=_right)
 def _matmul_of_batches(call: BatchedCall) -> Any:
     """Samples of the dense matrix are more columns; samples of values are so many matrices."""
     _expect_one_place(call)
-    if not call.inside[0]:
+    if not call.inside[0] and call.ndim(0) == 1:  # no batch of an inner vmap either
         return call.again(*call.args)
     return call.again(call.front(0), call.front(1), *call.args[2:])
 

@@ -160,6 +160,20 @@ def test_a_batch_of_places_is_refused():
         vmap(lambda rows: sparse_ops.sampled_matmul(x, y, rows, *others, shape=(4, 5)))(leafgrad.stack([rows, rows]))
 
 
+@pytest.mark.parametrize("count", [2, 4])
+def test_values_of_an_inner_batch_times_vectors_of_an_outer_one(count):
+    places, values = ([0, 2, 1], [1, 0, 1]), leafgrad.arange(6.0, dtype=leafgrad.float64).reshape(2, 3)
+    vectors = leafgrad.arange(2.0 * count, dtype=leafgrad.float64).reshape(count, 2) - 2
+
+    def products(made):
+        return vmap(lambda x: vmap(lambda v: made(v) @ x)(values))(vectors)
+
+    def dense(v):
+        return leafgrad.zeros(3, 2, dtype=v.dtype).index_put(tuple(map(leafgrad.tensor, places)), v)
+
+    assert leafgrad.equal(products(lambda v: from_coo(*places, v, (3, 2))), products(dense))
+
+
 def test_gradients_flow_through_assembly_and_to_dense():
     rows, columns = [3, 0, 3, 0], [1, 4, 1, 2]
     values = leafgrad.tensor([1.0, 2.0, 3.0, 4.0], dtype=leafgrad.float64, requires_grad=True)

@@ -105,6 +105,10 @@ def test_assignment():
     assert layer.parametrizations.weight.original.tolist() == [[1, 2], [0, 5]]
     with pytest.raises(ValueError, match="dtype"):
         layer.weight = lg.ones(2, 2, dtype=lg.float64)
+    state = layer.state_dict()
+    layer.weight = lg.zeros(2, 2)
+    layer.load_state_dict(state)  # which is that of before
+    assert layer.weight.tolist() == [[1, 2], [2, 5]]
     parametrize.register_parametrization(layer, "bias", Scaled())
     with pytest.raises(RuntimeError, match="Scaled does not implement right_inverse"):
         layer.bias = lg.ones(2)

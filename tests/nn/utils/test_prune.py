@@ -46,6 +46,9 @@ def test_what_is_pruned_twice_loses_a_part_of_the_rest():
 
 
 def test_slices_masks_and_chance():
+    for structured in (prune.random_structured, lambda *given, dim: prune.ln_structured(*given, 2, dim=dim)):
+        with pytest.raises(ValueError, match="only be applied to multidimensional tensors, got one of 1 dimensions"):
+            structured(linear(), "bias", 1, dim=0)
     assert prune.ln_structured(linear(), "weight", 1, 1, dim=1).weight_mask.tolist() == [[0, 1, 1], [0, 1, 1]]
     mask = lg.tensor([[1, 0, 1], [0, 1, 1]])
     assert prune.custom_from_mask(linear(), "weight", mask).weight_mask.tolist() == mask.tolist()

@@ -185,11 +185,6 @@ def calls_numpy(xp, x):
     return np.exp(x)
 
 
-@op
-def repeats_memory(xp, x):
-    return xp.broadcast_to(x.sum(axis=0, keepdims=True), x.shape)
-
-
 @op("elementwise")
 def centred(xp, x):
     return x - (x.mean() if x.size else 0)
@@ -300,7 +295,6 @@ FAULTS = {
     "mutated gradient": (writes_its_gradient, ONE, "inputs", "read-only"),
     "float64": (widens, ONE, "precision", "expected dtype float32, got float64"),
     "hidden NumPy": (calls_numpy, ONE, "stand-in", "on fake:0.*functions of xp alone"),
-    "one place for several": (repeats_memory, ONE, "aliases", "expected a place for each element, got strides"),
     "false elementwise": (centred, ONE, "elementwise", "every second element.*leave out the trait 'elementwise'"),
     "false elementwise, in order": (running, ONE, "elementwise", "elements in another order"),
     "false chunk rule": (centred_rows, ONE, "chunks", "64 of 130 rows at a time, result 0.*mend the trait or decl"),

@@ -267,14 +267,9 @@ def _check_kind(original: Tensor, new: Tensor, name: str) -> None:
 
 
 def _overwrite(original: Tensor, new: Tensor) -> None:
-    """Give ``original`` the value of ``new``, which may be of another shape."""
-    if new is original:
-        return
-    if new.shape == original.shape:
-        with modes.no_grad():
-            original.copy_(new)
-    else:
-        original.data = new.detach()
+    """Give ``original`` the value of ``new``, which may be of another shape. A state taken before keeps the old one."""
+    if new is not original:
+        original.data = new.detach().clone()
 
 
 def _register(module: Module, name: str, value: Tensor) -> None:

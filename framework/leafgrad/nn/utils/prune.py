@@ -174,6 +174,15 @@ class L1Unstructured(_Some):
         return flat.index_fill(0, self._least(t.abs().reshape(-1), "parameters"), 0).reshape(default_mask.shape)
 
 
+def _dim_of_slices(t: Tensor, dim: int) -> int:
+    if t.ndim < 2:
+        raise ValueError(
+            f"Structured pruning can only be applied to multidimensional tensors, got one of {t.ndim} dimensions; "
+            "use l1_unstructured or random_unstructured"
+        )
+    return one_dim(t, dim, "prune")
+
+
 class RandomStructured(_Some):
     """Takes slices along ``dim`` by chance."""
 
@@ -184,7 +193,7 @@ class RandomStructured(_Some):
         self.dim = dim
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        d = one_dim(t, self.dim, "prune")
+        d = _dim_of_slices(t, self.dim)
         chance = rand_like(t.movedim(d, 0).reshape(t.shape[d], -1)[:, 0])
         return default_mask.index_fill(d, self._least(chance, "channels"), 0)
 
@@ -200,7 +209,7 @@ class LnStructured(_Some):
         self.dim = dim
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        d = one_dim(t, self.dim, "prune")
+        d = _dim_of_slices(t, self.dim)
         size = t.movedim(d, 0).reshape(t.shape[d], -1).norm(self.n, 1)
         return default_mask.index_fill(d, self._least(size, "channels"), 0)
 
