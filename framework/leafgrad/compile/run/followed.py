@@ -232,16 +232,14 @@ class Followed:
     def end(
         self, environment: Environment, frame: types.FrameType | None, why: str = "it calls what nobody knows"
     ) -> None:
-        """Follow nothing from here on: what begins, in this frame unless it is written in C, may be given anything.
+        """Follow nothing from here on: what begins, in this frame unless it is written in C, is given nothing symbolic.
 
-        Variables of functions that run keep symbolic numbers, of which arithmetic makes ordinary ones now.
+        One that is on its way to a call, or in a library's variable, stays; arithmetic makes an ordinary one of it.
         """
-        if not (self.ended or self.stands or self.stands_for_some):
-            return
-        if not self.ended:
+        if not self.ended and (self.stands or self.stands_for_some):
             self.ended = why
             signals.held(self.settle_all, environment)
-        if frame is not None:
+        if frame is not None and (self.sizes.standing or any(ref() is not None for ref in self.numbers.made)):
             replace_variables(frame, self.real)
 
     def real(self, value: Any) -> Any:
@@ -267,6 +265,7 @@ class Followed:
             spot.number.read = True  # an undone call must take from the list itself what was appended
         self.spots, self.growing, self.drawers, self.written, self.replaced = [], [], [], [], []
         self.sizes.swaps, self.numbers.follows = [], False
+        self.numbers.made = [ref for ref in self.numbers.made if ref() is not None]
         for tensor in recorder.alive() if self.sizes.standing else ():
             data = tensor._data
             if isinstance(data, Symbol):
