@@ -23,6 +23,7 @@ from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.lengths import Length, resized
 from leafgrad.compile.ir.sources import Argument
+from leafgrad.compile.record.drawn import Drawer
 from leafgrad.compile.record.numbers import Numbers
 from leafgrad.compile.record.symbolic import SymbolicNumber, holds, settled
 from leafgrad.compile.record.trace import Traced
@@ -31,10 +32,13 @@ from leafgrad.compile.record.watch import Codes, is_ours
 from leafgrad.compile.run.left import Written, ordinary, swapped
 from leafgrad.errors import TraceError
 from leafgrad.ops import dispatch, messages
+from leafgrad.ops.op import Op
 from leafgrad.tensor.tensor import Tensor
 
 MOST = 10_000  # objects that are looked through
-PLAIN = (bool, int, float, complex, str, bytes, type(None), slice, SymbolicNumber)  # parts of parameters
+DEPTH = 4  # of objects in each other
+# Parts of parameters in which nothing is to be looked for.
+PLAIN = (bool, int, float, complex, str, bytes, type(None), slice, SymbolicNumber, Op, type, types.ModuleType)
 
 
 class Sizes:
@@ -147,10 +151,12 @@ class Sizes:
 
     def made_ordinary(self, container: Any) -> list[Written]:
         """Put arguments and numbers in the place of what stands for them in a container; what was there."""
-        held = values_of(container)
         plain: dict[int, Any] = {key: tensor for key, (_, tensor) in self.standing.items()}
+        held = [v for v in values_of(container) if type(v) in ALONE or id(v) in plain or isinstance(v, OF_PARTS)]
+        if not held and type(container) in WITHOUT_SLOTS:
+            return []
         for value in held:
-            real = value if isinstance(value, (list, dict)) else self.real(ordinary(value))
+            real = self.real(ordinary(value))
             if real is not value:
                 plain[id(value)] = real
         return [Written(*slot) for slot in swapped(container, plain)]
@@ -205,16 +211,25 @@ def as_length(part: Any) -> Any:
     return Length(part._text) if type(part) is SymbolicNumber else part
 
 
-def hides(part: Any, depth: int = 4) -> bool:
+def hides(part: Any) -> bool:
     """Whether a parameter is an object with a symbolic number in it, which nobody would find at another length."""
-    if isinstance(part, PLAIN) or not depth:
-        return False
-    if isinstance(part, (tuple, list, dict)):
-        return any(hides(p, depth) for p in (part.values() if isinstance(part, dict) else part))
-    return any(holds(p) or hides(p, depth - 1) for p in values_of(part))
+    waiting, seen = [(part, DEPTH)], set[int]()
+    for part, depth in waiting:  # which grows
+        if isinstance(part, PLAIN) or id(part) in seen or not depth:
+            continue
+        seen.add(id(part))
+        own = isinstance(part, (tuple, list, dict))
+        parts = [*(part.values() if isinstance(part, dict) else part)] if own else values_of(part)
+        if not own and any(map(holds, parts)):
+            return True
+        waiting += [(p, depth if own else depth - 1) for p in parts]
+    return False
 
 
 EMPTY = types.CellType()
+ALONE = (SymbolicNumber, Drawer)  # what may be in a container, or in
+OF_PARTS = (tuple, frozenset)
+WITHOUT_SLOTS = (list, dict, tuple, set, deque, types.CellType, types.SimpleNamespace)
 HOLDERS = (list, dict, tuple, set, deque, types.FunctionType, types.CellType, types.SimpleNamespace)
 CHANGING = frozenset(
     "data set_ resize_ resize_as_ unsqueeze_ squeeze_ t_ transpose_ swapaxes_ swapdims_ as_strided_ __class__ "
