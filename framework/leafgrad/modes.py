@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from _thread import _local as local  # importing threading takes longer
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import TracebackType
@@ -272,8 +272,10 @@ class Tracer(Protocol):
     def number_of(self, tensor: Any, what: str) -> Any:
         """What stands for the only element of a tensor until ``what`` needs it; None where it is needed now."""
 
-    def differentiates(self, nodes: Sequence[Any], recorded: bool) -> None:
-        """A backward pass, ``recorded`` itself or not, is about to go through nodes of the graph."""
+    def differentiate(
+        self, nodes: Sequence[Any], through: Iterable[Any], recorded: bool, act: Callable[[], None]
+    ) -> None:
+        """``act()``, a backward pass, ``recorded`` itself or not, ``through`` some of these nodes."""
 
     def import_array(self, what: str) -> None:
         """``what`` makes a tensor of an array that the trace does not know."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Final
 
 from leafgrad import backends, modes
@@ -84,14 +85,15 @@ def run(
         grads[node] = grads[node] + g if node in grads else g
     order: list[Any] = reachable(grads, since)
     needed, passing = (None, set[GraphNode]()) if targets is None else leading_to(order, targets, since)
-    if modes.get() & modes.TRACE and not since and (tracer := modes.tracer()):
-        through = order if needed is None else passing
-        tracer.differentiates([node for node in through if type(node) is not Leaf], recorded)
     if FunctionNode.made:
         grads = gaps(order if targets is None else passing - targets, since) | grads
+    act = partial(flow, grads, order, targets, needed, passing, retain, recorded, arrived, since)
     token = PASS.set(Pass(order, needed, targets))
     try:
-        flow(grads, order, targets, needed, passing, retain, recorded, arrived, since)
+        if modes.get() & modes.TRACE and not since and (tracer := modes.tracer()):
+            tracer.differentiate(order, order if needed is None else passing, recorded, act)
+        else:
+            act()
     finally:
         PASS.reset(token)
 

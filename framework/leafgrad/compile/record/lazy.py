@@ -150,10 +150,10 @@ class LazyRecorder(PartRecorder):
             self.behind[source] = self.input(array, source)
         return self.behind[source]
 
-    def differentiates(self, nodes: Sequence[GraphNode], recorded: bool) -> None:
-        """A backward pass is about to go through nodes: what it reads of a graph outside has been written by then."""
+    def go_through(self, nodes: Sequence[GraphNode], recorded: bool) -> None:
+        """What a backward pass reads of a graph outside has been written by then."""
         torn = len(self.tears)
-        super().differentiates(nodes, recorded)
+        super().go_through(nodes, recorded)
         if len(self.tears) > torn:
             self.flush()
 

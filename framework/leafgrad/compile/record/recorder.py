@@ -7,7 +7,7 @@ them is done to what stands for them here, so no other thread sees it.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -29,7 +29,7 @@ from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import SymbolicNumber, fixed, holds, settled
 from leafgrad.compile.record.watch import is_ours, unwatched
 from leafgrad.ops import dispatch
-from leafgrad.ops.node import SEQ, GraphNode, Leaf, SymbolBase, TensorBase, Version
+from leafgrad.ops.node import SEQ, GraphNode, Leaf, Node, Output, SymbolBase, TensorBase, Version
 from leafgrad.ops.signature import as_now
 from leafgrad.signals import held, interruptible
 from leafgrad.tensor.tensor import Tensor
@@ -85,8 +85,19 @@ class Recorder(Layouts):
         """Whether what nodes from outside keep may be inputs of the program."""
         return False
 
-    def differentiates(self, nodes: Sequence[GraphNode], recorded: bool) -> None:
-        """A backward pass is about to go through nodes, which find what was written through ``t.data``."""
+    def differentiate(
+        self, nodes: Sequence[GraphNode], through: Iterable[GraphNode], recorded: bool, act: Callable[[], None]
+    ) -> None:
+        """A backward pass, which finds what was written through ``t.data``. It is watched where it may call others."""
+        self.go_through([node for node in through if type(node) is not Leaf], recorded)
+        calls_others = modes.get() & (modes.WATCH | modes.ANOMALY) or not all(map(is_ours_alone, nodes))
+        if calls_others:
+            act()
+        else:
+            self.run(None, (), modes.get(), act)
+
+    def go_through(self, nodes: Sequence[GraphNode], recorded: bool) -> None:
+        """A backward pass is about to go through nodes."""
         for node in nodes if self.unchecked else ():
             self.look_again(node)
         outside = [node for node in nodes if node.seq < self.born]
@@ -326,6 +337,13 @@ class Recorder(Layouts):
                 source = None
             found = self.grads[leaf] = source, before, before
         return found
+
+
+def is_ours_alone(node: GraphNode) -> bool:
+    """Whether a backward pass calls nothing but this package's code at a node."""
+    return node.hooks is None and (
+        type(node) in (Leaf, Output) or (type(node) is Node and getattr(node.op, "ours", False))
+    )
 
 
 def given_shape(*, shape: Sequence[int]) -> Sequence[int]:
