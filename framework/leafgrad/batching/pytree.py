@@ -35,7 +35,7 @@ def parts_of(tree: Any) -> list[Any]:
     """What a tuple, list or dict holds, in the order in which Python keeps it: a class may have an ``__iter__``."""
     if isinstance(tree, dict):
         return [*tree.values()]
-    return [*tuple.__iter__(tree)] if isinstance(tree, tuple) else [*tree]
+    return [*(tuple if isinstance(tree, tuple) else list).__iter__(tree)]
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:

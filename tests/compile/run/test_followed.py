@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
+import heapq
 import json
 import math
 import sqlite3
@@ -143,6 +145,68 @@ def step(x):
         o.said.append({text})
     return loss * n
 """
+
+
+HISTORIES = {
+    "a comprehension": "[v * 2 for v in o.history]",
+    "a loop": "[json.dumps(v) for v in o.history]",
+    "iterators": "[*map(json.dumps, reversed(o.history)), *zip(o.history, map(lambda v: -v, o.history))]",
+    "sorted in place": "[o.history.sort(key=lambda v: -v), o.history[:]]",
+    "a heap": "[heapq.heappush(o.history, 1.0), o.history[:], heapq.heappop(o.history)]",
+    "methods of lists": "[list.append(o.history, 1.0), list.copy(o.history)]",
+    "texts": "[f'{o.history}', json.dumps(1), repr(o.history), repr((n, o.history[-1:]))]",
+    "kept beside a value": "[o.kept.append((o.history, float(loss))), o.kept[-1][0] is o.history, type(o.kept[-1][0])]",
+    "a tuple twice": "same((n, k))",
+    "a set of arguments": "[(seen := {x}), json.dumps(1), x in seen][1:]",
+    "a partial function": "[(f := functools.partial(max, o.n)), json.dumps(1), type(f.args[0]).__name__, f(0)][2:]",
+    "what is freed": "freed(n)",
+}
+RECORDING = """
+def step(x, k):
+    o.n += 1
+    n = o.n
+    loss = (x * o.n).sum()
+    o.history.append(loss.item())
+    if k in (5, 8):
+        o.said.append(str({text}))
+    return loss * n
+"""
+
+
+class Pair(tuple):
+    count = 0
+
+
+def same(pair):
+    t = u = Pair(pair)
+    json.dumps(1)
+    t.count += 5
+    return u.count, t is u, [type(part) for part in u]
+
+
+def freed(n):
+    class Noted:
+        def __del__(self):
+            gone.append(n)
+
+    gone, noted = [], Noted()
+    json.dumps(1)
+    noted = None
+    return len(gone), noted
+
+
+@pytest.mark.filterwarnings("ignore:step has been traced again")
+@pytest.mark.parametrize("text", HISTORIES.values(), ids=HISTORIES)
+def test_lists_that_grow_and_others_stay_what_they_are(text):
+    def found(compiler):
+        o = SimpleNamespace(n=0, history=[], said=[], kept=[])
+        names = {"o": o, "same": same, "freed": freed, "heapq": heapq, "functools": functools} | MODULES
+        exec(RECORDING.format(text=text), names)
+        step = compiler(names["step"])
+        results = [step(leafgrad.ones(3 + k % 4), k).item() for k in range(11)]
+        return results, o.said, o.history, type(o.history), repr(o.history), [type(kept[0]) for kept in o.kept]
+
+    assert found(leafgrad.compile) == found(lambda f: f)
 
 
 def sized(x):

@@ -14,6 +14,7 @@ from leafgrad.batching.pytree import DICTS, containers, flatten, parts_of
 from leafgrad.compile.record.recorder import Recorder
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.unclosed import Unclosed
+from leafgrad.compile.record.variables import referrers
 from leafgrad.ops.node import FREED, GraphNode, Leaf, Node
 from leafgrad.ops.packing import is_packed
 from leafgrad.tensor.tensor import Tensor
@@ -119,7 +120,7 @@ def check_holders(recorder: Recorder, results: list[Any]) -> None:
     while frame is not None:
         known.add(id(frame))
         frame = frame.f_back
-    for holder in gc.get_referrers(*tensors):
+    for holder in referrers(tensors):
         if id(holder) not in known and not isinstance(holder, (Tensor, GraphNode, Leaf, View)):
             raise Unclosed(f"a {type(holder).__name__} keeps a tensor that it makes and returns")
 

@@ -73,11 +73,16 @@ class Numbers:
         array = self.recorder.reveal(self.items[k], "item()")
         return backends.backend_of(array).item(array)
 
+    def alive(self) -> list[SymbolicNumber]:
+        """The numbers that somebody holds."""
+        found = [number for ref in self.made if (number := ref()) is not None]
+        self.made[:] = [ref for ref in self.made if ref() is not None]
+        return found
+
     def read_all(self) -> None:
         """Read what is not known yet of all numbers."""
-        for ref in self.made:
-            if (number := ref()) is not None:
-                number._read()
+        for number in self.alive():
+            number._read()
 
     def foresees(self, items: frozenset[int]) -> bool:
         """Whether items can be computed beside the recording, by nothing that other processes wait for."""

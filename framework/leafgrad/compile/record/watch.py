@@ -27,7 +27,7 @@ IMPORT = sys.modules["_frozen_importlib"]._find_and_load.__code__  # runs where 
 FIND = sys.modules["_frozen_importlib"]._find_spec.__code__  # asks finders, which may be anybody's
 
 Begins = Callable[[types.FrameType], None]
-Calls = Callable[[types.FrameType | None], None]
+Calls = Callable[[types.FrameType, bool], None]
 
 
 def files_of(rooms: Iterable[str]) -> tuple[str, ...]:
@@ -148,7 +148,7 @@ class Watch:
         self.handlers = {id(code): code for code in handlers()}  # a hash of code goes through all of it
         self.known: Codes | None = None
         self.beware: Begins | None = None  # told of the frame of other code of the user that begins
-        self.meanwhile: Calls | None = None  # told of that of what nobody knows; None of what is written in C
+        self.meanwhile: Calls | None = None  # told of that of what nobody knows, or, if that is C, of its caller's
 
     def is_user(self, frame: types.FrameType) -> bool:
         """Whether a frame runs code of the user, not of a library."""
@@ -187,15 +187,15 @@ class Watch:
                 self.called(frame, caller)
         elif event == "c_call":
             if self.users.get(id(frame.f_code)) is not False and self.is_user(frame) and not pure.is_pure(callee):
-                self.calls(pure.callee_name(callee), frame, None)
+                self.calls(pure.callee_name(callee), frame)
         elif event == "c_exception" and self.is_user(frame):
             self.failed = True
 
-    def calls(self, callee: str, frame: types.FrameType, begun: types.FrameType | None) -> None:
+    def calls(self, callee: str, frame: types.FrameType, begun: types.FrameType | None = None) -> None:
         """A frame of the user's calls what nobody knows, which has ``begun`` if it is written in Python."""
         self.opens(f"calls {callee}", frame)
         if self.meanwhile is not None:
-            self.meanwhile(begun)
+            self.meanwhile(begun or frame, begun is not None)
 
     def opens(self, what: str, frame: types.FrameType) -> None:
         """A frame of the user's does what may be something else next time."""
@@ -280,8 +280,8 @@ def watching(
 ) -> Iterator[None]:
     """Note what this thread executes.
 
-    ``beware(frame)`` is called before code of the user begins that is not ``known``, ``meanwhile(frame)`` before the
-    user calls what nobody knows, without a frame if that is written in C. Both may change the variables of the frame.
+    ``beware(frame)`` is called before code of the user begins that is not ``known``, and ``meanwhile(frame, begins)``
+    before the user calls what nobody knows, with the frame that begins, or that of the caller if it is written in C.
     """
     watch.known, watch.beware, watch.meanwhile = known, beware, meanwhile
     with COLLECTOR:  # its callbacks are no part of the function

@@ -177,9 +177,9 @@ class Attempt:
         """Code of the user begins that the call before this one did not execute."""
         self.recorder.beware()
         if self.followed is not None and not self.first:
-            self.followed.end(self.before, frame, f"it comes to {frame.f_code.co_name}() for the first time")
+            self.followed.end(frame, True, f"it comes to {frame.f_code.co_name}() for the first time")
 
-    def meanwhile(self, frame: FrameType | None) -> None:
+    def meanwhile(self, frame: FrameType, begins: bool) -> None:
         """What nobody knows is about to be called."""
         if self.recorder.strict:
             what, line = self.watch.open[-1]
@@ -189,12 +189,12 @@ class Attempt:
             )
         self.recorder.meanwhile()
         if self.followed is not None:
-            self.followed.end(self.before, frame)
+            self.followed.end(frame, begins)
 
     def torn(self) -> None:
         """Python is needed, so that following numbers is of no use."""
         if self.followed is not None:
-            self.followed.end(self.before, None)
+            self.followed.end(None, False)
 
     def record(self) -> None:
         """Run the Python, with symbolic numbers for those that differ from call to call.
@@ -221,7 +221,7 @@ class Attempt:
         recorder.torn = None  # which holds this attempt, and all that it holds
         if followed is not None:
             followed.take_back(results, self.watch.codes, self.before)
-            self.growing = [spot.number for _, spot in (*followed.growing, *followed.grown)]
+            self.growing = [spot.number for _, spot in followed.growing]
             asks = "type" in self.before.renamed or asks_types(self.watch.codes) or asks_identity(self.watch.codes)
             asks |= self.watch.failed  # perhaps a function of C's, which takes a number only from itself
             asks &= followed.stands_for_some and not followed.ended

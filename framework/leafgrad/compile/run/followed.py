@@ -6,7 +6,6 @@ each generator; what the call leaves in their places becomes an effect of its pr
 
 from __future__ import annotations
 
-import gc
 import itertools
 import sys
 import types
@@ -26,7 +25,7 @@ from leafgrad.compile.record.numbers import Numbers
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, SymbolicNumber, settled
 from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.compile.record.variables import replace_variables
+from leafgrad.compile.record.variables import referrers, replace_variables, shown
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, source_of
 from leafgrad.compile.run.left import ALL, END, Written, ordinary, remade, settle_keys, settled_parts, subtrees, swapped
 from leafgrad.compile.run.sizes import Sizes, is_apart
@@ -132,8 +131,9 @@ class Followed:
         self.replaced: list[Written] = []
         self.written: list[Written] = []
         self.settled: list[Written] = []  # numbers that stood in places
+        self.remade: dict[int, Any] = {}  # what is in the places of tuples that had some, by their ids
+        self.unmade: list[Any] = []  # those, which keep their ids
         self.growing: list[tuple[Place, Written]] = []
-        self.grown: list[tuple[Place, Written]] = []  # of which the list itself has what was appended
         self.drawing: Draws | None = None
         self.drawers: list[Written] = []
         self.read: list[Place] = []
@@ -195,6 +195,9 @@ class Followed:
 
     def __exit__(self, *_: object) -> None:
         """Take them back, and see what the call has left in their places."""
+        for spot in (*self.sizes.swaps, *self.drawers):
+            if spot.held() is spot.number:
+                spot.put(spot.before)
         self.take_from_places()
         for place, kept, held in self.kept:
             tensor = kept.held()
@@ -206,19 +209,6 @@ class Followed:
                     self.replaced.append(kept._replace(number=tensor))
                 else:
                     self.lost = "it puts something else in the place of a tensor"
-
-    def take_from_places(self) -> None:
-        """Let real things stand again where something stood for them."""
-        for spot in (*self.sizes.swaps, *self.drawers):
-            if spot.held() is spot.number:
-                spot.put(spot.before)
-        for spot in self.spots:
-            left = spot.held()
-            parts = left if type(left) is tuple else (left,)
-            if {*map(type, parts)} <= {*NUMBERS, types.NoneType, SymbolicNumber} and left is not None:
-                spot.put(spot.before)
-                if left is not spot.number:
-                    self.written.append(spot._replace(number=left))
         for place, spot in self.growing:
             whole = spot.held() is spot.number
             if whole:
@@ -229,43 +219,67 @@ class Followed:
             if spot.number.read or appended is None or not whole:
                 self.leave(place)
 
-    def end(
-        self, environment: Environment, frame: types.FrameType | None, why: str = "it calls what nobody knows"
-    ) -> None:
-        """Follow nothing from here on: what begins, in this frame unless it is written in C, is given nothing symbolic.
+    def take_from_places(self) -> None:
+        """Let numbers stand again where something stood for them."""
+        for spot in self.spots:
+            left = spot.held()
+            parts = left if type(left) is tuple else (left,)
+            if {*map(type, parts)} <= {*NUMBERS, types.NoneType, SymbolicNumber} and left is not None:
+                spot.put(spot.before)
+                if left is not spot.number:
+                    self.written.append(spot._replace(number=left))
+
+    def end(self, told: types.FrameType | None, begins: bool, why: str = "it calls what nobody knows") -> None:
+        """Follow no number from here on: what begins is given ordinary ones.
 
         One that is on its way to a call, or in a library's variable, stays; arithmetic makes an ordinary one of it.
+
+        Args:
+            told: the frame of which a profile function is told now, if one is; ``begins``: which is about to run.
         """
-        if not self.ended and (self.stands or self.stands_for_some):
+        if not self.ended and (self.spots or self.numbers.made or self.sizes.standing):
             self.ended = why
-            signals.held(self.settle_all, environment)
-        if frame is not None and (self.sizes.standing or any(ref() is not None for ref in self.numbers.made)):
-            replace_variables(frame, self.real)
+            signals.held(self.settle_numbers, told)
+        if told is not None and begins and (self.sizes.standing or self.numbers.alive()):
+            replace_variables(told, self.real, told=True)
+            self.remade, self.unmade = {}, []
 
     def real(self, value: Any) -> Any:
-        """A pytree with ordinary numbers, and arguments in the place of what stood for them."""
-        return self.sizes.real(settled_parts(value))
+        """A pytree with ordinary numbers, of which the same tuple is made wherever one of them is."""
+        for part in containers(value):
+            found = {id(v): new for v in parts_of(part) if (new := self.real_part(v)) is not v}
+            for _ in swapped(part, found):
+                pass
+        return self.real_part(value)
 
-    def settle_all(self, environment: Environment) -> None:
-        """Let real things stand wherever something stands for them, and nothing come to stand for others."""
-        recorder, found = self.numbers.recorder, (self.lost, self.stays, [*self.read])
+    def real_part(self, value: Any) -> Any:
+        """The same of what is no list or dict itself."""
+        if not isinstance(value, (tuple, frozenset)):
+            return settled(value)
+        if id(value) not in self.remade and (made := ordinary(value)) is not value:
+            self.remade[id(value)] = made
+            self.unmade.append(value)
+        return self.remade.get(id(value), value)
+
+    def settle_numbers(self, told: types.FrameType | None) -> None:
+        """Let ordinary numbers stand wherever symbolic ones do, and nothing come to stand for others."""
+        recorder, found = self.numbers.recorder, (self.lost, self.stays)
         with recorder.untorn():
             self.numbers.read_all()
             self.take_from_places()
+            self.settle(None)
+        self.settled, self.spots, self.written, self.numbers.follows = self.spots, [], [], False
+        if self.sizes.standing or self.numbers.alive():
             frame: types.FrameType | None = sys._getframe()
             while frame is not None and frame.f_code is not self.caller:
                 if not is_library(source_of(frame.f_code, frame.f_globals)):
-                    replace_variables(frame, self.real)
+                    replace_variables(frame, self.real, told=frame is told)
                 frame = frame.f_back
-            self.take_back([None], Codes(), environment)
-            self.settle(None)
-        self.lost, self.stays, self.read = found
-        self.settled, self.grown = self.spots, self.growing
-        for _, spot in self.grown:
-            spot.number.read = True  # an undone call must take from the list itself what was appended
-        self.spots, self.growing, self.drawers, self.written, self.replaced = [], [], [], [], []
-        self.sizes.swaps, self.numbers.follows = [], False
-        self.numbers.made = [ref for ref in self.numbers.made if ref() is not None]
+        self.replace_numbers([None])
+        for spot in self.written:
+            spot.put(ordinary(spot.number))
+        self.written, self.remade, self.unmade = [], {}, []
+        self.lost, self.stays = found
         for tensor in recorder.alive() if self.sizes.standing else ():
             data = tensor._data
             if isinstance(data, Symbol):
@@ -280,6 +294,16 @@ class Followed:
         """See what a call of these codes has left elsewhere. Its ``results`` keep their own."""
         self.written += self.sizes.take_back(environment, results[0])
         self.check_containers()
+        self.replace_numbers(results)
+        for place, spot in self.growing:
+            if self.give_up(spot) or calls_slots(codes):
+                self.leave(place)
+        for spot in self.drawers:
+            if self.give_up(spot):
+                self.lost = KEEPS_DRAWER
+
+    def replace_numbers(self, results: list[Any]) -> None:
+        """Put ordinary numbers where anything but places that are known, and ``results``, holds symbolic ones."""
         alive = [number for number in [ref() for ref in self.numbers.made] if number is not None]
         left = [written.number for written in (*self.spots, *self.written, *self.replaced)]
         trees = subtrees([*results, *left])
@@ -293,12 +317,6 @@ class Followed:
             own |= {id(part) for part in (self.spots, self.written, self.replaced, holders, self, vars(self))}
             plain = {id(n): float("nan") if n._value is UNREAD else n._value for n in alive}
             self.replace(alive, plain, own)
-        for place, spot in self.growing:
-            if self.give_up(spot) or calls_slots(codes):
-                self.leave(place)
-        for spot in self.drawers:
-            if self.give_up(spot):
-                self.lost = KEEPS_DRAWER
 
     def check_containers(self) -> None:
         """A list or dict of tensors that is left in a place must be a new one, and nowhere else."""
@@ -327,12 +345,15 @@ class Followed:
     def replace(self, held: list[Any], plain: dict[int, Any], own: set[int]) -> None:
         """Put ``plain`` values, by id of what they replace, where something holds ``held``; in tuples, too."""
         tuples: list[Any] = []
-        own |= {id(held), id(tuples), id(plain)}
-        for holder in gc.get_referrers(*held) if held else ():
+        own |= {id(held), id(tuples), id(plain), id(self.unmade), id(shown())}
+        for holder in referrers(held):
             if id(holder) in own or type(holder) is SymbolicNumber or isinstance(holder, (Node, types.FrameType)):
                 continue
             if isinstance(holder, (tuple, frozenset)):
-                plain[id(holder)] = remade(holder, lambda part: plain.get(id(part), part))
+                if id(holder) not in self.remade:
+                    self.remade[id(holder)] = remade(holder, lambda part: plain.get(id(part), part))
+                    self.unmade.append(holder)
+                plain[id(holder)] = self.remade[id(holder)]
                 tuples.append(holder)
                 self.lost = self.lost or (KEEPS_SET if isinstance(holder, frozenset) else None)
                 continue

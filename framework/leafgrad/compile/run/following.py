@@ -13,7 +13,6 @@ function appends to a list that it does not read.
 from __future__ import annotations
 
 import functools
-import gc
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -25,6 +24,7 @@ from leafgrad.compile.ir.keys import same
 from leafgrad.compile.record.drawn import Draw, Source, source_of_draws
 from leafgrad.compile.record.symbolic import NUMBERS
 from leafgrad.compile.record.unclosed import Unclosed
+from leafgrad.compile.record.variables import referrers
 from leafgrad.compile.record.watch import Codes
 from leafgrad.compile.run.followed import Changes, Followed, NewCode, asks_types, calls_slots, is_number
 from leafgrad.compile.run.left import Written
@@ -270,5 +270,5 @@ class Following:
 
 def is_shared(held: list[Any], place: Place) -> bool:
     """Whether something holds a list but the place that it was found in."""
-    others = [r for r in gc.get_referrers(held) if r is not place.container and not isinstance(r, (Place, Written))]
+    others = [r for r in referrers([held]) if r is not place.container and not isinstance(r, (Place, Written))]
     return any(type(r) is not dict or r.get("__name__") != GUARDS for r in others)

@@ -19,6 +19,7 @@ from leafgrad.compile.record.symbolic import SymbolicNumber, holds, settled
 from leafgrad.tensor.size import Size
 
 ALL = object()  # a key: everything in a set, or all items of a dict, of which some keys are numbers
+PARTIAL = object()  # a key: the arguments of functools.partial
 END = object()  # a key: what is appended to a list
 STANDING = (SymbolicNumber, GrowingList, Drawer)  # which stand for something while a call is recorded
 
@@ -40,6 +41,9 @@ class Written(NamedTuple):
             self.container.cell_contents = value
         elif type(self.key) in (types.MemberDescriptorType, types.GetSetDescriptorType):
             self.key.__set__(self.container, value)
+        elif self.key is PARTIAL:
+            function, _, *rest = self.container.__reduce__()[2]
+            vars(functools.partial)["__setstate__"](self.container, (function, value, *rest))
         elif isinstance(self.container, type):  # whose dict must not change behind its back
             type.__setattr__(self.container, self.key, value)
         elif self.key is not ALL:
@@ -122,7 +126,12 @@ def remade(whole: Any, function: Callable[[Any], Any]) -> Any:
     parts = [*map(function, before)]
     if all(map(operator.is_, parts, before)):
         return whole
-    return type(whole)(parts) if isinstance(whole, frozenset) else with_parts(whole, parts)
+    if not isinstance(whole, frozenset):
+        return with_parts(whole, parts)
+    made = frozenset.__new__(type(whole), parts)
+    if own := getattr(whole, "__dict__", None):
+        vars(made).update(own)
+    return made
 
 
 def swapped(holder: Any, plain: dict[int, Any]) -> Iterator[tuple[Any, Any, Any]]:
@@ -131,6 +140,10 @@ def swapped(holder: Any, plain: dict[int, Any]) -> Iterator[tuple[Any, Any, Any]
         if id(value) in plain:
             slot.__set__(holder, plain[id(value)])
             yield holder, slot, value
+    if isinstance(holder, functools.partial) and any(id(part) in plain for part in holder.args):
+        before = holder.args
+        Written(holder, PARTIAL, None).put(tuple([plain.get(id(part), part) for part in before]))
+        yield holder, PARTIAL, before
     if isinstance(own := attribute_of(holder, "__dict__"), dict) and own is not holder:
         yield from swapped(own, plain)
     found: Any = ()
