@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -237,8 +238,8 @@ class Followed:
         Args:
             told: the frame of which a profile function is told now, if one is; ``begins``: which is about to run.
         """
-        if not self.ended and (self.spots or self.numbers.made or self.sizes.standing):
-            self.ended = why
+        if self.spots or self.numbers.alive() or (self.sizes.standing and not self.ended):
+            self.ended = self.ended or why
             signals.held(self.settle_numbers, told)
         if told is not None and begins and (self.sizes.standing or self.numbers.alive()):
             replace_variables(told, self.real, told=True)
@@ -268,22 +269,22 @@ class Followed:
             self.numbers.read_all()
             self.take_from_places()
             self.settle(None)
-        self.settled, self.spots, self.written, self.numbers.follows = self.spots, [], [], False
-        if self.sizes.standing or self.numbers.alive():
-            frame: types.FrameType | None = sys._getframe()
-            while frame is not None and frame.f_code is not self.caller:
-                if not is_library(source_of(frame.f_code, frame.f_globals)):
-                    replace_variables(frame, self.real, told=frame is told)
-                frame = frame.f_back
-        self.replace_numbers([None])
-        for spot in self.written:
-            spot.put(ordinary(spot.number))
+        self.settled, self.spots, self.written, self.numbers.follows = [*self.settled, *self.spots], [], [], False
+        self.replace_numbers([None], partial(self.settle_variables, told))
         self.written, self.remade, self.unmade = [], {}, []
         self.lost, self.stays = found
         for tensor in recorder.alive() if self.sizes.standing else ():
             data = tensor._data
             if isinstance(data, Symbol):
                 data.shape = data.value.shape = settled(data.shape)
+
+    def settle_variables(self, told: types.FrameType | None) -> None:
+        """Give the variables of the user's functions that run ordinary numbers."""
+        frame: types.FrameType | None = sys._getframe()
+        while frame is not None and frame.f_code is not self.caller:
+            if not is_library(source_of(frame.f_code, frame.f_globals)):
+                replace_variables(frame, self.real, told=frame is told)
+            frame = frame.f_back
 
     def leave(self, place: Place, why: str = "") -> None:
         """More is done with a list than to append to it, or with a container of tensors than to replace it."""
@@ -302,9 +303,12 @@ class Followed:
             if self.give_up(spot):
                 self.lost = KEEPS_DRAWER
 
-    def replace_numbers(self, results: list[Any]) -> None:
-        """Put ordinary numbers where anything but places that are known, and ``results``, holds symbolic ones."""
-        alive = [number for number in [ref() for ref in self.numbers.made] if number is not None]
+    def replace_numbers(self, results: list[Any], first: Callable[[], None] | None = None) -> None:
+        """Put ordinary numbers where anything but places that are known, and ``results``, holds symbolic ones.
+
+        ``first()`` does so where the garbage collector does not look.
+        """
+        alive = self.numbers.alive()
         left = [written.number for written in (*self.spots, *self.written, *self.replaced)]
         trees = subtrees([*results, *left])
         settle_keys(trees)
@@ -312,7 +316,10 @@ class Followed:
         tuples = [tree for tree in trees if type(tree) is tuple]
         holders = [alive, trees, parts, tuples, results, self.args, self.kwargs]
         holders += [left, *self.spots, *self.written, *self.replaced, *trees, *parts]
-        if held_elsewhere([*alive, *tuples], holders):
+        elsewhere = held_elsewhere([*alive, *tuples], holders)
+        if first is not None and (elsewhere or self.sizes.standing):
+            first()
+        if elsewhere:
             own = {id(holder) for holder in holders if not isinstance(holder, tuple)}
             own |= {id(part) for part in (self.spots, self.written, self.replaced, holders, self, vars(self))}
             plain = {id(n): float("nan") if n._value is UNREAD else n._value for n in alive}
