@@ -49,7 +49,7 @@ def referrers(held: Sequence[Any]) -> list[Any]:
     return [found[k] for k in range(len(found)) if not is_own(k)]
 
 
-def shown() -> list[Any]:
+def being_shown() -> list[Any]:
     """The objects of which Python makes a text now, which it must find again."""
     from ctypes import c_void_p, cast, py_object, pythonapi
 

@@ -26,7 +26,7 @@ from leafgrad.compile.record.numbers import Numbers
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, SymbolicNumber, settled
 from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.compile.record.variables import referrers, replace_variables, shown
+from leafgrad.compile.record.variables import being_shown, referrers, replace_variables
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, source_of
 from leafgrad.compile.run.left import ALL, END, Written, ordinary, remade, settle_keys, settled_parts, subtrees, swapped
 from leafgrad.compile.run.sizes import Sizes, is_apart
@@ -352,7 +352,7 @@ class Followed:
     def replace(self, held: list[Any], plain: dict[int, Any], own: set[int]) -> None:
         """Put ``plain`` values, by id of what they replace, where something holds ``held``; in tuples, too."""
         tuples: list[Any] = []
-        own |= {id(held), id(tuples), id(plain), id(self.unmade), id(shown())}
+        own |= {id(held), id(tuples), id(plain), id(self.unmade), id(being_shown())}
         for holder in referrers(held):
             if id(holder) in own or type(holder) is SymbolicNumber or isinstance(holder, (Node, types.FrameType)):
                 continue
