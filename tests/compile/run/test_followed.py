@@ -23,7 +23,7 @@ TESTS = "compile.record.variables"
 UNKNOWN = {
     "a value": "round(float(loss), 2)",
     "a callee": "json.dumps({'loss': round(loss.item(), 2)})",
-    "one in C": "sqlite3.connect(':memory:').execute('select 1').fetchone()",
+    "one in C": "memory.execute('select 1').fetchone()",
 }
 SELDOM = {  # what is done in a branch that is taken now and then, and what it was
     "a scheduler": "cosine.step(); seen = cosine.last_epoch, adam.param_groups[0]['lr']",
@@ -38,10 +38,11 @@ SELDOM = {  # what is done in a branch that is taken now and then, and what it w
     "slots": "frozen.count(); seen = frozen.n",
     "a metaclass": "Meter.n += 1; seen = Meter.n",
     "a string's": "text.n += 1; seen = text.n",
-    "a shape": "array.shape = array.shape[::-1]; array[0] += 1; seen = array.tolist()",
+    "a shape": "array.resize(array.shape[::-1], refcheck=False); array[0] += 1; seen = array.tolist()",
     "the mode": "leafgrad.set_grad_enabled(not leafgrad.is_grad_enabled()); seen = leafgrad.is_grad_enabled()",
 }
-MODULES = {"json": json, "sqlite3": sqlite3, "datetime": datetime, "math": math}
+MEMORY = sqlite3.connect(":memory:", check_same_thread=False)
+MODULES = {"json": json, "memory": MEMORY, "datetime": datetime, "math": math}
 TRAINING = """
 def step(x, k):
     adam.zero_grad()
@@ -129,7 +130,7 @@ INLINE = {
     "a cell": "[json.dumps(1), (lambda: type(n).__name__)()]",
     "in C": "str(datetime.timedelta(seconds=o.n))",
     "in C after a value": "[float(loss) > 0, str(datetime.timedelta(seconds=n)), math.ldexp(1.0, o.n)]",
-    "a list in C": "sqlite3.connect(':memory:').execute('select ?, typeof(?1)', [o.n]).fetchone()",
+    "a list in C": "memory.execute('select ?, typeof(?1)', [o.n]).fetchone()",
     "a size": "json.dumps([x.shape[0], len(x), (x.numel(),)])",
     "a size in a new function": "sized(x)",
     "its type": "typed(o.n, [o.v])",

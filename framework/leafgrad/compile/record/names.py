@@ -20,6 +20,14 @@ from leafgrad.ops import messages
 ANY_NAME = frozenset("__dict__ vars dir __dir__ format format_map __getstate__ __reduce__ __reduce_ex__".split())
 # Rooms whose code is handed tensors, arrays, programs and errors, and never reads an attribute of anything else.
 BELOW = tuple(os.path.join(messages.PACKAGE, room) for room in ("backends", "compile", "ops", "plugins", "signals.py"))
+# Those with objects that keep more than tensors.
+KEEPING = "compat distributed distributions nn optim profiler testing utils".split()
+
+
+@functools.cache
+def may_change_objects(file: str) -> bool:
+    """Whether code in a source file may change attributes of objects, or what else it keeps."""
+    return not is_ours(file) or file.startswith(tuple(os.path.join(messages.PACKAGE, room, "") for room in KEEPING))
 
 
 @functools.cache

@@ -24,10 +24,10 @@ from leafgrad.compile.record.growing import GrowingList
 from leafgrad.compile.record.identity import asks_identity
 from leafgrad.compile.record.kept import check_holders, check_kept, check_outside
 from leafgrad.compile.record.lazy import LazyRecorder
-from leafgrad.compile.record.names import is_above
+from leafgrad.compile.record.names import may_change_objects
 from leafgrad.compile.record.trace import Traced, finish, recording, trace_call
 from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.compile.record.watch import Codes, Watch, is_ours, source_of, watching
+from leafgrad.compile.record.watch import Codes, Watch, source_of, watching
 from leafgrad.compile.run.call import Call
 from leafgrad.compile.run.followed import (
     Changes,
@@ -262,9 +262,11 @@ class Attempt:
         return True
 
     def is_known(self) -> bool:
-        """Whether all code that ran is that of the call before, of which ``before`` tells what it may change."""
+        """Whether all code that ran is that of the call before, of which ``before`` tells what it may change, or can
+        change none.
+        """
         new = [source_of(*held) for mark, held in self.watch.codes.held.items() if mark not in self.codes.held]
-        return all(is_ours(file) and not is_above(file) for file in new)
+        return not any(map(may_change_objects, new))
 
     def undo(self) -> bool:
         """Where there was no memory for the call, or a signal ended it, it is not done at all. Whether that is so."""

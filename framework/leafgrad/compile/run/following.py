@@ -19,6 +19,7 @@ from typing import Any
 from leafgrad.batching.pytree import containers, flatten
 from leafgrad.compile.guard import known
 from leafgrad.compile.guard.environment import GUARDS, GivenPlaces, Place, is_state, is_tensors, now
+from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.ir.draws import States, restore, states
 from leafgrad.compile.ir.keys import same
 from leafgrad.compile.record.drawn import Draw, Source, source_of_draws
@@ -270,5 +271,7 @@ class Following:
 
 def is_shared(held: list[Any], place: Place) -> bool:
     """Whether something holds a list but the place that it was found in."""
-    others = [r for r in referrers([held]) if r is not place.container and not isinstance(r, (Place, Written))]
+    others = [r for r in referrers([held]) if not isinstance(r, (Place, Written))]
+    own = place.container  # from Python 3.13 on an object may hold its attributes beside its dict
+    others = [r for r in others if r is not own and attribute_of(r, "__dict__") is not own]
     return any(type(r) is not dict or r.get("__name__") != GUARDS for r in others)
