@@ -9,6 +9,7 @@ import heapq
 import json
 import math
 import sqlite3
+import sys
 import time
 from types import SimpleNamespace
 
@@ -233,6 +234,7 @@ def test_what_the_unknown_is_given(text):
     assert found(leafgrad.compile) == found(lambda f: f)
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="time.sleep takes what has an __index__ or __float__")
 def test_a_number_in_c_is_an_error_that_says_how_to_go_on():
     o = SimpleNamespace(n=0, v=0.5)
 

@@ -168,13 +168,14 @@ def test_a_number_given_to_c_that_takes_it_only_from_itself(name, executor):
     assert found(lambda f: leafgrad.compile(f, executor=executor)) == found(lambda f: f)
 
 
+MEMORY = sqlite3.connect(":memory:", check_same_thread=False)
 CALLEES = {
     "json": lambda held, loss: json.dumps({"n": held.n}),
     "a default of json": lambda held, loss: json.dumps([held.n, held.v], default=str),
     "json of an item": lambda held, loss: json.dumps([held.n, round(loss.item(), 3)]),
     "save": lambda held, loss: leafgrad.save({"n": held.n}, io.BytesIO()),
     "array": lambda held, loss: type(np.array([held.n, None])[0]),
-    "sql": lambda held, loss: sqlite3.connect(":memory:").execute("select ?, typeof(?1)", (held.n,)).fetchone(),
+    "sql": lambda held, loss: MEMORY.execute("select ?, typeof(?1)", (held.n,)).fetchone(),
     "torn before": lambda held, loss: [loss.tolist(), json.dumps(held.n)],
 }
 
