@@ -157,7 +157,7 @@ def test_a_script_that_fails_does_not_stand_in_the_way(folder, tmp_path, capsys)
     assert main([*folder, "list"]) == 1
     out, error = capsys.readouterr()
     assert "bent" in out
-    assert "a_draft.py raises NameError: name 'undefined' is not defined" in error
+    assert "a_draft.py, line 1, raises NameError: name 'undefined' is not defined" in error
     assert main([*folder, "run", "bent", "--quick", "--out", str(tmp_path / "out")]) == 0
     assert main([*folder, "run", "a_draft"]) == 2
     assert main([*folder, "table", "--quick", "--out", str(tmp_path / "pinn.md")]) == 1

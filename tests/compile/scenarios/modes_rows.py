@@ -313,7 +313,7 @@ def no_grad_that_is_entered_in_one_step_and_left_in_another(w):
             w.see("enabled", leafgrad.is_grad_enabled())
 
 
-@row
+@row(constant=True)
 def no_grad_that_the_caller_leaves(w):
     p = nn.Parameter(points())
     step = w.compile(lambda x, stack: (stack.enter_context(leafgrad.no_grad()), p * x)[1])

@@ -219,7 +219,7 @@ def test_on_two_ranks(went_well, name):
 @pytest.mark.slow
 def test_gradients_of_mean_gradients_in_c(ranks):
     code = SETTING + CASES["gradients of mean gradients"] + '    print("right", flush=True)\n'
-    assert ranks(code, LEAFGRAD_EXECUTOR="native").stdout.count("right") == 2
+    assert ranks(code, LEAFGRAD_EXECUTOR="native").stdout.count("right") == 4  # eager and compiled, on each rank
 
 
 def test_what_is_no_model_of_parameters(alone):
