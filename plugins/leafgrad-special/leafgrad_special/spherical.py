@@ -85,7 +85,7 @@ AI, AI_SLOPE, BI, BI_SLOPE = range(4)
 @op("elementwise", "float", name="airy")
 def airy_op(xp: Any, x: Any, *, kind: int) -> Any:
     """One of Ai, Ai', Bi, Bi' (DLMF 9.2). (...) -> (...)"""
-    far = x > 108  # where what vanishes is 0 in every dtype, and the rest infinite, which SciPy does not say
+    far = (x > 108) & (x < math.inf)  # where what vanishes is 0 in every dtype, and the rest infinite; nan in SciPy
     return keep(xp.where(far, 0.0 if kind in (AI, AI_SLOPE) else math.inf, special().airy(x)[kind]), x)
 
 

@@ -165,6 +165,12 @@ def test_infinities_nan_and_poles_are_scipys(name):
         np.testing.assert_allclose(actual.numpy(), value, rtol=1e-13)
 
 
+def test_airys_functions_far_out():
+    """Where SciPy has nan."""
+    found = special.airy(leafgrad.tensor([1e3, 2e6, 1e10]))
+    assert [t.tolist() for t in found] == [[0.0] * 3, [0.0] * 3, [np.inf] * 3, [np.inf] * 3]
+
+
 @pytest.mark.parametrize(
     ("name", "points"),
     [
