@@ -329,6 +329,8 @@ def cross(xp: Any, x: Any, y: Any, *, dim: int) -> Any:
         raise NotImplementedError(_NOT_FOR_BOOL)
     if x.dtype != y.dtype:
         raise RuntimeError(_unlike(x, y))
+    if not x.shape[dim] == y.shape[dim] == 3:
+        raise RuntimeError(f"expected a size of 3 along dimension {dim}, got {x.shape[dim]} and {y.shape[dim]}")
     at = [((slice(None),) * (dim % x.ndim) + (i,)) for i in range(3)]
     (x0, x1, x2), (y0, y1, y2) = [[a[k] for k in at] for a in (x, y)]
     out = xp.empty(broadcast_shape((x.shape, y.shape)), dtype=x.dtype)

@@ -11,7 +11,7 @@ import pytest
 
 import leafgrad
 import leafgrad_native
-from leafgrad_native import target
+from leafgrad_native import packed, target
 
 # Compiler, cache and pool need little of leafgrad: without the imports of the packages, a process starts at once.
 BARE = f"""
@@ -41,11 +41,14 @@ def start():
 @pytest.fixture
 def processor(monkeypatch):
     """``processor(width, count)``: code is written for so many vector registers of ``width`` bytes."""
+    products = packed.address  # of a function that all programs of a process share
 
     def become(width, count):
+        products.cache_clear()
         wanted = {"vector_bytes": width, "registers": count}
         for module in [m for name, m in sys.modules.items() if name.startswith("leafgrad_native.")]:
             for name in wanted.keys() & vars(module).keys() if module is not target else ():
                 monkeypatch.setattr(module, name, lambda value=wanted[name]: value)
 
-    return become
+    yield become
+    products.cache_clear()
