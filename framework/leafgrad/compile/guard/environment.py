@@ -89,7 +89,7 @@ class Place:
             case "empty":
                 return self.container == types.CellType()
             case "unset":
-                return is_unset(self.key, self.container)
+                return held_in(self.key, self.container) is GONE
             case "body":
                 return ClassBody.of(self.container, self.key)
             case "class":
@@ -150,13 +150,12 @@ class Place:
                 self.container.update(value)
 
 
-def is_unset(slot: Any, owner: Any) -> bool:
-    """Whether nothing is in a slot of an object, by its descriptor."""
+def held_in(slot: Any, owner: Any) -> Any:
+    """What is in a slot of an object, by its descriptor, or GONE."""
     try:
-        slot.__get__(owner)
+        return slot.__get__(owner)
     except AttributeError:
-        return True
-    return False
+        return GONE
 
 
 def is_tensors(value: Any) -> bool:

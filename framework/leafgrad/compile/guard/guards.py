@@ -17,7 +17,7 @@ from leafgrad import dtypes, modes
 from leafgrad.compile.guard import conditions
 from leafgrad.compile.guard.ancestry import walk_of
 from leafgrad.compile.guard.conditions import Miss, brief, mode_name, now_of, written
-from leafgrad.compile.guard.environment import GONE, SCALARS, Environment, Place, is_tensors, is_unset, now
+from leafgrad.compile.guard.environment import GONE, SCALARS, Environment, Place, held_in, is_tensors, now
 from leafgrad.compile.guard.tensors import TensorConditions
 from leafgrad.compile.ir.graph import Graph, Write
 from leafgrad.compile.ir.keys import same
@@ -248,8 +248,8 @@ class Guards(TensorConditions):
                 if place.value[1] is not None:
                     test += f" and {at}.__dict__ is {self.name(place.value[1])}"
             case "unset":
-                self.scope["is_unset"] = is_unset
-                test = f"is_unset({self.name(place.key)}, {at})"
+                self.scope["held_in"] = held_in
+                test = f"held_in({self.name(place.key)}, {at}) is {self.name(GONE)}"
             case "body":
                 at = self.name(vars(place.container))
                 count, *held = place.value

@@ -25,6 +25,7 @@ from leafgrad.compile.record.part import PartRecorder
 from leafgrad.compile.record.recorder import is_exposed
 from leafgrad.compile.record.shared import can_share, hand_over, heir_of, owner
 from leafgrad.compile.record.symbol import Symbol
+from leafgrad.compile.record.unclosed import must_stay_closed
 from leafgrad.compile.record.watch import is_ours
 from leafgrad.errors import TraceError
 from leafgrad.ops import dispatch
@@ -67,10 +68,7 @@ class LazyRecorder(PartRecorder):
         line = user_line()
         self.tears.append((what, line))
         if self.strict:
-            raise TraceError(
-                f"{what} at {line} makes the step open, and it was compiled with closed=True. Return the tensor and "
-                "read it outside, branch with leafgrad.where, or leave closed=True out"
-            )
+            raise must_stay_closed(what, line, "Return the tensor and read it outside, branch with leafgrad.where")
         self.positions |= positions_in(self.code)
         if self.torn is not None:
             self.torn()

@@ -15,3 +15,11 @@ def must_close(name: str, reason: str) -> TraceError:
         f"{name} was compiled with closed=True, but is open: {reason}. Pass what changes as an "
         "argument, take it out of the function, or leave closed=True out, and its Python runs at each call"
     )
+
+
+def must_stay_closed(what: str, line: object, remedy: str) -> TraceError:
+    """What is said of what opens such a function, where it comes."""
+    return TraceError(
+        f"{what} at {line} makes the step open, and it was compiled with closed=True. {remedy}, or leave closed=True "
+        "out"
+    )

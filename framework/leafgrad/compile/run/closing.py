@@ -26,7 +26,7 @@ from leafgrad.compile.record.kept import check_holders, check_kept, check_outsid
 from leafgrad.compile.record.lazy import LazyRecorder
 from leafgrad.compile.record.names import may_change_objects
 from leafgrad.compile.record.trace import Traced, finish, recording, trace_call
-from leafgrad.compile.record.unclosed import Unclosed
+from leafgrad.compile.record.unclosed import Unclosed, must_stay_closed
 from leafgrad.compile.record.watch import Codes, Watch, source_of, watching
 from leafgrad.compile.run.call import Call
 from leafgrad.compile.run.followed import (
@@ -40,7 +40,6 @@ from leafgrad.compile.run.followed import (
 )
 from leafgrad.compile.run.following import Following, differs
 from leafgrad.compile.run.paths import named_tuples, paths_of, roots
-from leafgrad.errors import TraceError
 from leafgrad.signals import interruptible
 from leafgrad.tensor.tensor import Tensor
 
@@ -182,11 +181,7 @@ class Attempt:
     def meanwhile(self, frame: FrameType, begins: bool) -> None:
         """What nobody knows is about to be called."""
         if self.recorder.strict:
-            what, line = self.watch.open[-1]
-            raise TraceError(
-                f"{what} at {line}, which makes the step open, and it was compiled with closed=True. Do so outside of "
-                "the step, or leave closed=True out"
-            )
+            raise must_stay_closed(*self.watch.open[-1], "Do so outside of the step")
         self.recorder.meanwhile()
         if self.followed is not None:
             self.followed.end(frame, begins)

@@ -195,12 +195,6 @@ class Following:
         """What the last recorded call has drawn is drawn again."""
         restore(self.start)
 
-    def starts_at(self, places: Sequence[Place]) -> None:
-        """Keep where the generators are from which functions in these places draw, unless that is known."""
-        known = {source for source, _ in self.start}
-        sources = {source_of_draws(place.value) for place in places} - known
-        self.start = [*self.start, *states([source for source in sources if source is not None])]
-
     def names(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
         """What a reader calls each of those leaves."""
         names = paths_of(function, args, kwargs)
@@ -245,8 +239,8 @@ class Following:
         given, environment = attempt.places, attempt.before
         if self.shared:
             self.stop()
-        self.start = []
-        self.starts_at(environment.drawing)
+        sources = {source_of_draws(place.value) for place in environment.drawing}
+        self.start = states([source for source in sources if source is not None])
         asks = "type" in environment.renamed or asks_types(attempt.codes)
         if environment.open or asks:
             given = given._replace(lists=())

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from leafgrad.batching.pytree import DICTS, containers, is_tuple, parts_of, with_parts
-from leafgrad.compile.guard.environment import CONTAINERS, GONE, Place, class_of
+from leafgrad.compile.guard.environment import CONTAINERS, GONE, Place, class_of, held_in
 from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.ir.keys import same
 from leafgrad.compile.record.drawn import Drawer
@@ -180,11 +180,3 @@ def slots_of(holder: Any) -> list[tuple[Any, Any]]:
     slots = [slot for slot in members if type(slot) is types.MemberDescriptorType]
     found = [(slot, held_in(slot, holder)) for slot in slots]
     return [(slot, value) for slot, value in found if value is not GONE]
-
-
-def held_in(slot: Any, holder: Any) -> Any:
-    """What a slot of an object holds, or GONE."""
-    try:
-        return slot.__get__(holder)
-    except AttributeError:
-        return GONE
