@@ -64,12 +64,14 @@ def pytest_collection():
     """Collect tests with the garbage collector off, and leave what they are out of its sight.
 
     They are some 600,000 objects, and whoever asks the collector (each trace of a step does) would go through them all.
+    No trace is to know of it: it would look at them, since a step may use what is hidden, which no test does.
     """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.get_freeze_count = int  # 0, by no code of a user
         gc.enable()
 
 

@@ -20,7 +20,6 @@ import leafgrad
 from leafgrad import nn
 from leafgrad.nn.utils.parametrizations import spectral_norm
 
-TESTS = "compile.record.variables"
 UNKNOWN = {
     "a value": "round(float(loss), 2)",
     "a callee": "json.dumps({'loss': round(loss.item(), 2)})",

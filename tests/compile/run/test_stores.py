@@ -10,7 +10,7 @@ import pytest
 
 import leafgrad as lg
 
-MODULE = types.ModuleType("a_module_of_this_test")
+MODULE = "a_module_of_this_test"
 # How a step declares and stores a value, and how the test finds it.
 WAYS = {
     "global": ("global g", "g = {}", "g"),
@@ -78,8 +78,9 @@ def seen(value):
 
 def run(way, value, wrap):
     declared, store, found = WAYS[way]
-    MODULE.last = None
-    space = {"lg": lg, "collections": collections, "module": MODULE, "wrap": wrap}
+    module = sys.modules[MODULE] = types.ModuleType(MODULE)
+    module.last = None
+    space = {"lg": lg, "collections": collections, "module": module, "wrap": wrap}
     exec(WORLD.replace("{}", declared or "pass", 1).replace("{}", store.format(value), 1), space)
     results = []
     for call in range(8):
@@ -92,9 +93,8 @@ def run(way, value, wrap):
 
 @pytest.fixture(autouse=True)
 def module():
-    sys.modules[MODULE.__name__] = MODULE
     yield
-    del sys.modules[MODULE.__name__]
+    del sys.modules[MODULE]
 
 
 @pytest.mark.every(5)

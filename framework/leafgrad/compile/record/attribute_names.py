@@ -7,7 +7,8 @@ import functools
 import sys
 import types
 from collections.abc import Iterable
-from typing import Any
+
+from leafgrad.compile.record.bytecode import instructions
 
 FUNCTIONS = frozenset({"getattr", "hasattr", "setattr", "delattr"})
 METHODS = {"__getattribute__": 1, "__getattr__": 1, "__delattr__": 1, "__setattr__": 2}  # how much each is given
@@ -24,7 +25,7 @@ def names_given(code: types.CodeType) -> frozenset[str] | None:
     A method of ``METHODS`` may ask its own object for the name that it was called with, which other code has.
     """
     found: set[str] = set()
-    steps = [step for step in dis.get_instructions(code) if step.opname not in UNSEEN]
+    steps = [step for step in instructions(code) if step.opname not in UNSEEN]
     for i, step in enumerate(steps):
         if step.argval not in BY_NAME:
             continue
@@ -48,13 +49,8 @@ def _was_given(code: types.CodeType, step: dis.Instruction | None) -> bool:
     takes = METHODS.get(code.co_name)
     if takes is None or code.co_argcount != takes + 1 or _variable(step) != code.co_varnames[1]:
         return False
-    uses = [step.opname for step in dis.get_instructions(code) if code.co_varnames[1] in _variables(step)]
+    uses = [step.opname for step in instructions(code) if step.argval == code.co_varnames[1]]
     return all(use.startswith("LOAD_") for use in uses)
-
-
-def _variables(step: dis.Instruction) -> tuple[Any, ...]:
-    """The names that a step has: of two variables, perhaps."""
-    return step.argval if type(step.argval) is tuple else (step.argval,)
 
 
 def _is_of_super(steps: list[dis.Instruction]) -> bool:
@@ -101,8 +97,6 @@ def _arguments(steps: Iterable[dis.Instruction]) -> list[dis.Instruction | None]
         if not loads and len(stack) + min(change, 0) < 1:  # it takes what is called itself
             break
         del stack[len(stack) + min(change, 0) - (not loads) :]
-        if loads and not branched and change == (len(step.argval) if type(step.argval) is tuple else 1):
-            stack += [step._replace(argval=name) for name in (_variables(step) if change > 1 else (step.argval,))]
-        else:
-            stack += [None] * (max(change, 0) + (not loads))
+        known = loads and not branched and change == 1
+        stack += [step] if known else [None] * (max(change, 0) + (not loads))
     return []

@@ -11,6 +11,7 @@ import types
 from typing import Any, NamedTuple
 
 from leafgrad.compile.ir.attributes import attribute_of, attribute_of_class
+from leafgrad.compile.record.bytecode import instructions
 from leafgrad.ops import messages
 from leafgrad.ops.node import TensorBase
 
@@ -42,8 +43,8 @@ def operands(code: types.CodeType) -> tuple[Pair, ...]:
 @functools.cache
 def scan(code: types.CodeType) -> tuple[tuple[Pair, ...], frozenset[str], tuple[Operand, ...]]:
     """What code compares by ``is``, what names it gives to attributes and variables of others, and what may ask."""
-    found, asking, steps = list[Pair](), list[Operand](), list(dis.get_instructions(code))
-    bound = {name for step in steps if step.opname.startswith(("STORE_", "DELETE_")) for name in named(step)}
+    found, asking, steps = list[Pair](), list[Operand](), list(instructions(code))
+    bound = {step.argval for step in steps if step.opname.startswith(("STORE_", "DELETE_"))}
     for i, step in enumerate(steps):
         if step.opname == "IS_OP":
             right, k = operand(steps, i - 1, code, bound)
@@ -55,13 +56,8 @@ def scan(code: types.CodeType) -> tuple[tuple[Pair, ...], frozenset[str], tuple[
             of_unknown = function is OTHER and step.opname in ATTRIBUTE
             asking.append(Operand(False, ("", step.argval)) if of_unknown else function)
     own = {"STORE_FAST", "STORE_GLOBAL", "STORE_NAME"}
-    stored = {n for s in steps if s.opname.startswith("STORE_") and s.opname not in own for n in named(s)}
+    stored = {s.argval for s in steps if s.opname.startswith("STORE_") and s.opname not in own}
     return tuple(found), frozenset(stored), tuple(asking)
-
-
-def named(step: dis.Instruction) -> tuple[str, ...]:
-    """The names in an instruction."""
-    return step.argval if isinstance(step.argval, tuple) else (step.argval,)
 
 
 def operand(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import dis
 import enum
 import functools
 import types
@@ -15,6 +14,7 @@ from typing import Any
 from leafgrad import devices, dtypes
 from leafgrad.compile.ir.keys import ProgramPart
 from leafgrad.compile.record import pure
+from leafgrad.compile.record.bytecode import instructions
 from leafgrad.compile.record.names import global_names, words
 from leafgrad.compile.record.symbolic import SymbolicNumber
 from leafgrad.compile.record.watch import is_library, is_ours, is_python
@@ -51,7 +51,7 @@ def state_of(forward: types.FunctionType) -> Iterator[str]:
     while waiting:
         function = waiting.pop()
         code = function.__code__
-        if any(i.opname in STORES and i.argval not in code.co_cellvars for i in dis.get_instructions(code)):
+        if any(i.opname in STORES and i.argval not in code.co_cellvars for i in instructions(code)):
             yield f"{code.co_name} assigns a variable from outside"
         for name, value in reached(function):
             if isinstance(value, types.MethodType):

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from leafgrad.compile.record.attribute_names import BY_NAME, names_given
+from leafgrad.compile.record.bytecode import instructions
 from leafgrad.compile.record.pure import ANY_NAME as ANY_NAME_MODULES
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, source_of
 from leafgrad.ops import messages
@@ -44,14 +45,14 @@ IMPLIED = {"LOAD_BUILD_CLASS": "__build_class__", "IMPORT_NAME": "__import__"}  
 @functools.cache
 def global_names(code: types.CodeType) -> frozenset[str]:
     """The globals that a code object reads, assigns or deletes."""
-    steps = dis.get_instructions(code)
+    steps = instructions(code)
     return frozenset(IMPLIED.get(i.opname, i.argval) for i in steps if i.opname in GLOBAL or i.opname in IMPLIED)
 
 
 @functools.cache
 def imports(code: types.CodeType) -> frozenset[tuple[int, str, tuple[str, ...]]]:
     """What a code object imports: how many packages up, the name, and what it asks of the module."""
-    steps = [i for i in dis.get_instructions(code) if i.opname.startswith("LOAD_") or i.opname == "IMPORT_NAME"]
+    steps = [i for i in instructions(code) if i.opname.startswith("LOAD_") or i.opname == "IMPORT_NAME"]
     return frozenset(
         (steps[k - 2].argval, i.argval, steps[k - 1].argval or ())
         for k, i in enumerate(steps)
@@ -89,19 +90,18 @@ def words(code: types.CodeType) -> frozenset[str]:
 def passed_on(code: types.CodeType) -> frozenset[str]:
     """The names whose values a code object uses for more than to read an attribute, by its name, of them."""
     found: set[str] = set()
-    steps = list(dis.get_instructions(code))
+    steps = list(instructions(code))
     for step, then in zip(steps, [*steps[1:], None], strict=True):
         read = then is not None and then.opname in ("LOAD_ATTR", "LOAD_METHOD") and then.argval != "__dict__"
         if step.opname.startswith("LOAD_") and step.opname != "LOAD_CONST" and not read:
-            names = step.argval if isinstance(step.argval, tuple) else (step.argval,)  # one step may load two
-            found.update(name for name in names if isinstance(name, str))
+            found |= {step.argval} if isinstance(step.argval, str) else set()
     return frozenset(found)
 
 
 @functools.cache
 def handed(code: types.CodeType) -> frozenset[str]:
     """The globals that a code object reads for more than to call them at once."""
-    steps = dis.get_instructions(code)
+    steps = instructions(code)
     return frozenset(step.argval for step in steps if step.opname in GLOBAL and not calls_at_once(step))
 
 
@@ -109,7 +109,7 @@ def handed(code: types.CodeType) -> frozenset[str]:
 def handed_of(code: types.CodeType) -> frozenset[tuple[str, str]]:
     """The attributes of which that is so, each behind the name by which their owner was read, if it has one."""
     found, called = set(), False  # whether the whole chain is what is called, as it is of modules
-    for owner, step in pairwise(dis.get_instructions(code)):
+    for owner, step in pairwise(instructions(code)):
         if step.opname in ATTRIBUTE:
             called = called if owner.opname in ATTRIBUTE else calls_at_once(owner)
             if not called and not calls_at_once(step):
@@ -126,7 +126,7 @@ def calls_at_once(step: dis.Instruction) -> bool:
 @functools.cache
 def matches(code: types.CodeType) -> bool:
     """Whether a code object has a class pattern, which reads attributes that ``__match_args__`` of the class names."""
-    return any(step.opname == "MATCH_CLASS" for step in dis.get_instructions(code))
+    return any(step.opname == "MATCH_CLASS" for step in instructions(code))
 
 
 class Names:

@@ -34,10 +34,13 @@ def replace_variables(frame: FrameType, function: Callable[[Any], Any], told: bo
 def referrers(held: Sequence[Any]) -> list[Any]:
     """What holds any of these objects but the list that has them here, as far as the garbage collector knows.
 
-    From Python 3.13 on it finds the tuple of its own arguments, too, which nothing else holds.
+    It is to see again what ``gc.freeze()`` has hidden from it. From Python 3.13 on it finds the tuple of its own
+    arguments, too, which nothing else holds.
     """
     if not held:
         return []
+    if gc.get_freeze_count():
+        gc.unfreeze()
     found, lone = gc.get_referrers(*held), [object()]
     alone = sys.getrefcount(lone[0])
 

@@ -1,0 +1,18 @@
+"""One instruction for each variable that code loads or stores, on every version of Python."""
+
+from __future__ import annotations
+
+from leafgrad.compile.record.bytecode import instructions
+
+
+def test_each_variable_has_an_instruction():
+    def function(a, b):
+        c, d = a, b
+        e = c
+        return (c is d, e, ("a", "b"))
+
+    steps = [(step.opname, step.argval) for step in instructions(function.__code__)]
+    loaded = [name for opname, name in steps if opname.startswith("LOAD_FAST")]
+    assert loaded == ["a", "b", "c", "c", "d", "e"]
+    assert sorted(name for opname, name in steps if opname == "STORE_FAST") == ["c", "d", "e"]
+    assert ("LOAD_CONST", ("a", "b")) in steps
