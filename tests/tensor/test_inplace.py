@@ -139,6 +139,20 @@ def test_a_rule_reads_the_old_value(t):
     assert a.grad.tolist() == [4.0]
 
 
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [("clamp_", "min"), ("clamp_", "max"), ("mul_", "other"), ("pow_", "exponent"), ("atan2_", "other")],
+)
+def test_an_operand_may_be_given_by_name(t, method, name):
+    values, other = leaf(t, 0.5, 1.0, 2.0).detach(), leaf(t, 0.75, 0.5, 1.5)
+    written, expected = values * 1, getattr(values, method[:-1])(**{name: other})
+    (once,) = t.autograd.grad((expected**2).sum(), other)
+    getattr(written, method)(**{name: other})
+    (written**2).sum().backward()
+    assert written.tolist() == expected.tolist()
+    assert other.grad.tolist() == once.tolist()
+
+
 def test_an_overwritten_tensor_forgets(t):
     a, c = leaf(t, 2.0), leaf(t, 5.0)
     b = a * 1

@@ -57,7 +57,7 @@ def update(x: T, function: Any, *others: Any, **params: Any) -> T:
         act = functools.partial(_update_traced, x, name, function, others, params)
         return here.run(function, (x, *others, *params.values()), flags, act)
     check(x, name)
-    if flags & ~TRACE <= GRAD and not (flags and (_requires(x) or any(map(_requires, others)))):
+    if flags & ~TRACE <= GRAD and not (flags and (_requires(x) or any(map(_requires, (*others, *params.values()))))):
         return write(x, function(x, *others, **params))
     # A rule may read the old value, so it must not be the memory that is about to be written.
     old = dispatch.alias(dispatch.copied(x._data), x._node)
