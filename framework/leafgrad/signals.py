@@ -67,10 +67,12 @@ class Waiting:
     Attributes:
         thread: the one in which handlers wait; None for none.
         called: what is to be called, with the signal's number.
+        at_once: how many were called at once, in code that is ``interruptible``.
     """
 
     thread: ClassVar[int | None] = None
     called: ClassVar[list[tuple[Waiting, int]]] = []
+    at_once: ClassVar[int] = 0
 
     def __init__(self, handler: Any) -> None:
         self.handler = handler
@@ -79,6 +81,7 @@ class Waiting:
         if Waiting.thread == get_ident():
             Waiting.called.append((self, number))
         else:
+            Waiting.at_once += 1
             self.handler(number, frame)
 
 

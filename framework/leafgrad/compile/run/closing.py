@@ -40,7 +40,7 @@ from leafgrad.compile.run.followed import (
 )
 from leafgrad.compile.run.following import Following, differs
 from leafgrad.compile.run.paths import named_tuples, paths_of, roots
-from leafgrad.signals import interruptible
+from leafgrad.signals import Waiting, interruptible
 from leafgrad.tensor.tensor import Tensor
 
 GIVEN_TO_C = (
@@ -104,6 +104,7 @@ class Attempt:
         self.results: list[Any] = [None]
         self.changed: list[Place] = []  # what it changed, as far as that is not followed
         self.growing: list[GrowingList] = []  # what stood for lists
+        self.interrupted = False  # whether a signal's handler ran meanwhile
 
     def close(self, name: str | None, known: Sequence[Call]) -> Call:
         """The program of the call: one of those of ``known`` calls, perhaps.
@@ -204,7 +205,7 @@ class Attempt:
         followed = self.followed = self.following.begin(self)
         if followed is not None:
             args, kwargs = followed.args, followed.kwargs
-        failure = None
+        failure, handled = None, Waiting.at_once
         try:
             watched = watching(self.watch, self.codes, self.beware, self.meanwhile)
             with followed or nullcontext(), recording(recorder), watched:
@@ -214,6 +215,7 @@ class Attempt:
         except BaseException as error:
             failure = error
         recorder.torn = None  # which holds this attempt, and all that it holds
+        self.interrupted = Waiting.at_once > handled
         if followed is not None:
             followed.take_back(results, self.watch.codes, self.before)
             self.growing = [spot.number for _, spot in followed.growing]
@@ -245,7 +247,9 @@ class Attempt:
     def take_back(self) -> bool:
         """Let what the Python has changed be as it was, so that it may run once more; whether that was possible."""
         recorder, before = self.recorder, self.before
-        if self.first or recorder.tears or self.watch.open or not recorder.can_be_undone or not self.is_known():
+        if self.first or self.interrupted or recorder.tears or self.watch.open:
+            return False
+        if not recorder.can_be_undone or not self.is_known():
             return False
         if modes.get() != self.flags or contents((self.args, self.kwargs)) != self.contents:
             return False
@@ -289,6 +293,8 @@ class Attempt:
         if opened := [*recorder.tears, *self.watch.open]:
             what, line = opened[0]
             raise Unclosed(f"{what} at {line}")
+        if self.interrupted:
+            raise NewCode("a signal's handler ran meanwhile, which may change what it reads")
         if self.followed is not None and self.followed.ended:
             raise NewCode(self.followed.ended)
         if recorder.sharing.alive():
