@@ -78,7 +78,7 @@ class Step:
 
         self.step = step
         few = self.x[: points // 20].clone()
-        for x in (few, few, self.x):  # the program is the same for any number of points, and the first calls make it
+        for x in (few, few, self.x, self.x):  # by the last call each has a program, most one for any number of points
             total.zero_()
             start = time.process_time()
             self.result = step(x)
