@@ -193,4 +193,5 @@ def times(a: Any, b: Any) -> Any:
 def parts_of(result: Any) -> list[Any]:
     """The real values in an equation's result: those of a tuple, and two for a complex value."""
     results = result if isinstance(result, tuple) else (result,)
-    return [p for r in results for p in (both(r) if isinstance(r, ComplexValue) else (r,)) if not none(p) or p is r]
+    parts = [[p for p in both(r) if not none(p)] if isinstance(r, ComplexValue) else [r] for r in results]
+    return [part for those in parts for part in those]

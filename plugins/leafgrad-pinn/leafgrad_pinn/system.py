@@ -103,8 +103,8 @@ class System(nn.Module):
         for each in [place for root in (points, *others) for place in root.places]:
             points.asked |= each.asked
             points.beyond |= each.beyond
-            points.visited += [] if each is points else each.visited
             each.forget()
+        points.visited += [visit for root in others for visit in root.visited]
         found, share = leafgrad.stack(parts, 1), self.share(index, batch)
         return found if share is None else found * share, points
 
