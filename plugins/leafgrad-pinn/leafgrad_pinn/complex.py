@@ -161,10 +161,15 @@ def d(value: Any, *coordinates: Tensor) -> Any:
 
     Args:
         value: an expression of fields and coordinates in an equation, complex ones too.
-        coordinates: parameters of the equation, as the x of ``lambda u, x: d(u * u, x)``.
+        coordinates: parameters of the equation, as the x of ``lambda u, x: d(u * u, x)``; or what the value is made
+            of, as u. By a coordinate that it does not depend on, as what is detached, the derivative is 0.
+
+    Raises:
+        TypeError: the value is a number. ValueError: it is not made of what it is to be differentiated by.
     """
     if isinstance(value, ComplexValue):
-        return ComplexValue(*[part if none(part) else derivative(part, *coordinates) for part in both(value)])
+        parts = [0 if isinstance(part, numbers.Complex) else derivative(part, *coordinates) for part in both(value)]
+        return ComplexValue(*parts)
     return derivative(value, *coordinates)
 
 

@@ -44,9 +44,25 @@ def derivative(value: Tensor, *coordinates: Tensor) -> Tensor:
         names = [name for c in coordinates for name, column in points.columns.items() if column is c]
         if names:
             points.beyond[f"d(..., {', '.join(names)})"] = None
+    if not isinstance(value, Tensor):
+        raise TypeError(f"d: expected an expression of fields and coordinates, as u * u.x, got {value!r}")
     for coordinate in coordinates:
+        if noting and not any(coordinate is column for points in noting for column in points.columns.values()):
+            check_part(value, coordinate)
         (value,) = reverse(value, [coordinate])
     return value
+
+
+def check_part(value: Tensor, part: Any) -> None:
+    """ValueError unless a value is made of a part of it that is no coordinate: else zero is not what is meant."""
+    differentiable = isinstance(part, Tensor) and part.requires_grad and value.requires_grad
+    if differentiable and grad(leafgrad.sum(value), [part], retain_graph=True, allow_unused=True)[0] is not None:
+        return
+    got = "one that it is not made of" if isinstance(part, Tensor) else repr(part)
+    raise ValueError(
+        "d: expected a coordinate of the equation, as the x of lambda u, x: d(u.x, x), or an expression that the value "
+        f"is made of, got {got}; by xi = x / L the derivative is L * d(u, x)"
+    )
 
 
 LAP = ("lap",)

@@ -209,6 +209,37 @@ def test_python_that_equations_cannot_have(equation, message):
         problem(inside(equation))
 
 
+@pytest.mark.parametrize(
+    "equation",
+    [
+        lambda u, x: u.t - pinn.d(u, x / 2),
+        lambda u, x: u.t - pinn.d(-u.x, 1.0 * x),
+        lambda u, x: u.t - pinn.d(x, u),
+        lambda u, x: u.t - pinn.d(u.detach() ** 2, u),
+        lambda u, x: u.t - pinn.d(u, x, lg.ones_like(x)),
+    ],
+)
+def test_derivatives_by_what_the_value_is_not_made_of(equation):
+    with pytest.raises(ValueError, match=r"d: expected a coordinate .* got one that it is not made of; by xi = x / L"):
+        problem(inside(equation))
+
+
+def test_derivatives_of_and_by_no_tensors():
+    with pytest.raises(TypeError, match=r"d: expected an expression of fields and coordinates, .* got 1\.0"):
+        problem(inside(lambda u, x: u.t - pinn.d(1.0, x)))
+    with pytest.raises(ValueError, match=r"d: expected a coordinate of the equation, .* got 'x'"):
+        problem(inside(lambda u: u.t - pinn.d(u, "x")))
+
+
+def test_derivatives_that_are_zero_are_no_mistake():
+    def equation(u, x, t):
+        xi = 2 * x
+        return u.t, pinn.d(t, x), pinn.d(lg.ones_like(x), x), pinn.d(u * u, u) - 2 * u, pinn.d(xi * u, xi) - u
+
+    system = problem(inside(equation)).system()
+    assert not system(0, {"points": lg.tensor(np.full((3, 2), 0.4))})[:, 1:].any()
+
+
 def test_a_stage_that_was_not_made():
     with pytest.raises(TypeError, match=r"expected stages, such as LBFGS.*, got the class Adam"):
         problem(inside()).solve(pinn.Adam)
