@@ -161,6 +161,19 @@ class Points:
             self.places[0].visited.append((field, rows))
         return there
 
+    def unwritten(self, value: Value) -> Value:
+        """A value as it is; ValueError, while points are noting, if an equation wrote it in place.
+
+        Its derivatives would be those of what it was or of what it is, as they are made by jets or reverse passes.
+        """
+        if noting and value._version:  # in steps that are compiled this would be looked up outside of the program
+            name = ".".join([self.roots[value.root][2], *["".join(value.path)] * bool(value.path)])
+            raise ValueError(
+                f"{name}: expected the field and its derivatives as they are, got {name} written in place before, as "
+                f"by r = {name}; r *= 2; make another tensor, as r = 2 * {name}"
+            )
+        return value
+
     def note(self, value: Value, path: Path, tensor: Tensor) -> None:
         """Keep the derivative of a field by a path, or its Laplacian, that the planner made."""
         if path == LAP:
@@ -184,7 +197,7 @@ class Points:
     def derivative(self, root: Value, path: Path) -> Value:
         """The derivative of a value without a path: known, or from that by one coordinate less, by a reverse pass."""
         if not path:
-            return root
+            return self.unwritten(root)
         label = self.roots[root.root][2]
         if label in self.functions and len(path) > self.functions[label].order:
             raise AttributeError(
@@ -199,7 +212,7 @@ class Points:
                 if (root.root, whole) not in self.derived:
                     self.derived[root.root, whole] = self.made(t, root.names, root.root, whole)
             found = self.derived[root.root, path]
-        return found
+        return self.unwritten(found)
 
     def forget(self) -> None:
         """Let go of all tensors: graphs hold fields, which hold this, and a step whose tensors stay has no program."""
@@ -278,6 +291,7 @@ class Value(Tensor):
                     f"derivative by {name}: the field depends on {', '.join(self.names)} alone, not on {name}"
                 )
         points, whole = self.points, sorted_path((*self.path, *path), self.points.coordinates)
+        points.unwritten(self)
         points.ask(self.root, whole)
         return points.derivative(points.roots[self.root][0], whole)
 
@@ -297,6 +311,7 @@ class Value(Tensor):
         points, (_, field, label) = self.points, self.points.roots[self.root]
         if field is None or points.away is None:
             raise AttributeError(f"{label}.at: expected a field that is solved for, or a derivative, as u.at(x=0).xx")
+        points.unwritten(self)
         found = points.away(points.moved(field, place))[field]
         return found.along(self.path) if self.path else found
 
@@ -310,6 +325,7 @@ class Value(Tensor):
     def laplacian(self) -> Value:
         """The sum of second derivatives by the coordinates of space."""
         points, key = self.points, (self.root, (*self.path, *LAP))
+        points.unwritten(self)
         paths = [sorted_path((*self.path, c, c), points.coordinates) for c in self.space("lap")]
         for path in paths if self.path else [LAP]:
             points.ask(self.root, path)
@@ -318,4 +334,4 @@ class Value(Tensor):
             parts = [points.derivative(root, path) for path in paths]
             label = f"{label}.{''.join(key[1])}"
             points.derived[key] = points.value(sum(parts[1:], start=parts[0]), self.names, label=label)
-        return points.derived[key]
+        return points.unwritten(points.derived[key])

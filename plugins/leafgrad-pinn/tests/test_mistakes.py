@@ -240,6 +240,47 @@ def test_derivatives_that_are_zero_are_no_mistake():
     assert not system(0, {"points": lg.tensor(np.full((3, 2), 0.4))})[:, 1:].any()
 
 
+def written(choose, read):
+    """An equation that writes a value in place and then asks for another."""
+
+    def equation(u):
+        r = choose(u)
+        r *= 2
+        return r - read(u, r)
+
+    return inside(equation)
+
+
+@pytest.mark.parametrize(
+    ("choose", "read", "name"),
+    [
+        (lambda u: u.xx, lambda u, r: u.xx, "u.xx"),
+        (lambda u: u.lap, lambda u, r: u.lap, "u.lap"),
+        (lambda u: u.x, lambda u, r: u.xx, "u.x"),
+        (lambda u: u.x, lambda u, r: r.t, "u.x"),
+        (lambda u: u.x, lambda u, r: r.lap, "u.x"),
+        (lambda u: u, lambda u, r: u.t, "u"),
+        (lambda u: u, lambda u, r: u.at(x=0), "u"),
+    ],
+)
+def test_values_that_were_written_in_place_are_not_read_again(choose, read, name):
+    with pytest.raises(ValueError, match=f"^{name}: expected the field and its derivatives .* got {name} written"):
+        problem(written(choose, read))
+    sol = problem(inside()).solve(pinn.Adam(1))
+    with pytest.raises(ValueError, match=f"^{name}: expected the field and its derivatives"):
+        sol.evaluate(written(choose, read).equation, 0.5, 0.5)
+
+
+@pytest.mark.parametrize("derivatives", ["reverse", "forward", "jet"])
+def test_values_may_be_written_in_place_once_they_were_read(derivatives):
+    equations = [written(lambda u: u.xx, lambda u, r: u.t), inside(lambda u: 2 * u.xx - u.t)]
+    batch = {"points": lg.tensor(np.full((3, 2), 0.4))}
+    first, second = (
+        pinn.Problem(field(), [equation], derivatives=derivatives).system()(0, batch) for equation in equations
+    )
+    assert lg.allclose(first, second)
+
+
 def test_a_stage_that_was_not_made():
     with pytest.raises(TypeError, match=r"expected stages, such as LBFGS.*, got the class Adam"):
         problem(inside()).solve(pinn.Adam)
