@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,7 @@ def check_part(value: Tensor, part: Any) -> None:
 
 
 LAP = ("lap",)
+TRANSPOSES = ("t", "T", "H", "mT", "mH")  # of n numbers nobody wants them: it is a coordinate that is meant
 
 Path = tuple[str, ...]
 Request = tuple[Any, Path]  # a field, and coordinates in their order, or LAP
@@ -276,12 +277,12 @@ class Value(Tensor):
                 raise AttributeError("u.n: there are normals only on edges, as in Neumann(0, on='x_min')")
             parts = [self.along([c]) * points.normals[c] for c in self.space("n")]
             return sum(parts[1:], start=parts[0])
-        try:
-            return super().__getattribute__(name)
-        except AttributeError:
-            raise AttributeError(
-                f"u.{name}: expected a derivative by {', '.join(self.names)}, lap, n, or an attribute of tensors"
-            ) from None
+        with suppress(AttributeError):
+            if name not in TRANSPOSES:
+                return super().__getattribute__(name)
+        raise AttributeError(
+            f"u.{name}: expected a derivative by {', '.join(self.names)}, lap, n, or an attribute of tensors"
+        )
 
     def along(self, path: Sequence[str]) -> Value:
         """The derivative by each coordinate of the path."""

@@ -83,6 +83,16 @@ def test_errors_name_what_there_is(xt):
         _ = points.value(points.columns["x"] ** 2, ("x",)).xt
 
 
+@pytest.mark.parametrize("name", ["t", "T", "H", "mT", "mH"])
+def test_transposes_are_coordinates_that_there_are_not(name, xt):
+    _, u = field(lambda x: x**2, x=xt["x"])
+    with pytest.raises(AttributeError, match=rf"u\.{name}: expected a derivative by x, lap, n"):
+        getattr(u, name)
+    assert near(u.sin(), leafgrad.sin(xt["x"] ** 2))
+    _, u = field(lambda **columns: columns[name] ** 2, **{name: xt["x"]})
+    assert near(getattr(u, name), 2 * xt["x"])
+
+
 def test_names_of_several_letters():
     assert split("x1x1x2", ("x1", "x2")) == ("x1", "x1", "x2")
     assert split("rrho", ("r", "rho")) == ("r", "rho")
