@@ -29,6 +29,11 @@ def problem(*conditions, unknowns=(), domain=X * T, **hard):
     return pinn.Problem(field(domain, **hard), list(conditions), unknowns)
 
 
+def beside(u):
+    """Second differences, which are zero at both ends."""
+    return lg.nn.functional.pad(u[2:] - 2 * u[1:-1] + u[:-2], (1, 1)) if len(u) > 2 else 0 * u
+
+
 def beside_time(equation, *conditions):
     """A problem of a field of space and time, and one of time alone."""
     return pinn.Problem([field(), pinn.Field("a", T, NET)], [inside(equation), *conditions])
@@ -58,6 +63,8 @@ def data(x, u=None, **options):
         (lambda: problem(inside(lambda u, x: u.t + (x - 5).log())), "expected finite residuals at the start, got nan"),
         (lambda: problem(pinn.Interior(3.0)), "expected a function, as lambda u"),
         (lambda: problem(inside(lambda u: u.t - u.mean())), "one whose residual at a point depends on the others"),
+        (lambda: problem(inside(lambda u: u.t - lg.cumsum(u, 0))), "one whose residual at a point depends on"),
+        (lambda: problem(inside(lambda u: u.t - beside(u))), "one whose residual at a point depends on the others"),
         (lambda: field(initial=pinn.Hard(lambda x: (x - 0.9).sqrt())), "expected finite exact values, got nan or inf"),
         (lambda: field(X, boundary=pinn.Hard(lambda x: x.log())), "expected finite exact values, got nan or inf"),
         (lambda: problem(inside(name="loss")), "loss: expected a condition's name other than"),
