@@ -26,6 +26,7 @@ from leafgrad_pinn.system import on_device
 from leafgrad_pinn.taylor import Contradiction, Leaves, Place, Unfit
 
 HELD, ROUNDING = 1e-9, 1e-11  # of the largest singular value: what conditions hold; of the largest column: none
+APART = 1e-10  # of its square, what others must leave of a column
 FLAT = 1e-4  # of the energy's terms: what bends it by less, as large as the fields, does not bend it
 DOWN = 1e-2  # of the same, below zero: it falls
 BEYOND = 0.2  # of a change, what of the fields may be no polynomial
@@ -138,7 +139,10 @@ def least(problem: Linearised, rows: Rows) -> tuple[Array, float]:
         np.concatenate([problem.basis(n, rows) / norm(values) for n, (rows, values) in fields.items()]) / scale @ free
     )
     terms = sum(energy.size for energy in energies)
-    bends, turned = linalg.eigh(free.T @ curve @ free, size.T @ size / len(points))
+    squares = size.T @ size / len(points)
+    kept = apart(squares)
+    free, squares = free[:, kept], squares[np.ix_(kept, kept)]
+    bends, turned = linalg.eigh(free.T @ curve @ free, squares)
     if bends.size and bends[0] < -DOWN * terms:
         raise Contradiction(
             "the energy is not least about it: some change of the fields lowers it, and its opposite, too"
@@ -151,6 +155,14 @@ def least(problem: Linearised, rows: Rows) -> tuple[Array, float]:
     if beyond(problem, c / scale, fields) > BEYOND:
         raise Unfit("fields that polynomials do not follow")
     return c / scale, abs(change - slope @ c - c @ curve @ c / 2) / max(promised, 1e-300)
+
+
+def apart(squares: Array) -> Array:
+    """Which columns of these inner products (k, k) are no sums of others, as polynomials of a box are in a disk."""
+    sizes = np.sqrt(squares.diagonal())
+    sizes[sizes == 0] = 1
+    _, order, rank, _ = linalg.lapack.dpstrf(squares / np.outer(sizes, sizes), tol=APART)
+    return np.sort(order[:rank]) - 1
 
 
 def at(problem: Linearised, points: Array) -> dict[str, Rows]:

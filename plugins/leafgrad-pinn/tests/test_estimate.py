@@ -254,6 +254,17 @@ def test_errors_of_least_energies_are_estimated(energy, steps, exact):
     assert sol.errors.estimated["u"] == pytest.approx(sol.errors.l2["u"][0], rel=0.05)
 
 
+def test_the_error_of_an_energy_in_a_disk_is_estimated(monkeypatch):
+    """In which some polynomials are next to nothing."""
+    monkeypatch.setattr("leafgrad_pinn.estimate.SIZE", 400)
+    disk = pinn.Disk(2, x=0, y=0)
+    u = pinn.Field("u", disk, pinn.MLP(6, 1), boundary=pinn.Hard(0))
+    truth = pinn.references.exact(disk, u=lambda x, y: 1 - (x**2 + y**2) / 4)
+    energy = pinn.Energy(lambda u: u.x**2 / 2 + u.y**2 / 2 - u, least=-5, order=12)
+    sol = pinn.Problem(u, energy).solve(pinn.SSBroyden(5), reference=truth)
+    assert sol.errors.estimated["u"] == pytest.approx(sol.errors.l2["u"][0], rel=0.05)
+
+
 @pytest.mark.slow
 def test_the_error_of_a_quotient_with_soft_conditions_is_estimated():
     """The ground state of a box, of a network that ends and norm hold softly."""
