@@ -10,23 +10,27 @@ from functools import partial
 import numpy as np
 from scipy.spatial import KDTree
 
+import leafgrad
 from leafgrad import Tensor
 from leafgrad_pinn.answers import outside
 from leafgrad_pinn.conditions import Interior
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.integrals import Integral
 from leafgrad_pinn.observations import Data
+from leafgrad_pinn.planner import spelled_out
+from leafgrad_pinn.quadrature import interval
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import norm
 from leafgrad_pinn.system import Tensors, on_device
 from leafgrad_pinn.taylor import Taylor, Unfit, slopes
 from leafgrad_pinn.trainee import Trainee
-from leafgrad_pinn.values import Request
+from leafgrad_pinn.values import Path, Request
 from leafgrad_pinn.waves import wave
 
 BETWEEN = 4  # times its points: new ones at which an equation is looked at, which a network may satisfy at those alone
 LEAST = 1e-2  # of its size in the problem's units: what an equation's terms count at least, where all of them are small
 SHOWN = 4000  # points of a condition whose residuals are kept
+LINES, WITHIN = 16, 5  # along which fields are looked at between a rule's points, and points between each two of these
 CHANCE = 3  # standard deviations by which the squares of noise, and its neighbours' products, may be off
 FEWEST = 16  # measured values of which some may look like noise
 
@@ -66,7 +70,9 @@ def relative(trainees: Sequence[Trainee]) -> dict[str, float]:
         for index, name in enumerate(trainee.problem.names):
             condition = trainee.problem.conditions[index]
             if isinstance(condition, Integral):
-                found[f"{name} by a finer rule"] = by_a_finer_rule(trainee, index, condition)
+                for words, share in (("by a finer rule", by_a_finer_rule), ("between its points", between_its_points)):
+                    key = f"{name} {words}"
+                    found[key] = max(found.get(key, 0.0), share(trainee, index, condition))
             if condition.minimised:
                 continue
             found[name] = max(found.get(name, 0.0), left_over(trainee, index, sizes))
@@ -84,6 +90,47 @@ def by_a_finer_rule(trainee: Trainee, index: int, condition: Integral) -> float:
         found.append(host(trainee.residuals(index, tensors)))
     size = norm(found[1]) if condition.minimised else max(1.0, norm(found[1]))
     return norm(found[1] - found[0]) / size if size else 0.0
+
+
+def between_its_points(trainee: Trainee, index: int, condition: Integral) -> float:
+    """How far fields change between an integral's points otherwise than their derivatives say: 1 for jumps alone.
+
+    A network may jump there so steeply that no rule has a point in it; an energy is then less than that of any field.
+    """
+    plan, space = trainee.problem.plans[index], trainee.problem.domain.space
+    over = condition.over if condition.on is None else []
+    steps = {(name, field, path[:k]) for field, path in spelled_out(plan.asked, space) for k, name in enumerate(path)}
+    found = [lost(trainee, index, condition, *step) for step in sorted(steps) if step[0] in over]
+    return max(found, default=0.0)
+
+
+def lost(trainee: Trainee, index: int, condition: Integral, along: str, field: str, path: Path) -> float:
+    """What integrals of the next derivative along a coordinate lack of the changes of one of a field, relatively."""
+    domain, plan = trainee.problem.domain, trainee.problem.plans[index]
+    low, high = domain.bounds[domain.names.index(along)]
+    cuts = low + (high - low) * np.concatenate([[0], interval(condition.order, condition.pieces)[0], [1]])
+    (x, weights), lengths = interval(WITHIN), np.diff(cuts)
+    batch = on_lines(trainee, along, np.concatenate([cuts, (cuts[:-1, None] + lengths[:, None] * x).ravel()]))
+    with leafgrad.enable_grad():
+        points = trainee.system.points(batch)
+        value = trainee.system.values(points, plan)[field].along(path)
+        values, rates = (host(t).reshape(LINES, -1) for t in (value, value.along([along])))
+        points.forget()
+    inside = domain.inside(host(batch["points"])).reshape(LINES, -1)
+    cells, ends = inside[:, 1 : len(cuts)] & inside[:, : len(cuts) - 1], values[:, : len(cuts)]
+    change = (np.diff(ends) / lengths**0.5)[cells]
+    known = (rates[:, len(cuts) :].reshape(LINES, -1, WITHIN) @ weights * lengths**0.5)[cells]
+    size = LEAST * norm((ends[:, 1:] * lengths**0.5)[cells]) / (high - low)
+    return float(norm(change - known) / max(norm(change), size, 1e-300))
+
+
+def on_lines(trainee: Trainee, along: str, places: Array) -> Tensors:
+    """Points at these places of a coordinate on LINES lines, one line after the other, each of one input function."""
+    domain, rng = trainee.problem.domain, np.random.default_rng(0)
+    batch = domain.given({"points": domain.interior(LINES, "sobol", rng)}, rng)
+    rows = np.repeat(batch["points"], len(places), 0)
+    rows[:, domain.names.index(along)] = np.tile(places, LINES)
+    return on_device([batch | {"points": rows}], trainee.dtype, trainee.device)[0]
 
 
 def left_over(trainee: Trainee, index: int, sizes: Mapping[str, float]) -> float:

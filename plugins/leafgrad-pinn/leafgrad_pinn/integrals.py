@@ -36,8 +36,8 @@ class Integral(Condition):
     With ``n`` it is an equation at so many points: ``Integral(lambda u, x, at: k(at.x, x) * u, lambda u, x: u - f(x),
     n=64)`` is Fredholm's, in which ``at`` has the coordinates and fields at these points; with ``upto="x"`` the
     integral ends there, as in Volterra's. By Gauss-Legendre rules, which are exact for polynomials of degree
-    2 order - 1 in each coordinate, and polar ones in disks. A network may fit itself to the points of a rule; the end
-    of the training tells so, by a finer one: take a larger ``order``.
+    2 order - 1 in each coordinate, and polar ones in disks. A network may fit itself to the points of a rule, or
+    jump between them; the end of the training tells so: take a larger ``order``, or another seed.
 
     Args:
         integrand: a function of fields and coordinates by name, and of ``at``.

@@ -171,6 +171,32 @@ def test_equations_are_looked_at_between_their_points():
     assert "not solved: the residuals of interior are" in sol.run.doubts
 
 
+class Step(lg.nn.Module):
+    """A slope, and a step on it along a line that no point of a rule is near."""
+
+    def __init__(self, height, inputs):
+        super().__init__()
+        self.height = lg.nn.Parameter(lg.tensor([height]))
+        self.normal = lg.linspace(1, 0.5, inputs, dtype=lg.float64)
+
+    def forward(self, z):
+        return (lg.sin(z @ self.normal) + self.height * lg.tanh(1e9 * (z @ self.normal - 0.0123)))[:, None]
+
+
+@pytest.mark.parametrize("domain", [pinn.Interval("x", 0, 3), pinn.Box(x=(0, 1), y=(2, 4)), pinn.Disk(2, x=0, y=0)])
+@pytest.mark.parametrize("energy", [lambda u: u.x**2, lambda u: u.lap**2])
+def test_energies_are_looked_at_between_the_points_of_their_rule(domain, energy):
+    """A steep step costs nothing at them, and an energy with it is less than that of any field."""
+    for height in (0.0, 1.0):
+        net = pinn.Own(lambda inputs, outputs, height=height: Step(height, inputs))
+        u = pinn.Field("u", domain, net, scale=1)
+        sol = pinn.Problem(u, pinn.Energy(energy, order=16)).solve(pinn.Adam(1, lr=1e-12))
+        assert sol.run.relative["energy by a finer rule"] < 1e-6
+        found = sol.run.relative["energy between its points"]
+        assert found > 0.5 if height else found < 1e-6
+        assert ("the residuals of energy between its points are" in sol.run.doubts) == bool(height)
+
+
 @pytest.mark.slow
 def test_an_equation_that_is_small_beside_others_of_its_condition_is_looked_at_by_itself(capsys):
     """An epidemic of which the training sees the healthy alone: the few infected die out at once."""
