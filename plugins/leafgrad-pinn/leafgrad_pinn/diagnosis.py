@@ -72,10 +72,27 @@ def relative(trainees: Sequence[Trainee]) -> dict[str, float]:
             if isinstance(condition, Integral):
                 for words, share in (("by a finer rule", by_a_finer_rule), ("between its points", between_its_points)):
                     key = f"{name} {words}"
-                    found[key] = max(found.get(key, 0.0), share(trainee, index, condition))
+                    found[key] = larger(found.get(key, 0.0), share(trainee, index, condition))
             if condition.minimised:
                 continue
-            found[name] = max(found.get(name, 0.0), left_over(trainee, index, sizes))
+            found[name] = larger(found.get(name, 0.0), left_over(trainee, index, sizes))
+    return found
+
+
+def larger(*numbers: float) -> float:
+    """The largest; nan if one is."""
+    return float(np.max(numbers))
+
+
+def undefined(trainees: Sequence[Trainee]) -> dict[str, str]:
+    """At how many points a condition's residuals are no numbers, in words, by name: at its own, or between them."""
+    found: dict[str, str] = {}
+    for trainee in trainees:
+        for index, name in enumerate(trainee.problem.names):
+            some = [host(trainee.residuals(index, batch)) for batch in looked_at(trainee, index, SHOWN // 4)]
+            wrong = ~np.isfinite(np.concatenate(some)).all(1)
+            if wrong.any():
+                found[name] = f"{wrong.sum()} of {len(wrong)} points"
     return found
 
 
@@ -135,14 +152,18 @@ def on_lines(trainee: Trainee, along: str, places: Array) -> Tensors:
 
 def left_over(trainee: Trainee, index: int, sizes: Mapping[str, float]) -> float:
     """The share for a condition, of fields of these sizes: the larger of its points' and of new ones' between them."""
-    given, domain = unseen(trainee)[index], trainee.problem.domain
-    few, n = {key: t[: SHOWN // 4] for key, t in given.items()}, min(BETWEEN * len(given["points"]), SHOWN // 4)
-    condition = copy.copy(trainee.problem.conditions[index])
+    n = min(BETWEEN * len(trainee.batches[index]["points"]), SHOWN // 4)
+    return larger(*[share_at(trainee, index, sizes, batch) for batch in looked_at(trainee, index, n)])
+
+
+def looked_at(trainee: Trainee, index: int, n: int) -> list[Tensors]:
+    """Some of a condition's points, and n new ones between them if it is an equation inside."""
+    given, condition = unseen(trainee)[index], copy.copy(trainee.problem.conditions[index])
+    few, domain = {key: t[: SHOWN // 4] for key, t in given.items()}, trainee.problem.domain
     condition.n, condition.sampler = n, "sobol"
     between = isinstance(condition, Interior) and not domain.functions
     fresh = [condition.draw(domain, np.random.default_rng(3))] if between else []
-    batches = [few, *on_device(fresh, trainee.dtype, trainee.device)]
-    return max(share_at(trainee, index, sizes, batch) for batch in batches)
+    return [few, *on_device(fresh, trainee.dtype, trainee.device)]
 
 
 def share_at(trainee: Trainee, index: int, sizes: Mapping[str, float], batch: Tensors) -> float:
@@ -152,7 +173,10 @@ def share_at(trainee: Trainee, index: int, sizes: Mapping[str, float], batch: Te
         given = partial(waves, trainee.problem.domain, {name: factor * size for name, size in sizes.items()})
         return host(trainee.system.residuals(index, batch, given)[0])
 
-    left, source, own = host(trainee.residuals(index, batch)), of(0.0), added(trainee, index, batch)
+    left = host(trainee.residuals(index, batch))
+    if not np.isfinite(left).all():
+        return math.nan
+    source, own = of(0.0), added(trainee, index, batch)
     order = max((len(path) for (_, (_, path)), term in own.items() if term.any()), default=0)
     points, bounds = host(batch["points"]), trainee.problem.domain.bounds
     smooth = order // 2 if isinstance(trainee.problem.conditions[index], Interior) and len(bounds) <= 3 else 0

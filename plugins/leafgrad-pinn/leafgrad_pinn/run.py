@@ -22,6 +22,7 @@ KEPT = (
     "deviations",
     "residuals",
     "relative",
+    "undefined",
     "suspected",
     "free",
     "contradicted",
@@ -43,6 +44,7 @@ class Run:
         unknowns, deviations: the numbers that were solved for, and their standard deviations from J^T J.
         residuals: for each condition ``points`` (m, d), and ``sizes`` (m,) of its residual there.
         relative: for each condition the norm of its residuals over that of its terms.
+        undefined: at how many of some points a condition's residuals are nan or infinite, in words.
         suspected: errors of fields that small residuals stand for, if these are large.
         contradicted: why the fields are no solution though their residuals are small; "" if nothing says so.
         scattered: for measured values whose residuals look like noise what `Data` is given that expects such.
@@ -69,6 +71,7 @@ class Run:
         self.deviations: dict[str, float] = details["deviations"]
         self.residuals: dict[str, dict[str, Array]] = details["residuals"]
         self.relative: dict[str, float] = details.get("relative", {})  # which older files do not have
+        self.undefined: dict[str, str] = details.get("undefined", {})
         self.suspected: dict[str, float] = details.get("suspected", {})
         self.contradicted: str = details.get("contradicted", "")
         self.scattered: dict[str, str] = details.get("scattered", {})
@@ -93,7 +96,9 @@ class Run:
     def doubts(self) -> str:
         """Which conditions the fields do not satisfy, whatever the loss says, and what they leave open; "" for none."""
         wrong = [f"the residuals of {name} are {share:.0%} of its terms{self._noise(name)}"
-                 for name, share in self.relative.items() if not share < UNSOLVED]  # fmt: skip
+                 for name, share in self.relative.items()
+                 if not share < UNSOLVED and name not in self.undefined]  # fmt: skip
+        wrong += [f"the residuals of {name} are nan or inf at {points}" for name, points in self.undefined.items()]
         wrong += [f"small residuals stand for an error of {share:.0%} of {n}" for n, share in self.suspected.items()]
         wrong += [self.contradicted] if self.contradicted else []
         found = [f"not solved: {', '.join(wrong)}"] if wrong else []

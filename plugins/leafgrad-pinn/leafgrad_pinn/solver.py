@@ -18,7 +18,7 @@ from leafgrad.utils import Checkpoints
 from leafgrad_pinn.calls import fitting
 from leafgrad_pinn.codec import encode
 from leafgrad_pinn.determinacy import backwards, homogeneous, undetermined
-from leafgrad_pinn.diagnosis import relative, residuals, scattered
+from leafgrad_pinn.diagnosis import relative, residuals, scattered, undefined
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.errors import check_reference, score
 from leafgrad_pinn.estimate import suspected
@@ -205,7 +205,8 @@ def doubts(runs: Sequence[Run]) -> list[str]:
 def details_of(training: Training, problem: Problem, reference: Reference | None) -> dict[str, Any]:
     """What a run keeps of a training beside its networks."""
     shares, free = relative(training.trainees), directions(training.trainee)
-    solved = not free and all(share < UNSOLVED for share in shares.values())
+    lacking = undefined(training.trainees)
+    solved = not free and not lacking and all(share < UNSOLVED for share in shares.values())
     large, contradicted = suspected(training.trainees, max(shares.values(), default=0.0)) if solved else ({}, "")
     return {
         "errors": score(training.modules, problem.domain, reference),
@@ -214,6 +215,7 @@ def details_of(training: Training, problem: Problem, reference: Reference | None
         "free": free,
         "residuals": residuals(training.trainees),
         "relative": shares,
+        "undefined": lacking,
         "suspected": large,
         "contradicted": contradicted,
         "backwards": list(backwards(problem)),

@@ -171,6 +171,16 @@ def test_equations_are_looked_at_between_their_points():
     assert "not solved: the residuals of interior are" in sol.run.doubts
 
 
+def test_equations_that_are_nan_between_their_points_are_not_solved(tmp_path):
+    u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(6, 1), boundary=pinn.Hard(0))
+    pole = pinn.Interior(lambda u, x: u.xx - lg.sqrt(lg.abs(x - 0.5) - 1e-2), n=20, sampler="grid")
+    sol = pinn.Problem(u, pole).solve(pinn.GaussNewton(3), out=tmp_path)
+    found, total = map(int, sol.run.undefined["interior"].removesuffix(" points").split(" of "))
+    assert 0.01 < found / total < 0.03
+    assert sol.run.doubts == f"not solved: the residuals of interior are nan or inf at {found} of {total} points"
+    assert pinn.Solution.load(tmp_path / "solution.safetensors").run.doubts == sol.run.doubts
+
+
 class Step(lg.nn.Module):
     """A slope, and a step on it along a line that no point of a rule is near."""
 
