@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -75,9 +76,10 @@ class Named:
                     f"{self.what}: complex numbers multiply complex fields alone, so write 1j * (x * psi) for 1j * x * "
                     f"psi; functions are of real numbers, as psi.real and psi.imag: {error}"
                 ) from error
-            if "got Unknown" in str(error):
+            if re.search("(got|not|of type) '?Unknown", str(error)):  # of leafgrad, math and float, NumPy
                 raise TypeError(
-                    f"{self.what}: expected a tensor, got an Unknown; give functions +name, as lg.exp(+lam): {error}"
+                    f"{self.what}: expected functions of tensors, got an Unknown; give functions of leafgrad "
+                    f"+name, as lg.exp(+lam): {error}"
                 ) from error
             raise
 

@@ -68,7 +68,10 @@ def data(x, u=None, **options):
         (lambda: field(initial=pinn.Hard(lambda x: (x - 0.9).sqrt())), "expected finite exact values, got nan or inf"),
         (lambda: field(X, boundary=pinn.Hard(lambda x: x.log())), "expected finite exact values, got nan or inf"),
         (lambda: problem(inside(name="loss")), "loss: expected a condition's name other than"),
-        (lambda: problem(inside(lambda u: u.t * lg.exp(K)), unknowns=K), r"got an Unknown; give functions \+name"),
+        (lambda: problem(inside(lambda u: u.t * lg.exp(K)), unknowns=K), r"got an Unknown; .* \+name, as lg.exp"),
+        *((lambda f=f: problem(inside(lambda u: u.t * f(K)), unknowns=K),
+           r"interior: expected functions of tensors, got an Unknown; .* \+name, as lg.exp\(\+lam\)")
+          for f in (math.sin, float, np.sin, int)),
         (lambda: beside_time(lambda u, a: u.t + a.lap), "u.lap: the field depends on t alone, not on space"),
         (lambda: beside_time(lambda u, a: u.t + a, pinn.Neumann(0, field="a")), "u.n: the field depends on t alone"),
         (lambda: pinn.Problem(field(net=pinn.MLP(4, 1, embed=(pinn.Fourier(4), pinn.Fourier(6)))), inside()),
