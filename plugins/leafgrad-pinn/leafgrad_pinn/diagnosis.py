@@ -114,9 +114,11 @@ def between_its_points(trainee: Trainee, index: int, condition: Integral) -> flo
 
     A network may jump there so steeply that no rule has a point in it; an energy is then less than that of any field.
     """
-    plan, space = trainee.problem.plans[index], trainee.problem.domain.space
+    problem, plan = trainee.problem, trainee.problem.plans[index]
     over = condition.over if condition.on is None else []
-    steps = {(name, field, path[:k]) for field, path in spelled_out(plan.asked, space) for k, name in enumerate(path)}
+    asked = spelled_out(plan.asked, problem.domain.space)
+    asked += [(f.name, (c,)) for f in problem.fields for c in f.domain.names if plan.beyond]  # of expressions of fields
+    steps = {(name, field, path[:k]) for field, path in asked for k, name in enumerate(path)}
     found = [lost(trainee, index, condition, *step) for step in sorted(steps) if step[0] in over]
     return max(found, default=0.0)
 
