@@ -15,6 +15,7 @@ from leafgrad import backends, modes
 from leafgrad.ops.call import operands
 from leafgrad.ops.node import GraphNode, TensorBase
 from leafgrad.ops.op import Op
+from leafgrad.ops.shape import part
 
 TESTS = "ops.dispatch ops.node ops.op ops.promotion"
 
@@ -211,6 +212,57 @@ def test_parameters_may_have_any_names():
     x = leafgrad.ones(2)
     assert named(x, step=2, type=3, _r=4).tolist() == [9, 9]
     assert stepped(x, step=2, dtype=3).tolist() == [5, 5]
+
+
+class Real(float):
+    """As those of a library that gives units, say."""
+
+
+FLOATS = {
+    "leaky_relu": lambda F, x, v: F.leaky_relu(x, v),
+    "elu": lambda F, x, v: F.elu(x, v),
+    "celu": lambda F, x, v: F.celu(x, v),
+    "hardtanh": lambda F, x, v: F.hardtanh(x, -v, v),
+    "softplus": lambda F, x, v: F.softplus(x, v, v),
+    "huber_loss": lambda F, x, v: F.huber_loss(x, x * 2, delta=v),
+    "smooth_l1_loss": lambda F, x, v: F.smooth_l1_loss(x, x * 2, beta=v),
+    "layer_norm": lambda F, x, v: F.layer_norm(x, (2,), eps=v),
+    "rms_norm": lambda F, x, v: F.rms_norm(x, (2,), eps=v),
+    "a user's": lambda F, x, v: hardened(x, beta=v),
+}
+
+
+@leafgrad.op
+def hardened(xp, x, *, beta=1.0):
+    return xp.tanh(x * beta)
+
+
+hardened.vjp(x=lambda g, out, *, beta: g * beta * (1 - out * out))
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.int64, Real])
+@pytest.mark.parametrize("name", FLOATS)
+def test_no_dtype_follows_that_of_a_parameter(name, kind):
+    for wrap in (lambda function: function, leafgrad.compile):
+        x = leafgrad.tensor([-1.0, 2.0], requires_grad=True)
+        function = wrap(lambda x, v: FLOATS[name](leafgrad.nn.functional, x, v))
+        for _ in range(3):
+            found = [function(x, kind(1)).sum()]
+            for _ in range(2):
+                found += leafgrad.autograd.grad((found[-1] ** 2).sum(), x, create_graph=True)
+            assert {t.dtype for t in found} == {leafgrad.float32}
+
+
+def test_a_tensor_is_no_parameter():
+    with pytest.raises(TypeError, match="softplus: beta: expected a number, got a Tensor"):
+        leafgrad.nn.functional.softplus(leafgrad.ones(2), beta=leafgrad.tensor(1.0))
+
+
+def test_a_rejected_slice_leaves_no_trace():
+    x = leafgrad.arange(29)
+    with pytest.raises(RuntimeError, match="cannot be interpreted as an integer"):
+        part(x, at=((0, 27.0, 1),))
+    assert x[:27].shape == (27,)
 
 
 def test_wrong_calls_are_explained():

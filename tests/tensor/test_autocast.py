@@ -119,6 +119,16 @@ def test_what_is_copied_has_the_widest_dtype(t):
         assert x.bfloat16().index_copy(0, at, t.ones(2)).dtype is t.float32
 
 
+@pytest.mark.parametrize("name", ["addmm_", "baddbmm_", "addbmm_"])
+def test_products_in_place_are_taken_as_they_are(t, name):
+    a = t.tensor([[1.2345, 2.3456], [3.4567, 4.5678]])
+    x, y = (a[None] if name[0] == "b" else a).clone(), a if name == "addmm_" else a[None]
+    expected = x + y @ y
+    with t.autocast("cpu"):
+        getattr(x, name)(y, y)
+    assert (x.flatten() - expected.flatten()).abs().max() < 1e-5
+
+
 def test_gradients_have_the_dtypes_of_the_inputs(t):
     x, y = (t.ones(3, dtype=dtype, requires_grad=True) for dtype in (t.bfloat16, t.float32))
     with t.autocast("cpu"):

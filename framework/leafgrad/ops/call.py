@@ -146,10 +146,18 @@ class CallText:
         if not self.count or not op.straight or op.crosses or any(p.startswith("_") or p in WORDS for p in parameters):
             body = [self.leave]
         else:
-            body = [*(self.many() if self.variadic else self.few()), *self.computed(), *self.made()]
+            body = [*self.reals(), *(self.many() if self.variadic else self.few()), *self.computed(), *self.made()]
         return "\n".join([f"def call({', '.join(head)}):", *indented(body)])
 
     # ---- the arguments ------------------------------------------------------------------------------------------
+
+    def reals(self) -> list[str]:
+        """Parameters that are floats must be Python's own: of NumPy's the result's dtype would follow."""
+        none = [" and {p} is not None" if self.signature.parameters[p] is None else "" for p in self.signature.reals]
+        return [
+            f"if type({p}) is not float and type({p}) is not int{known.format(p=p)}: {self.leave}"
+            for p, known in zip(self.signature.reals, none, strict=True)
+        ]
 
     def few(self) -> list[str]:
         """Arguments of a fixed number: the first decides, and the others must be like it."""

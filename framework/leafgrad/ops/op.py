@@ -141,6 +141,8 @@ class Op(Declarations):
 
     def general(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The call of everything that is not on the straight line of ``function``."""
+        if params:
+            params = self.signature.ordinary(params)
         if self.dims is not None:
             params = normalized(self, args, params)
         for a in args:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from itertools import accumulate
 from typing import Any
 
@@ -217,7 +218,7 @@ Index = tuple[int | Range | None, ...]
 @functools.lru_cache(maxsize=1024)
 def key(at: Index) -> tuple[Any, ...]:
     """``at`` as arrays take it. The ellipsis makes NumPy give views where it would give scalars."""
-    return (*[slice(*part) if type(part) is tuple else part for part in at], ...)
+    return (*[slice(*map(operator.index, part)) if type(part) is tuple else part for part in at], ...)
 
 
 @op("linear", "view", "complex", name="slice")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import islice
-from types import FunctionType
+from operator import is_
+from types import FunctionType, NoneType
 from typing import Any
 
 from leafgrad.ops import messages
+from leafgrad.ops.node import TensorBase
 
 REQUIRED = inspect.Parameter.empty
+REAL = ("float", "float | None", "<class 'float'>")  # annotations of parameters that are numbers
+PLAIN = frozenset({bool, int, float, complex, str, NoneType})  # of which parameters stay as they are
 
 # Name -> default of positional and of keyword-only parameters, the names of ``*`` and ``**``.
 Declared = tuple[dict[str, Any], dict[str, Any], str | None, str | None]
@@ -50,14 +54,17 @@ class Signature:
         required: how many of them have no default.
         variadic: whether the last argument is ``*xs``; it then stands for any number of arrays.
         parameters: name -> default of each keyword-only parameter (``REQUIRED`` if none).
+        reals: which of these are floats, by their annotations or defaults.
     """
 
-    __slots__ = ("arguments", "defaults", "name", "parameters", "required", "variadic")
+    __slots__ = ("arguments", "defaults", "name", "parameters", "reals", "required", "variadic")
 
     def __init__(self, forward: Callable[..., Any], name: str) -> None:
         self.name = name
         positional, self.parameters, star, stars = declared(forward)
         self.defaults = {name: default for name, default in self.parameters.items() if default is not REQUIRED}
+        hints = getattr(forward, "__annotations__", {})
+        self.reals = [p for p, d in self.parameters.items() if type(d) is float or str(hints.get(p)) in REAL]
         first, *arguments = positional or ("",)
         if first != "xp":
             raise messages.definition(name, "the forward's first parameter must be xp, the array namespace")
@@ -134,6 +141,31 @@ class Signature:
             raise messages.definition(
                 self.name, f"kernel for {backend!r}: expected parameters (xp, {self}), got (xp, {theirs})"
             )
+
+    def ordinary(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Parameters with Python's numbers for NumPy's, of which dtypes would follow, in tuples too.
+
+        Raises:
+            TypeError: a tensor is given for a number.
+        """
+        for name in self.reals:
+            if isinstance(params[name], TensorBase):
+                raise TypeError(
+                    f"{self.name}: {name}: expected a number, got a Tensor; float({name}) gives its value, through "
+                    "which no gradient flows"
+                )
+        other = {name: value for name, value in params.items() if type(value) not in PLAIN}
+        return {**params, **{name: _ordinary(value) for name, value in other.items()}} if other else params
+
+
+def _ordinary(value: Any) -> Any:
+    kind = type(value)
+    if kind is tuple:
+        parts = [part if type(part) in PLAIN else _ordinary(part) for part in value]
+        return value if all(map(is_, parts, value)) else tuple(parts)
+    if hasattr(kind, "item") and getattr(value, "ndim", None) == 0 and not isinstance(value, (TensorBase, Iterable)):
+        return value.item()
+    return float(value) if issubclass(kind, float) else value
 
 
 def as_now(params: dict[str, Any]) -> dict[str, Any]:

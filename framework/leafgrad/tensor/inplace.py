@@ -44,9 +44,12 @@ overwrite.label = "CopyBackwards"  # PyTorch's name
 
 
 def update(x: T, function: Any, *others: Any, **params: Any) -> T:
-    """``x = function(x, *others, **params)``, in place; returns x."""
+    """``x = function(x, *others, **params)``, in place; returns x. No method in place is among those of autocast."""
     name = getattr(function, "name", None) or function.__name__
     flags = modes.get()
+    if flags & modes.AUTOCAST:
+        with modes.autocast(0):
+            return update(x, function, *others, **params)
     plain = name in _RAW and len(others) == 1 and (not params or params == getattr(function, "__kwdefaults__", None))
     if plain and flags <= GRAD and _plain(x, name, others[0], flags):
         (y,) = others
