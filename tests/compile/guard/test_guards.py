@@ -7,6 +7,7 @@ import dataclasses
 import enum
 import functools
 import inspect
+import re
 import sys
 import threading
 import types
@@ -649,3 +650,30 @@ def test_a_write_into_such_a_view_is_the_same_error_in_every_trace():
         for run in (function, closed, closed, closed, lambda x, function=function: leafgrad.trace(function, x)):
             with pytest.raises(RuntimeError, match=message):
                 run(view)
+
+
+def test_what_changes_is_told_in_words():
+    box, names, array = {}, {}, np.zeros(3)
+
+    def keys(x, n):
+        box[n] = 1
+        return x * n
+
+    def strings(x, n):
+        names[f"k{n}"] = 1
+        return x * n
+
+    def items(x, n):
+        array[0] += 1
+        return x * float(array[0])
+
+    told = {
+        keys: "from 3 to 4",
+        strings: "from 3, the last 'k2', to 4, the last 'k3',",
+        items: r"an array of shape \(3,\)",
+    }
+    for function, words in told.items():
+        step = leafgrad.compile(function)
+        for n in range(6):
+            step(leafgrad.ones(2), n)
+        assert re.search(words, step.explain().summary)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from leafgrad import devices, modes
-from leafgrad.compile.guard.environment import GONE, SCALARS, Class, ClassBody, Place, now
+from leafgrad.compile.guard.environment import GONE, SCALARS, Class, ClassBody, Contents, Keys, Place, now
 from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.ops import messages
 from leafgrad.ops.node import SymbolBase
@@ -59,7 +59,7 @@ def brief(value: Any) -> str:
         return messages.describe(value)
     if isinstance(value, Class):
         return f"of class {value[0].__qualname__}"
-    if isinstance(value, ClassBody):
+    if isinstance(value, (ClassBody, Contents, Keys)):
         return str(value)
     name = attribute_of(value, "__qualname__")
     return f"the {type(value).__name__} {name}" if name else f"a {type(value).__name__} at {id(value):#x}"

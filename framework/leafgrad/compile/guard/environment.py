@@ -218,6 +218,9 @@ class Contents(tuple[Any, ...]):
     def of(cls, array: Any) -> Contents:
         return cls((array.shape, array.strides, array.dtype.str, array.dtype.names, array.tobytes()))
 
+    def __str__(self) -> str:
+        return f"an array of shape {self[0]}"
+
 
 class Keys(tuple[Any, ...]):
     """The keys of a dict in order: strings themselves, or the ids of all."""
@@ -226,6 +229,9 @@ class Keys(tuple[Any, ...]):
     def of(cls, container: dict[Any, Any]) -> Keys:
         keys = [*container]
         return cls(keys if all(type(key) is str for key in keys) else map(id, keys))
+
+    def __str__(self) -> str:
+        return f"{len(self)}, the last {self[-1]!r}," if self and type(self[-1]) is str else f"{len(self)}"
 
 
 def alike(a: Any, b: Any) -> bool:
