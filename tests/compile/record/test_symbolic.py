@@ -91,3 +91,17 @@ def test_what_an_op_asks_of_a_number_is_asked_of_a_symbolic_one(step, numbers, e
     compiled = leafgrad.compile(step, executor=executor)
     for k in numbers:
         assert told(compiled, k) == told(step, k)
+
+
+def test_what_a_long_sum_is_made_of_is_told_once():
+    state = {"sum": 0.0}
+
+    def step(x, n):
+        for _ in range(300):
+            state["sum"] += n * 0.5
+        return x.sum() * state["sum"]
+
+    compiled = leafgrad.compile(step)
+    for n in range(7):
+        compiled(leafgrad.ones(3), n)
+    assert compiled.explain().summary.count(" n ") + compiled.explain().summary.count(" n,") == 1

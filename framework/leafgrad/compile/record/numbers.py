@@ -51,11 +51,11 @@ class Numbers:
         """A number from outside, or a tuple of some, which ``text`` reads, and a reader calls ``path``."""
         if type(value) is tuple:
             return tuple([self.given(part, f"{text}[{i}]", f"{path}[{i}]") for i, part in enumerate(value)])
-        return SymbolicNumber(self, value, type(value), text, path) if type(value) in NUMBERS else value
+        return SymbolicNumber(self, value, type(value), text, (path,)) if type(value) in NUMBERS else value
 
     def size(self, value: int, text: str, path: str) -> Any:
         """The length of an argument, and of whatever is made of it: of these nobody keeps account."""
-        return SymbolicNumber(self, value, int, text, path, size=True)
+        return SymbolicNumber(self, value, int, text, (path,), size=True)
 
     def of(self, tensor: Any, what: str) -> Any:
         """What stands for the element of a tensor that the program computes; None if ``what`` must read it at once."""
@@ -66,7 +66,7 @@ class Numbers:
             return None
         self.items.append(dispatch.alias(data))
         text, read = f"r{len(self.items) - 1}", frozenset([len(self.items) - 1])
-        return SymbolicNumber(self, UNREAD, KINDS[data.value.dtype], text, "a value that it computes", read)
+        return SymbolicNumber(self, UNREAD, KINDS[data.value.dtype], text, ("a value that it computes",), read)
 
     def read(self, k: int) -> Any:
         """The value of an item, after everything that was recorded."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import operator
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from leafgrad import backends
@@ -27,7 +27,7 @@ UNREAD = object()  # the value of a number whose program has not run
 class SymbolicNumber:
     """A number of which a recording knows how it comes from others."""
 
-    __slots__ = ("__weakref__", "_items", "_kind", "_numbers", "_parts", "_path", "_size", "_text", "_value")
+    __slots__ = ("__weakref__", "_items", "_kind", "_numbers", "_parts", "_paths", "_size", "_text", "_value")
 
     def __init__(
         self,
@@ -35,13 +35,13 @@ class SymbolicNumber:
         value: Any,
         kind: type,
         text: str,
-        path: str,
+        paths: tuple[str, ...],
         items: frozenset[int] = frozenset(),
         parts: tuple[Any, ...] = (),
         size: bool = False,
     ) -> None:
         self._numbers, self._value, self._kind, self._size = numbers, value, kind, size
-        self._text, self._path, self._items, self._parts = text, path, items, parts
+        self._text, self._paths, self._items, self._parts = text, paths, items, parts
         if not size:
             numbers.made.append(weakref.ref(self))
 
@@ -122,7 +122,7 @@ def fixed(value: Any, sizes: bool = True) -> Any:
                 test = f"repr({text}) == {repr(found)!r}"
             else:
                 test = f"{text} == {number_source(found)}"
-            numbers.relations.setdefault(test, (value._path, text))
+            numbers.relations.setdefault(test, (told((value,)), text))
         return found
     if type(value) in (tuple, list):
         return type(value)([fixed(part, sizes) for part in value])
@@ -145,6 +145,16 @@ def text_of(value: Any) -> str:
     return value._text if type(value) is SymbolicNumber else number_source(value)
 
 
+def paths_of(numbers: Iterable[SymbolicNumber]) -> tuple[str, ...]:
+    """Of what numbers are made, in a reader's words, each once."""
+    return tuple(dict.fromkeys([path for number in numbers for path in number._paths]))
+
+
+def told(numbers: Iterable[SymbolicNumber]) -> str:
+    """The same in one text."""
+    return ", ".join(paths_of(numbers))
+
+
 def derived(function: Callable[..., Any], form: str, *parts: Any) -> Any:
     """``function(*parts)``, symbolic where that is possible; ``form`` is its expression."""
     known = [p for p in parts if type(p) is SymbolicNumber]
@@ -153,7 +163,7 @@ def derived(function: Callable[..., Any], form: str, *parts: Any) -> Any:
     items = frozenset[int]().union(*(p._items for p in known))
     if numbers.apart or len(text) > LONG:
         return function(*map(fixed, parts))
-    path = ", ".join(dict.fromkeys([p._path for p in known]))
+    paths = paths_of(known)
     if any(p._value is UNREAD for p in known):
         kinds = {kind_of(p) for p in parts}
         never_raises = function in (operator.add, operator.sub, operator.mul, operator.neg, operator.pos, abs)
@@ -161,7 +171,7 @@ def derived(function: Callable[..., Any], form: str, *parts: Any) -> Any:
             never_raises, kinds = bool(parts[1]), {float}
         if not never_raises or kinds != {float}:
             return function(*map(fixed, parts))
-        return SymbolicNumber(numbers, UNREAD, float, text, path, items, (function, *parts))
+        return SymbolicNumber(numbers, UNREAD, float, text, paths, items, (function, *parts))
     value = function(*(p._value if type(p) is SymbolicNumber else p for p in parts))
     if type(value) not in PLAIN:  # a root of a negative number is complex
         return function(*map(fixed, parts))
@@ -175,7 +185,7 @@ def derived(function: Callable[..., Any], form: str, *parts: Any) -> Any:
     if type(divisor := divided_by(function, *parts)) is SymbolicNumber:
         compared(operator.ne, "({} != {})", divisor, 0)  # an error would be lost where nobody reads the result
     size = type(value) is int and all(p._size for p in known)
-    return SymbolicNumber(numbers, value, type(value), text, path, items, size=size)
+    return SymbolicNumber(numbers, value, type(value), text, paths, items, size=size)
 
 
 def divided_by(function: Callable[..., Any], number: Any = None, other: Any = None) -> Any:
@@ -203,7 +213,7 @@ def compared(function: Callable[..., Any], form: str, *parts: Any) -> bool:
         return bool(function(*map(fixed, parts)))
     found = bool(function(*map(foreseen, parts)))
     test = form.format(*map(text_of, parts))
-    test, path = test if found else f"not {test}", ", ".join(dict.fromkeys(p._path for p in known))
+    test, path = test if found else f"not {test}", told(known)
     if items:
         numbers.outcomes.setdefault(test, (path, items))
     else:
