@@ -15,13 +15,12 @@ from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.ir.keys import same
 from leafgrad.compile.record.drawn import Drawer
 from leafgrad.compile.record.growing import Append, GrowingList
-from leafgrad.compile.record.symbolic import SymbolicNumber, holds, settled
+from leafgrad.compile.record.symbolic import holds, settled
 from leafgrad.tensor.size import Size
 
 ALL = object()  # a key: everything in a set, or all items of a dict, of which some keys are numbers
 PARTIAL = object()  # a key: the arguments of functools.partial
 END = object()  # a key: what is appended to a list
-STANDING = (SymbolicNumber, GrowingList, Drawer)  # which stand for something while a call is recorded
 
 
 class Written(NamedTuple):
