@@ -43,12 +43,24 @@ def integer(value: Any, name: str, function: str) -> int:
     """``value`` as an int, else a TypeError. Tensors of one integer are taken, floats and bools are not."""
     if type(value) is int:
         return value
-    if not isinstance(value, bool) and hasattr(type(value), "__index__"):
-        try:
-            return operator.index(value)
-        except TypeError:
-            pass
+    if (found := as_int(value)) is not None:
+        return operator.index(found)
     raise TypeError(f"{function}(): argument {name!r} must be int, not {type(value).__name__}")
+
+
+def as_int(value: Any) -> int | None:
+    """What stands for an int, as NumPy's integers and tensors of one integer do, as an int; None for all else."""
+    if isinstance(value, int):
+        return None if isinstance(value, bool) else value
+    try:
+        return operator.index(value) if hasattr(type(value), "__index__") else None
+    except TypeError:
+        return None
+
+
+def as_ints(value: Any) -> Any:
+    """``value``, or a tuple of it where it stands for one int."""
+    return value if (one := as_int(value)) is None else (one,)
 
 
 def number(value: Any, name: str, function: str, may_be_complex: bool = False) -> Any:

@@ -166,7 +166,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         RuntimeError: k is negative or larger than the dimension.
     """
     d, shape = arguments.one_dim(expect_tensor(input, "input", "topk"), dim, "topk"), input._data.shape
-    n = shape[d] if shape else 1
+    n, k = shape[d] if shape else 1, arguments.integer(k, "k", "topk")
     if not 0 <= k <= n:
         raise RuntimeError(f"selected index k out of range, got k={k} for a dimension of size {n}")
     if not shape:
@@ -185,7 +185,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ret
     """
     order = argsort(input, dim)
     d = arguments.one_dim(input, dim, "kthvalue")
-    n = input._data.shape[d] if input._data.ndim else 1
+    n, k = input._data.shape[d] if input._data.ndim else 1, arguments.integer(k, "k", "kthvalue")
     if not 1 <= k <= n:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}, got k={k} for size {n}")
     if not input._data.ndim:

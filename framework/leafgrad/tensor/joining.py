@@ -207,6 +207,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     if isinstance(start, Tensor) and start.ndim:
         raise RuntimeError(f"narrow(): start: expected an integer or a tensor without dimensions, got {start.ndim}")
     n, first = input._data.shape[d], arguments.integer(start, "start", "narrow")
+    length = arguments.integer(length, "length", "narrow")
     if length < 0:
         raise RuntimeError(f"narrow(): length must be non-negative, got {length}")
     if not -n <= first <= n:
@@ -276,8 +277,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = arguments.one_dim(tensor, dim, "split")
     n = tensor._data.shape[d]
-    if isinstance(split_size_or_sections, int):
-        size = split_size_or_sections
+    if (size := arguments.as_int(split_size_or_sections)) is not None:
         if size < 0 or (size == 0 and n):
             raise RuntimeError(
                 f"split expects split_size be non-negative, and positive here, but got split_size={size}"
@@ -318,7 +318,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` pieces along ``dim``, of equal size but for the last; views."""
     if not input._data.ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    if chunks <= 0:
+    if integer(chunks, "chunks", "chunk") <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     d = dim if type(dim) is int and 0 <= dim < input._data.ndim else arguments.one_dim(input, dim, "chunk")
     n = input._data.shape[d]
@@ -373,10 +373,10 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
                 f"but got a tensor with {given.ndim} dims"
             )
         given = given.tolist()
-    if isinstance(given, int):
-        if given <= 0:
-            raise RuntimeError(f"number of sections must be larger than 0, got {given}")
-        return _cut(input, d, [i * (n // given) + min(i, n % given) for i in range(given + 1)])
+    if (count := arguments.as_int(given)) is not None:
+        if count <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {count}")
+        return _cut(input, d, [i * (n // count) + min(i, n % count) for i in range(count + 1)])
     inner = [min(max(i + n if i < 0 else i, 0), n) for i in arguments.shape((given,), "tensor_split", "indices")]
     return _cut(input, d, [0, *inner, n])
 
@@ -417,10 +417,11 @@ def _even_split(function: str, input: Tensor, given: Any, d: int, least: int) ->
             f"{dtypes.namespace}.{function} requires a tensor with at least {least} dimension, but got a tensor with "
             f"{input.ndim} dimensions!"
         )
-    if isinstance(given, int) and (given <= 0 or input.shape[d] % given):
+    count = arguments.as_int(given)
+    if count is not None and (count <= 0 or input.shape[d] % count):
         raise RuntimeError(
             f"{dtypes.namespace}.{function} attempted to split along dimension {d}, but the size of the dimension "
-            f"{input.shape[d]} is not divisible by the split_size {given}!"
+            f"{input.shape[d]} is not divisible by the split_size {count}!"
         )
     return tensor_split(input, given, d)
 
