@@ -64,3 +64,22 @@ def test_sizes_of_pieces_may_be_arrays_and_tensors_of_one(t):
 def test_sizes_are_no_floats_and_no_flags(t, cut):
     with pytest.raises(TypeError):
         cut(t, t.zeros(4, 3))
+
+
+def test_unsafe_parts_share_memory(t):
+    for cut in (t.unsafe_split, t.unsafe_chunk):
+        x = t.zeros(4)
+        first = cut(x, 2)[0]
+        first.fill_(7.0)
+        assert x.tolist() == [7, 7, 0, 0]
+        assert first._base is None
+
+
+def test_unsafe_parts_share_memory_in_compiled_steps():
+    @leafgrad.compile
+    def step(x):
+        leafgrad.unsafe_split(x, 2)[0].fill_(7.0)
+        return x * 1
+
+    for _ in range(3):
+        assert step(leafgrad.zeros(4)).tolist() == [7, 7, 0, 0]

@@ -7,9 +7,11 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from leafgrad import dtypes
+from leafgrad import dtypes, modes
 from leafgrad.ops import promotion, shape as ops
+from leafgrad.ops.dispatch import alias, expose
 from leafgrad.ops.marks import shown_as
+from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor import arguments
 from leafgrad.tensor.arguments import cast, expect_tensor, integer
 from leafgrad.tensor.creation import new_zeros, zeros
@@ -328,9 +330,13 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def _apart(input: Tensor, pieces: tuple[Tensor, ...], dim: int) -> tuple[Tensor, ...]:
-    """Pieces of the same sizes, each in memory of its own, that may be written in place."""
-    sizes = [piece.shape[dim] for piece in pieces]
-    return tuple([narrow(input, dim, sum(sizes[:i]), size).clone() for i, size in enumerate(sizes)])
+    """Pieces of the same sizes, in the memory of ``input``, that may be written in place as if they were no views."""
+    edges = [0, *itertools.accumulate(piece.shape[dim] for piece in pieces)]
+    cut = _cut(input, arguments.one_dim(input, dim, "split"), edges)
+    if modes.get() & modes.TRACE or isinstance(input._data, SymbolBase):  # only views say there what shares memory
+        return cut
+    expose(input._data)
+    return tuple([alias(piece._data, piece._node) for piece in cut])
 
 
 @public
