@@ -344,3 +344,10 @@ def test_reductions_of_nothing_agree_with_pytorch(name):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*degrees of freedom")
         parity.compare(lambda lib, x: getattr(lib, name)(x, 0), np.zeros((0, 3)), order=0)
+
+
+@pytest.mark.parametrize("none", [(), []])
+def test_all_and_any_over_no_dimensions_reduce_nothing(t, none):
+    x = t.tensor([[0.0, 2.0]])
+    for function in (t.all, t.any):
+        assert function(x, none).tolist() == function(x, dim=none, keepdim=True).tolist() == [[False, True]]

@@ -301,7 +301,7 @@ def all(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
 
 def _logic(op: Op, input: Tensor, dim: Dim, keepdim: bool) -> Tensor:
     expect_tensor(input, "input", op.name)
-    over = () if isinstance(dim, tuple) and not dim else dims(input, dim, op.name)
+    over = () if isinstance(dim, (tuple, list)) and not dim else dims(input, dim, op.name)
     result = op(input, dim=over, keepdim=keepdim)
     return cast(result, dtypes.uint8) if input.dtype is dtypes.uint8 else result
 
