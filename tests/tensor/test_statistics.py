@@ -55,3 +55,18 @@ def test_levels_beyond_0_and_1(name, q, executor):
         assert function(leafgrad.arange(5.0), leafgrad.tensor([0.5, 1.0])).tolist() == [2.0, 4.0]
     with pytest.raises(RuntimeError, match=r"q values must be in the range \[0, 1\]"):
         function(leafgrad.arange(5.0), leafgrad.tensor([0.5, q]))
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_a_tensor_by_the_name_of_a_dimension_is_one(t, name):
+    x, function = t.tensor([[1.0, 5.0], [4.0, 2.0]]), getattr(t, name)
+    expected = function(x, dim=1)
+    for found in (function(x, dim=t.tensor(1)), getattr(x, name)(dim=t.tensor(1))):
+        assert [part.tolist() for part in found] == [part.tolist() for part in expected]
+    assert function(x, t.tensor(1), True).values.shape == (2, 1)
+    pairwise = [function(x, t.tensor(3.0)), getattr(x, name)(t.tensor(3.0)), function(input=x, other=t.tensor(3.0))]
+    assert [p.shape for p in pairwise] == [x.shape] * 3
+    with pytest.raises(TypeError):
+        function(x, dim=t.tensor(1.0))
+    with pytest.raises(TypeError):
+        function(x, 1, dim=1)

@@ -93,12 +93,27 @@ def found_at(kind: type[R], indices: Tensor, input: Tensor, dim: int, keepdim: b
     return kind(values, indices)
 
 
-def _extreme(kind: type[Found], whole: Any, pairwise: Any, indices: Any, input: Tensor, dim: Any, keepdim: bool) -> Any:
+def _extreme(
+    kind: type[Found],
+    whole: Any,
+    pairwise: Any,
+    indices: Any,
+    input: Tensor,
+    given: Any,
+    keepdim: bool,
+    dim: Any,
+    other: Any,
+) -> Any:
+    """What ``max`` and ``min`` give: a tensor ``given`` by position is the other one, unless ``keepdim`` says not."""
     name = kind.__name__
     if not isinstance(input, Tensor):
         expect_tensor(input, "input", name)
-    if isinstance(dim, Tensor):
-        return pairwise(input, dim)
+    if given is not None:
+        if dim is not None or other is not None:
+            raise TypeError(f"{name}() got multiple values for argument {'other' if dim is None else 'dim'!r}")
+        dim, other = (None, given) if isinstance(given, Tensor) and not keepdim else (given, None)
+    if other is not None:
+        return pairwise(input, other)
     if dim is None:
         if not input._data.size:
             raise RuntimeError(
@@ -129,7 +144,9 @@ def max(input: Tensor, *, other: Tensor) -> Tensor: ...
 
 
 @public(out="cast")
-def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
+def max(
+    input: Tensor, dim_or_other: Any = None, keepdim: bool = False, *, dim: Any = None, other: Tensor | None = None
+) -> Any:
     """The largest value; with ``dim``, (values, indices) along it; with a tensor, ``maximum(input, other)``.
 
     Without ``dim`` equal values share the gradient; with it, it goes to the index given, the first of equal ones.
@@ -137,8 +154,9 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
     Raises:
         IndexError, RuntimeError: there is nothing to choose from.
     """
-    dim = other if other is not None else dim
-    return _extreme(return_types.max, extremes.largest, select.maximum, extremes.argmax, input, dim, keepdim)
+    return _extreme(
+        return_types.max, extremes.largest, select.maximum, extremes.argmax, input, dim_or_other, keepdim, dim, other
+    )
 
 
 @overload
@@ -158,10 +176,13 @@ def min(input: Tensor, *, other: Tensor) -> Tensor: ...
 
 
 @public(out="cast")
-def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
+def min(
+    input: Tensor, dim_or_other: Any = None, keepdim: bool = False, *, dim: Any = None, other: Tensor | None = None
+) -> Any:
     """The smallest value; with ``dim``, (values, indices) along it; with a tensor, ``minimum(input, other)``."""
-    dim = other if other is not None else dim
-    return _extreme(return_types.min, extremes.smallest, select.minimum, extremes.argmin, input, dim, keepdim)
+    return _extreme(
+        return_types.min, extremes.smallest, select.minimum, extremes.argmin, input, dim_or_other, keepdim, dim, other
+    )
 
 
 @overload
