@@ -9,6 +9,7 @@ import leafgrad
 from leafgrad import Tensor
 from leafgrad.ops.refuse import refuse
 from leafgrad.ops.runtime import runtime
+from leafgrad.tensor.arguments import integer
 from leafgrad_fft.transforms import fft, ifft, irfft, rfft
 
 LEFT_OUT = (
@@ -51,7 +52,7 @@ def stft(
     if align_to_window is not None and center:
         raise RuntimeError("stft align_to_window should only be set when center = false")
     _expect_signal(input)
-    hop, window = _frame_of("stft", n_fft, hop_length, win_length, window, input.dtype.to_real(), input.device)
+    n_fft, hop, window = _frame_of("stft", n_fft, hop_length, win_length, window, input.dtype.to_real(), input.device)
     both = input.dtype.is_complex or window.dtype.is_complex
     if return_complex is None and not both:
         raise RuntimeError(
@@ -66,11 +67,11 @@ def stft(
         x = leafgrad.nn.functional.pad(x[:, None], (n_fft // 2, n_fft // 2), mode=pad_mode)[:, 0]
     if not 0 < (points := window.shape[0]) <= x.shape[-1]:
         raise RuntimeError(f"stft: expected 0 < n_fft <= {x.shape[-1]}, the padded length, but got n_fft={points}")
-    transform = fft if both or onesided is False else rfft
+    transform = fft if both or not (onesided is None or onesided) else rfft
     frames = _between_zeros(x.unfold(-1, points, hop) * window, n_fft)
     spectra = transform(frames, norm="ortho" if normalized else None).transpose(1, 2)
     spectra = spectra if input.ndim == 2 else spectra[0]
-    return leafgrad.view_as_real(spectra) if return_complex is False else spectra
+    return leafgrad.view_as_real(spectra) if not (return_complex is None or return_complex) else spectra
 
 
 def istft(
@@ -107,7 +108,7 @@ def istft(
         raise RuntimeError(
             f"istft: input: expected (frequencies, frames) or a batch of them, not empty, got {list(input.shape)}"
         )
-    hop, window = _frame_of("istft", n_fft, hop_length, win_length, window, input.dtype.to_real(), input.device)
+    n_fft, hop, window = _frame_of("istft", n_fft, hop_length, win_length, window, input.dtype.to_real(), input.device)
     window = _between_zeros(window, n_fft)
     x = (input if input.ndim == 3 else input[None]).transpose(1, 2)
     frequencies, count = x.shape[2], x.shape[1]
@@ -156,14 +157,11 @@ def _expect_signal(input: Any) -> None:
 
 def _frame_of(
     function: str, n_fft: int, hop_length: int | None, win_length: int | None, window: Any, dtype: Any, device: Any
-) -> tuple[int, Tensor]:
-    """How far it is from frame to frame, and the window, (win_length,)."""
-    given = {"n_fft": n_fft, "hop_length": hop_length, "win_length": win_length}
-    for name, value in given.items():
-        if isinstance(value, bool) or not (isinstance(value, int) or (value is None and name != "n_fft")):
-            raise TypeError(f"{function}: {name}: expected an int, got {value!r}")
-    hop = n_fft // 4 if hop_length is None else hop_length
-    size = n_fft if win_length is None else win_length
+) -> tuple[int, int, Tensor]:
+    """How many points a frame has, how far it is to the next one, and the window, (win_length,)."""
+    n_fft = integer(n_fft, "n_fft", function)
+    hop = n_fft // 4 if hop_length is None else integer(hop_length, "hop_length", function)
+    size = n_fft if win_length is None else integer(win_length, "win_length", function)
     for name, value in (("n_fft", n_fft), ("hop_length", hop), ("win_length", size)):
         if value <= 0:
             raise RuntimeError(f"{function}: expected {name} > 0, but got {name}={value}")
@@ -182,7 +180,7 @@ def _frame_of(
             f"{function}: expected a 1D window tensor of size equal to win_length={size}, but got window with size "
             f"{got}"
         )
-    return hop, window
+    return n_fft, hop, window
 
 
 def _between_zeros(x: Tensor, n: int) -> Tensor:

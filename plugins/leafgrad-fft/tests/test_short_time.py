@@ -113,9 +113,21 @@ def test_what_goes_wrong_is_said():
     ]:
         with pytest.raises(RuntimeError, match=message):
             call()
-    with pytest.raises(TypeError, match=r"hop_length: expected an int, got 1.5"):
+    with pytest.raises(TypeError, match=r"argument 'hop_length' must be int, not float"):
         fft.stft(x, 8, 1.5)
     with pytest.warns(UserWarning, match="A window was not provided"):
         fft.stft(x, 8, return_complex=True)
     with pytest.warns(UserWarning, match="The length of signal is shorter"):
         assert fft.istft(spectra, 8, window=window, length=50).shape == (2, 50)
+
+
+@pytest.mark.filterwarnings("ignore:A window was not provided")
+def test_flags_and_sizes_of_numpy():
+    x = leafgrad.from_numpy(SIGNAL)
+    whole = fft.stft(x, 8, 2, onesided=False, return_complex=True)
+    for no in (0, np.False_):
+        assert leafgrad.equal(fft.stft(x, 8, 2, onesided=no, return_complex=True), whole)
+        assert fft.stft(x, 8, 2, return_complex=no).shape == (2, 5, 16, 2)
+    sizes = np.int64(8), np.int64(2), np.int64(8)
+    spectra = fft.stft(x, *sizes, return_complex=True)
+    assert leafgrad.equal(fft.istft(spectra, *sizes), fft.istft(spectra, 8, 2))
