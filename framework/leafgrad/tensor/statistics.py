@@ -93,21 +93,10 @@ def found_at(kind: type[R], indices: Tensor, input: Tensor, dim: int, keepdim: b
     return kind(values, indices)
 
 
-def _extreme(
-    kind: type[Found],
-    whole: Any,
-    pairwise: Any,
-    indices: Any,
-    input: Tensor,
-    given: Any,
-    keepdim: bool,
-    dim: Any,
-    other: Any,
-) -> Any:
+def _extreme(kind: type[Found], ops: Any, input: Tensor, keepdim: bool, given: Any, dim: Any, other: Any) -> Any:
     """What ``max`` and ``min`` give: a tensor ``given`` by position is the other one, unless ``keepdim`` says not."""
-    name = kind.__name__
-    if not isinstance(input, Tensor):
-        expect_tensor(input, "input", name)
+    name, (whole, pairwise, indices) = kind.__name__, ops
+    expect_tensor(input, "input", name)
     if given is not None:
         if dim is not None or other is not None:
             raise TypeError(f"{name}() got multiple values for argument {'other' if dim is None else 'dim'!r}")
@@ -132,7 +121,11 @@ def max(input: Tensor) -> Tensor: ...
 
 
 @overload
-def max(input: Tensor, dim: int, keepdim: bool = False) -> return_types.max: ...
+def max(input: Tensor, dim: int, /, keepdim: bool = False) -> return_types.max: ...
+
+
+@overload
+def max(input: Tensor, *, dim: int, keepdim: bool = False) -> return_types.max: ...
 
 
 @overload
@@ -151,12 +144,14 @@ def max(
 
     Without ``dim`` equal values share the gradient; with it, it goes to the index given, the first of equal ones.
 
+    Args:
+        dim_or_other: the one or the other, given by position.
+
     Raises:
         IndexError, RuntimeError: there is nothing to choose from.
     """
-    return _extreme(
-        return_types.max, extremes.largest, select.maximum, extremes.argmax, input, dim_or_other, keepdim, dim, other
-    )
+    by = extremes.largest, select.maximum, extremes.argmax
+    return _extreme(return_types.max, by, input, keepdim, dim_or_other, dim, other)
 
 
 @overload
@@ -164,7 +159,11 @@ def min(input: Tensor) -> Tensor: ...
 
 
 @overload
-def min(input: Tensor, dim: int, keepdim: bool = False) -> return_types.min: ...
+def min(input: Tensor, dim: int, /, keepdim: bool = False) -> return_types.min: ...
+
+
+@overload
+def min(input: Tensor, *, dim: int, keepdim: bool = False) -> return_types.min: ...
 
 
 @overload
@@ -179,10 +178,13 @@ def min(input: Tensor, *, other: Tensor) -> Tensor: ...
 def min(
     input: Tensor, dim_or_other: Any = None, keepdim: bool = False, *, dim: Any = None, other: Tensor | None = None
 ) -> Any:
-    """The smallest value; with ``dim``, (values, indices) along it; with a tensor, ``minimum(input, other)``."""
-    return _extreme(
-        return_types.min, extremes.smallest, select.minimum, extremes.argmin, input, dim_or_other, keepdim, dim, other
-    )
+    """The smallest value; with ``dim``, (values, indices) along it; with a tensor, ``minimum(input, other)``.
+
+    Args:
+        dim_or_other: the one or the other, given by position.
+    """
+    by = extremes.smallest, select.minimum, extremes.argmin
+    return _extreme(return_types.min, by, input, keepdim, dim_or_other, dim, other)
 
 
 @overload

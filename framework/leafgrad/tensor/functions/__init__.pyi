@@ -17,6 +17,7 @@ from leafgrad.tensor.blas import (
     outer as outer,
     vdot as vdot,
 )
+from leafgrad.tensor.choices import cartesian_prod as cartesian_prod, combinations as combinations
 from leafgrad.tensor.comparison import (
     allclose as allclose,
     argsort as argsort,
@@ -117,11 +118,9 @@ from leafgrad.tensor.histograms import bincount as bincount, histc as histc, his
 from leafgrad.tensor.interop import from_dlpack as from_dlpack, frombuffer as frombuffer
 from leafgrad.tensor.joining import (
     block_diag as block_diag,
-    cartesian_prod as cartesian_prod,
     cat as cat,
     chunk as chunk,
     column_stack as column_stack,
-    combinations as combinations,
     dsplit as dsplit,
     dstack as dstack,
     hsplit as hsplit,
