@@ -567,3 +567,9 @@ def test_what_an_inner_batch_lacks_comes_out_anywhere(t, outer):
 def test_a_structure_of_dicts_is_told_in_words():
     with pytest.raises(ValueError, match=r"in_dims.*\{'b': \*\}.*\{'a': \*\}"):
         leafgrad.vmap(lambda d: d["a"], in_dims=({"b": 0},))({"a": leafgrad.ones(2)})
+
+
+def test_chunk_size_may_be_an_integer_of_numpy(t):
+    x = t.arange(6.0)
+    assert t.func.vmap(lambda a: a * 2, chunk_size=np.int64(4))(x).tolist() == (x * 2).tolist()
+    assert t.func.jacrev(lambda a: a * 2, chunk_size=np.int64(4))(x).shape == (6, 6)

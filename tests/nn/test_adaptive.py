@@ -3,6 +3,7 @@
 import copy
 import math
 
+import numpy as np
 import pytest
 
 import leafgrad
@@ -127,3 +128,9 @@ def test_what_the_head_predicts_depends_on_no_cluster():
     x[1] = -1
     assert loss.predict(x[0]).item() == 2
     assert loss.predict(x).tolist()[0] == 2
+
+
+def test_cutoffs_may_be_integers_of_numpy(t):
+    layer = t.nn.AdaptiveLogSoftmaxWithLoss(16, 10, np.array([3, 5]))
+    assert layer(t.ones(2, 16), t.tensor([1, 7])).output.shape == (2,)
+    assert layer.cutoffs == [3, 5, 10]

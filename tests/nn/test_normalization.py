@@ -250,3 +250,10 @@ def test_an_empty_batch_leaves_the_running_statistics():
     y.sum().backward()
     assert (x.grad.shape, norm.weight.grad.tolist()) == ((0, 3, 4), [0, 0, 0])
     assert (norm.running_mean.tolist(), norm.running_var.tolist(), norm.num_batches_tracked) == ([0] * 3, [1] * 3, 1)
+
+
+@pytest.mark.parametrize("name", ["LayerNorm", "RMSNorm"])
+def test_one_size_may_be_an_integer_of_numpy(t, name):
+    layer = getattr(t.nn, name)(np.int64(4))
+    assert layer.normalized_shape == (4,)
+    assert layer(t.ones(2, 4)).shape == (2, 4)

@@ -97,3 +97,11 @@ def test_the_result_has_memory_of_its_own(mode, pad):
     assert y.is_contiguous()
     y.fill_(7)
     assert not x.any()
+
+
+@pytest.mark.parametrize("kind", ["ConstantPad", "ZeroPad", "ReflectionPad", "ReplicationPad", "CircularPad"])
+def test_one_margin_may_be_an_integer_of_numpy(t, kind):
+    x, value = t.arange(6.0).reshape(1, 2, 3), (2.0,) if kind == "ConstantPad" else ()
+    layer = getattr(t.nn, f"{kind}1d")
+    assert layer(np.int64(1), *value)(x).tolist() == layer(1, *value)(x).tolist()
+    assert layer(np.int64(1), *value).padding == (1, 1)

@@ -25,7 +25,7 @@ from leafgrad.ops.tracebacks import raised
 from leafgrad.tensor import printing
 from leafgrad.testing import fake
 
-TESTS = "ops.messages tensor.arguments"
+TESTS = "ops.messages"
 
 SHARE = 3  # of so many wrong calls one is tried; all of them in the slow set
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

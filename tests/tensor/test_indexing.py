@@ -13,8 +13,6 @@ from leafgrad.autograd import gradcheck
 from leafgrad.tensor import indexing
 from leafgrad.testing.fake import no_sync
 
-TESTS = "tensor.comparison"
-
 X = np.arange(60.0).reshape(3, 4, 5)
 LIST, PAIR = np.array([2, 0, -1]), np.array([[0, 3], [1, -1]])
 ROWS, MASK = np.array([True, False, True]), X % 3 == 1

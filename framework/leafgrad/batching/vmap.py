@@ -13,6 +13,7 @@ from leafgrad.batching.batched import Batch, batches_of, has
 from leafgrad.batching.boundary import enter, fill, leave, unbatched_arguments
 from leafgrad.ops import dispatch
 from leafgrad.ops.runtime import runtime
+from leafgrad.ops.scalars import as_int
 from leafgrad.ops.tracebacks import shorten
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.tensor import Tensor
@@ -49,7 +50,7 @@ def vmap(
         RuntimeError: (at the call) ``func`` wants the value of a batch, e.g. for an ``if``.
     """
     check_randomness(randomness)
-    if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size <= 0):
+    if chunk_size is not None and (as_int(chunk_size) or 0) <= 0:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     @functools.wraps(func, updated=())

@@ -10,6 +10,7 @@ from leafgrad.batching import pytree
 from leafgrad.batching.vmap import check_randomness, vmap
 from leafgrad.func.arguments import Argnums, chosen_arguments, named, tensors, with_aux
 from leafgrad.func.level import Level, jvps, vjps
+from leafgrad.ops.scalars import as_int
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
@@ -35,7 +36,7 @@ def jacrev(
         A function of the same arguments. For each output it gives what has the form of the argument (a tuple for a
         tuple of ``argnums``), with tensors of shape ``output.shape + input.shape``.
     """
-    if chunk_size is not None and not (isinstance(chunk_size, int) and chunk_size > 0):
+    if chunk_size is not None and (as_int(chunk_size) or 0) <= 0:
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     def rows(level: Level, output: Tensor, leaves: list[Tensor]) -> list[Tensor]:

@@ -14,6 +14,7 @@ from leafgrad.nn.loss import WeightedLoss
 from leafgrad.nn.module import Module
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.refuse import refuse
+from leafgrad.ops.scalars import as_int
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.joining import cat
@@ -132,14 +133,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        edges = list(cutoffs)
-        if not edges:
+        given = list(cutoffs)
+        edges = [n for c in given if (n := as_int(c)) is not None]
+        if not given:
             raise ValueError("cutoffs should be a sequence of length larger than 0")
-        whole = all(isinstance(c, int) for c in edges)
-        if not whole or edges != sorted(set(edges)) or edges[0] <= 0 or edges[-1] > n_classes - 1:
+        if len(edges) < len(given) or edges != sorted(set(edges)) or edges[0] <= 0 or edges[-1] > n_classes - 1:
             raise ValueError(
                 "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each "
-                f"value is between 1 and n_classes-1, got {edges}"
+                f"value is between 1 and n_classes-1, got {given}"
             )
         if not div_value > 0:
             raise ValueError(f"div_value: expected a number > 0, got {div_value}")

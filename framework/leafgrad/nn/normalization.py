@@ -8,6 +8,7 @@ from typing import Any
 from leafgrad.nn import functional as F, init
 from leafgrad.nn.module import Module
 from leafgrad.nn.parameter import Parameter
+from leafgrad.ops.scalars import as_ints
 from leafgrad.tensor.creation import empty
 from leafgrad.tensor.tensor import Tensor
 
@@ -34,7 +35,7 @@ class Affine(Module):
 
 
 def sizes(normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
-    return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    return tuple(as_ints(normalized_shape))
 
 
 class LayerNorm(Affine):

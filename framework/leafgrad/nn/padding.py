@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from leafgrad.nn import functional as F
 from leafgrad.nn.module import Module
+from leafgrad.ops.scalars import as_int
 from leafgrad.tensor.arguments import expect_tensor, shape as sizes
 from leafgrad.tensor.tensor import Tensor
 
@@ -42,7 +43,7 @@ class Pad(Module):
 
     def __init__(self, padding: Margins) -> None:
         super().__init__()
-        margins = (padding,) * (2 * self.dims) if isinstance(padding, int) else padding
+        margins = padding if (one := as_int(padding)) is None else (one,) * (2 * self.dims)
         self.padding = sizes((margins,), type(self).__name__, "padding")
 
     def forward(self, input: Tensor) -> Tensor:

@@ -8,8 +8,6 @@ never see mixed dtypes. Under autocast, products are taken in 16 bits, and what 
 from __future__ import annotations
 
 import math
-import numbers
-from collections.abc import Iterable
 from typing import Any
 
 from leafgrad import dtypes, modes
@@ -19,8 +17,7 @@ from leafgrad.ops.conjugate import is_complex, refusal
 from leafgrad.ops.marks import mark
 from leafgrad.ops.node import SymbolBase, TensorBase
 from leafgrad.ops.runtime import runtime
-
-_CATEGORY = {bool: 0, int: 1, float: 2, complex: 3}
+from leafgrad.ops.scalars import CATEGORY, as_number
 
 
 def prepare(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -76,7 +73,7 @@ def _finer(i: int, a: Any) -> bool:
     """Whether an argument is a number that float16 may not hold: one that a recording follows is not looked at."""
     if isinstance(a, TensorBase):
         return i == 1 and not a._data.ndim and dtypes.of(a._data) is not dtypes.float16
-    return type(a) not in _CATEGORY or not half.holds(a)
+    return type(a) not in CATEGORY or not half.holds(a)
 
 
 def _expect_within(op: Any, args: tuple[Any, ...]) -> None:
@@ -129,22 +126,11 @@ def lowest(x: TensorBase) -> dtypes.dtype | None:
 
 
 def _number(op: Any, i: int, value: Any) -> Any:
-    if type(value) in _CATEGORY or (value is None and i >= op.signature.required):
+    if type(value) in CATEGORY or (value is None and i >= op.signature.required):
         return value
-    kind: Any = value.__class__
-    if kind in _CATEGORY:  # a number that a recording follows
-        return value if modes.tracer() else kind(value)
-    if isinstance(value, numbers.Number) and hasattr(value, "item"):
-        return value.item()
-    if getattr(value, "ndim", None) == 0 and not isinstance(value, Iterable) and type(value.item()) is bool:
-        return value.item()  # NumPy's, which is no Number
-    if isinstance(value, numbers.Integral):
-        return int(value)
-    if isinstance(value, numbers.Real):
-        return float(value)
-    if isinstance(value, complex):
-        return complex(value)
-    raise messages.bad_argument(op, i, value)
+    if (found := as_number(value)) is None:
+        raise messages.bad_argument(op, i, value)
+    return found
 
 
 def result_type(args: tuple[Any, ...]) -> dtypes.dtype:
@@ -158,11 +144,12 @@ def result_type(args: tuple[Any, ...]) -> dtypes.dtype:
         elif a is None:
             continue
         else:
-            if a.__class__ not in _CATEGORY:
+            kind = a.__class__ if a.__class__ in CATEGORY else as_number(a).__class__
+            if kind not in CATEGORY:
                 raise TypeError(
                     f"expected a Tensor or a number, got {type(a).__name__}; convert it with leafgrad.tensor(...)"
                 )
-            level, d = 2, numbers[_CATEGORY[a.__class__]]
+            level, d = 2, numbers[CATEGORY[kind]]
         found = best[level]
         best[level] = d if found is None else dtypes.promote_types(found, d)
     result: dtypes.dtype | None = None

@@ -12,6 +12,7 @@ from leafgrad import devices, dtypes
 from leafgrad.ops.convert import to_dtype
 from leafgrad.ops.messages import describe, warn
 from leafgrad.ops.node import SymbolBase, T, TensorBase
+from leafgrad.ops.scalars import as_int
 from leafgrad.ops.traits import ALL
 
 if TYPE_CHECKING:
@@ -48,28 +49,21 @@ def integer(value: Any, name: str, function: str) -> int:
     raise TypeError(f"{function}(): argument {name!r} must be int, not {type(value).__name__}")
 
 
-def as_int(value: Any) -> int | None:
-    """What stands for an int, as NumPy's integers and tensors of one integer do, as an int; None for all else."""
-    if isinstance(value, int):
-        return None if isinstance(value, bool) else value
-    try:
-        return operator.index(value) if hasattr(type(value), "__index__") else None
-    except TypeError:
-        return None
-
-
-def as_ints(value: Any) -> Any:
-    """``value``, or a tuple of it where it stands for one int."""
-    return value if (one := as_int(value)) is None else (one,)
-
-
 def number(value: Any, name: str, function: str, may_be_complex: bool = False) -> Any:
-    """``value`` if it is a number, real unless it ``may_be_complex``, else a TypeError."""
+    """``value`` as a number, real unless it ``may_be_complex``, else a TypeError.
+
+    NumPy's numbers are taken, and tensors of one without dimensions that do not require grad.
+    """
     kind: Any = value.__class__  # what a compiled step follows says that it is a float
     if may_be_complex and isinstance(value, complex):
         return value
     if isinstance(value, (int, float, numbers.Real)):  # those of Python are known sooner
-        return value if kind is float or isinstance(value, int) else float(value)
+        if kind is float or isinstance(value, int):
+            return value
+        return int(value) if isinstance(value, numbers.Integral) else float(value)
+    given: Any = value
+    if isinstance(value, TensorBase) and not given.shape and not given.requires_grad:
+        return number(given.item(), name, function, may_be_complex)
     raise TypeError(f"{function}(): argument {name!r} must be Number, not {type(value).__name__}")
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import dtypes, return_types
 from leafgrad.ops import cumulative
 from leafgrad.ops.marks import shown_as
+from leafgrad.ops.scalars import as_ints
 from leafgrad.tensor.arguments import cast, expect_differentiable, expect_tensor, integer, number, one_dim, widened
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.public import public
@@ -159,11 +161,11 @@ def gradient(
         RuntimeError: not as many spacings as dimensions, a dimension of less than ``edge_order + 1`` points.
     """
     expect_tensor(input, "input", "gradient")
-    wanted = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
+    wanted = range(input.ndim) if dim is None else as_ints(dim)
     over = [one_dim(input, d, "gradient") for d in wanted]
     if len(set(over)) < len(over):
         raise RuntimeError(f"gradient: dim: a dimension appears multiple times in the list of dims, {list(wanted)}")
-    if not isinstance(spacing, (int, float, complex, list, tuple, type(None))):
+    if not isinstance(spacing, (numbers.Number, list, tuple, Tensor, type(None))):
         raise TypeError(
             f"gradient: spacing: expected a number or a list, got {type(spacing).__name__}; put it in a list"
         )
@@ -184,7 +186,7 @@ def gradient(
     x = _exact(input)
     return tuple([
         _uneven(x, d, step, edge_order)
-        if isinstance(step, Tensor)
+        if isinstance(step, Tensor) and step.ndim
         else _even(x, d, number(step, "spacing", "gradient", may_be_complex=True), edge_order)
         for d, step in zip(over, steps, strict=True)
     ])  # fmt: skip

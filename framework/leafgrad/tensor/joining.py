@@ -12,10 +12,10 @@ from leafgrad.ops import promotion, shape as ops
 from leafgrad.ops.dispatch import alias, expose
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.node import SymbolBase
+from leafgrad.ops.scalars import as_int
 from leafgrad.tensor import arguments
-from leafgrad.tensor.arguments import cast, expect_tensor, integer
-from leafgrad.tensor.creation import new_zeros, zeros
-from leafgrad.tensor.data import tensor
+from leafgrad.tensor.arguments import cast, integer
+from leafgrad.tensor.creation import new_zeros
 from leafgrad.tensor.formats import RANKS, channels_last, follow
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.public import public
@@ -175,18 +175,6 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     )
 
 
-@public(only="leafgrad")
-def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All combinations of elements of one-dimensional tensors, the last one fastest. (number, len(tensors))
-
-    Args:
-        tensors: of one dimension and one dtype.
-    """
-    if len(tensors) == 1:
-        return expect_tensor(tensors[0], "tensors", "cartesian_prod")
-    return stack([x.reshape(-1) for x in meshgrid(*tensors)], 1)
-
-
 # ---- parts --------------------------------------------------------------------------------------------------------
 
 
@@ -279,7 +267,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = arguments.one_dim(tensor, dim, "split")
     n = tensor._data.shape[d]
-    if (size := arguments.as_int(split_size_or_sections)) is not None:
+    if (size := as_int(split_size_or_sections)) is not None:
         if size < 0 or (size == 0 and n):
             raise RuntimeError(
                 f"split expects split_size be non-negative, and positive here, but got split_size={size}"
@@ -379,7 +367,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
                 f"but got a tensor with {given.ndim} dims"
             )
         given = given.tolist()
-    if (count := arguments.as_int(given)) is not None:
+    if (count := as_int(given)) is not None:
         if count <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {count}")
         return _cut(input, d, [i * (n // count) + min(i, n % count) for i in range(count + 1)])
@@ -423,32 +411,10 @@ def _even_split(function: str, input: Tensor, given: Any, d: int, least: int) ->
             f"{dtypes.namespace}.{function} requires a tensor with at least {least} dimension, but got a tensor with "
             f"{input.ndim} dimensions!"
         )
-    count = arguments.as_int(given)
+    count = as_int(given)
     if count is not None and (count <= 0 or input.shape[d] % count):
         raise RuntimeError(
             f"{dtypes.namespace}.{function} attempted to split along dimension {d}, but the size of the dimension "
             f"{input.shape[d]} is not divisible by the split_size {count}!"
         )
     return tensor_split(input, given, d)
-
-
-@public(only="leafgrad")
-def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All choices of ``r`` elements, in order; with ``with_replacement`` an element may be chosen again. (n,) -> (m, r)
-
-    Args:
-        r: how many elements a choice has.
-        with_replacement: whether an element may be in it several times.
-
-    Raises:
-        RuntimeError: ``input`` is not a vector, or ``r`` is negative.
-    """
-    if expect_tensor(input, "input", "combinations").ndim != 1:
-        raise RuntimeError(f"combinations: Expect a 1D vector, but got shape {list(input.shape)}")
-    if integer(r, "r", "combinations") < 0:
-        raise RuntimeError(f"combinations: Expect a non-negative number, but got {r}")
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    places = list(choose(range(input.shape[0]), r))
-    if not r:
-        return zeros(0, dtype=input.dtype, device=input.device)
-    return input[tensor(places, dtype=dtypes.int64, device=input.device).reshape(len(places), r)]

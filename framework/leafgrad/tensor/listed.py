@@ -7,6 +7,9 @@ FUNCTIONS: Final = {
         addbmm addmm addmv addr baddbmm bmm chain_matmul dot ger inner kron linalg.matmul linalg.multi_dot matmul mm mv
         outer vdot
     """,
+    "leafgrad.tensor.choices": """
+        cartesian_prod combinations
+    """,
     "leafgrad.tensor.comparison": """
         allclose argsort bucketize eq equal fmax fmin ge greater greater_equal gt is_same_size isclose isfinite isin
         isinf isnan isneginf isposinf isreal kthvalue le less less_equal lt maximum minimum msort ne not_equal
@@ -50,9 +53,9 @@ FUNCTIONS: Final = {
         from_dlpack frombuffer
     """,
     "leafgrad.tensor.joining": """
-        block_diag cartesian_prod cat chunk column_stack combinations concat concatenate dsplit dstack hsplit hstack
-        meshgrid narrow row_stack select split split_with_sizes stack tensor_split unbind unsafe_chunk unsafe_split
-        unsafe_split_with_sizes vsplit vstack
+        block_diag cat chunk column_stack concat concatenate dsplit dstack hsplit hstack meshgrid narrow row_stack
+        select split split_with_sizes stack tensor_split unbind unsafe_chunk unsafe_split unsafe_split_with_sizes vsplit
+        vstack
     """,
     "leafgrad.tensor.kinds": """
         BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor

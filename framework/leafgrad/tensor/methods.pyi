@@ -864,6 +864,9 @@ class Methods:
     def max(self, dim: builtins.int, keepdim: builtins.bool = False) -> return_types.max:
         """The largest value; with ``dim``, (values, indices) along it; with a tensor, ``maximum(input, other)``."""
     @overload
+    def max(self, *, dim: builtins.int, keepdim: builtins.bool = False) -> return_types.max:
+        """The largest value; with ``dim``, (values, indices) along it; with a tensor, ``maximum(input, other)``."""
+    @overload
     def max(self, other: Tensor) -> Tensor:
         """The largest value; with ``dim``, (values, indices) along it; with a tensor, ``maximum(input, other)``."""
     @overload
@@ -890,6 +893,9 @@ class Methods:
         """The smallest value; with ``dim``, (values, indices) along it; with a tensor, ``minimum(input, other)``."""
     @overload
     def min(self, dim: builtins.int, keepdim: builtins.bool = False) -> return_types.min:
+        """The smallest value; with ``dim``, (values, indices) along it; with a tensor, ``minimum(input, other)``."""
+    @overload
+    def min(self, *, dim: builtins.int, keepdim: builtins.bool = False) -> return_types.min:
         """The smallest value; with ``dim``, (values, indices) along it; with a tensor, ``minimum(input, other)``."""
     @overload
     def min(self, other: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from leafgrad.ops.compare import gt
 from leafgrad.ops.convert import to_dtype
 from leafgrad.ops.elementwise import abs as magnitude
 from leafgrad.ops.linalg import inv
+from leafgrad.ops.scalars import as_ints
 from leafgrad.ops.select import maximum
 from leafgrad.ops.shape import permute, reshape
 from leafgrad.tensor.arguments import cast, dims, expect_real, expect_tensor, number, one_dim
@@ -47,8 +49,7 @@ def vector_norm(
         x: any tensor.
     """
     expect_tensor(x, "x", "linalg.vector_norm")
-    if not isinstance(ord, (int, float)):
-        raise TypeError(f"linalg.vector_norm(): argument 'ord' must be Number, not {type(ord).__name__}")
+    ord = number(ord, "ord", "linalg.vector_norm")
     x = cast(x, dtype)
     check_floating(x, "linalg.vector_norm", "x")
     over = dims(x, dim, "linalg.vector_norm")
@@ -145,10 +146,10 @@ def norm(
                 f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D; pass dim."
             )
         dim = tuple(range(A.ndim))
-    pair = not isinstance(dim, int) and len(dim) == 2
-    if isinstance(ord, str) or pair:
-        return matrix_norm(A, ord, dim if isinstance(dim, Sequence) else (dim,), keepdim, dtype=dtype)
-    return vector_norm(A, ord, dim, keepdim, dtype=dtype)
+    over = as_ints(dim)
+    if isinstance(ord, str) or len(over) == 2:
+        return matrix_norm(A, ord, over, keepdim, dtype=dtype)
+    return vector_norm(A, ord, over, keepdim, dtype=dtype)
 
 
 @public(name="linalg.cond", out="cast")
@@ -208,7 +209,7 @@ def tolerances(A: Tensor, atol: Any, rtol: Any, function: str) -> tuple[float, f
     """Both tolerances, which may be tensors of one element, as floats, with PyTorch's defaults."""
     atol, rtol = (t.item() if isinstance(t, Tensor) and t.numel() == 1 else t for t in (atol, rtol))
     for name, value in (("atol", atol), ("rtol", rtol)):
-        if value is not None and not isinstance(value, (int, float)):
+        if value is not None and not isinstance(value, numbers.Real):
             raise TypeError(
                 f"{function}: {name}: expected a number, a tensor of one or None, got {type(value).__name__}"
             )

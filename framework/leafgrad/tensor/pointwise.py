@@ -25,6 +25,7 @@ from leafgrad.ops.conjugate import is_complex
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.promotion import result_type, without_bools
+from leafgrad.ops.scalars import as_number
 from leafgrad.tensor.arguments import cast, expect_floating, expect_real, expect_tensor, integer, number
 from leafgrad.tensor.creation import converted
 from leafgrad.tensor.inplace import in_place
@@ -358,6 +359,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if isinstance(input, Tensor) and isinstance(other, Tensor) and input._data.dtype is other._data.dtype:
         return select.where.function(condition, input, other)
     kind = result_type((input, other))
+    input, other = (a if isinstance(a, Tensor) else as_number(a) for a in (input, other))
     if not isinstance(input, Tensor) and not isinstance(other, Tensor):
         input = new_full(condition, shape=(), value=input, dtype=kind.name)
     pair = (input, "input"), (other, "other")

@@ -11,6 +11,7 @@ from leafgrad import dtypes
 from leafgrad.ops import messages, shape as ops
 from leafgrad.ops.abstract import broadcast_shape
 from leafgrad.ops.marks import mark, shown_as
+from leafgrad.ops.scalars import as_ints
 from leafgrad.tensor import arguments
 from leafgrad.tensor.bits import as_dtype
 from leafgrad.tensor.formats import layout
@@ -195,10 +196,11 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 @public
 def squeeze(input: Tensor, dim: arguments.Dim = None) -> Tensor:
     """Without the dimensions of size 1, or without those among ``dim`` (an int or several)."""
-    shape = tuple(input._data.shape)
-    chosen = range(len(shape)) if dim is None else () if dim in ((), []) else arguments.dims(input, dim, "squeeze")
+    shape, over = tuple(input._data.shape), as_ints(dim)
+    none = isinstance(over, (tuple, list)) and not over
+    chosen = range(len(shape)) if dim is None else () if none else arguments.dims(input, over, "squeeze")
     out = reshaped(input, tuple(n for d, n in enumerate(shape) if n != 1 or d not in chosen))
-    label = "SqueezeBackward" + ("0" if dim is None else "1" if isinstance(dim, int) else "2")
+    label = "SqueezeBackward" + ("0" if dim is None else "1" if over is not dim else "2")
     return mark(out, label, input)
 
 
@@ -335,8 +337,7 @@ def adjoint(input: Tensor) -> Tensor:
 @public(also="moveaxis")
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """The dimensions ``source`` (an int or several) moved to the places ``destination``, the others in order."""
-    sources = [source] if isinstance(source, int) else list(source)
-    targets = [destination] if isinstance(destination, int) else list(destination)
+    sources, targets = list(as_ints(source)), list(as_ints(destination))
     if len(sources) != len(targets):
         raise RuntimeError(
             f"movedim: Invalid source or destination dims: source ({sources} dims) should contain the same number of "

@@ -9,8 +9,7 @@ import leafgrad
 from leafgrad import Tensor
 from leafgrad.ops.refuse import refuse
 from leafgrad.ops.runtime import runtime
-from leafgrad.tensor.arguments import integer
-from leafgrad_fft.transforms import fft, ifft, irfft, rfft
+from leafgrad_fft.transforms import expect_int, fft, ifft, irfft, rfft
 
 LEFT_OUT = (
     "istft: window overlap add min: 1; the windows leave a point of the signal out: expected a window without zeros at "
@@ -159,9 +158,9 @@ def _frame_of(
     function: str, n_fft: int, hop_length: int | None, win_length: int | None, window: Any, dtype: Any, device: Any
 ) -> tuple[int, int, Tensor]:
     """How many points a frame has, how far it is to the next one, and the window, (win_length,)."""
-    n_fft = integer(n_fft, "n_fft", function)
-    hop = n_fft // 4 if hop_length is None else integer(hop_length, "hop_length", function)
-    size = n_fft if win_length is None else integer(win_length, "win_length", function)
+    n_fft = expect_int(function, "n_fft", n_fft)
+    hop = n_fft // 4 if hop_length is None else expect_int(function, "hop_length", hop_length)
+    size = n_fft if win_length is None else expect_int(function, "win_length", win_length)
     for name, value in (("n_fft", n_fft), ("hop_length", hop), ("win_length", size)):
         if value <= 0:
             raise RuntimeError(f"{function}: expected {name} > 0, but got {name}={value}")

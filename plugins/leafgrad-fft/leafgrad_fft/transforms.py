@@ -34,7 +34,7 @@ def _expect(function: str, input: Any, pick: str) -> Tensor:
     return input.to(input.dtype.to_complex()) if pick == "complex" else input
 
 
-def _int(function: str, name: str, value: Any) -> int:
+def expect_int(function: str, name: str, value: Any) -> int:
     """``value`` if it is an integer, else a TypeError."""
     if not isinstance(value, bool):
         with suppress(TypeError):
@@ -46,7 +46,7 @@ def _one(function: str, n: Any) -> list[int] | None:
     """The sizes of a transform along one dimension, of which -1 is none."""
     if n is None:
         return None
-    if (points := _int(function, "n", n)) < 1:
+    if (points := expect_int(function, "n", n)) < 1:
         raise _no_points(function, points, "for n")
     return [points]
 
@@ -65,14 +65,14 @@ def _dims(function: str, ndim: int, dim: Dims, s: Any) -> tuple[tuple[int, ...],
     """The dimensions, each counted from behind, and how many points each shall have; None as many as there are."""
     if s is not None:
         given = s if isinstance(s, Sequence) and not isinstance(s, str) else [s]
-        s = [None if n is None else _int(function, "s", n) for n in given]
+        s = [None if n is None else expect_int(function, "s", n) for n in given]
     if dim is None:
         if s is not None and len(s) > ndim:
             raise RuntimeError(f"{function}: s: got {len(s)} values but input tensor only has {ndim} dimensions")
         dim = range(-(ndim if s is None else len(s)), 0)
     found: list[int] = []
     for d in dim if isinstance(dim, Sequence) and not isinstance(dim, str) else [dim]:
-        d = _int(function, "dim", d)
+        d = expect_int(function, "dim", d)
         if not -ndim <= d < ndim:
             raise IndexError(
                 f"{function}: dim: Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got "
@@ -326,7 +326,7 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -
 
 def _points(function: str, n: Any, d: Any) -> int:
     """How many points there are, as an int."""
-    n = _int(function, "n", n)
+    n = expect_int(function, "n", n)
     if n < 0:
         raise RuntimeError(f"{function}: n: expected no negative number of points, got {n}")
     if not isinstance(d, (Real, Tensor)):

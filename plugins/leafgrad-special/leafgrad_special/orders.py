@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from leafgrad.ops.scalars import as_int
+
 
 def order(function: str, n: Any, name: str = "n", least: int = 0) -> int:
-    """``n`` itself, the argument ``name`` of ``function``.
+    """``n`` as an int, the argument ``name`` of ``function``.
 
     Raises:
         RuntimeError: it is below ``least``. TypeError: it is no int.
     """
-    if not isinstance(n, int) or isinstance(n, bool):
+    if (found := as_int(n)) is None:
         raise TypeError(f"{function}: {name}: expected an int, got {n!r}")
-    if n < least:
+    if found < least:
         raise RuntimeError(f"{function}: {name}: expected an order >= {least}, got {n}")
-    return n
+    return found

@@ -365,3 +365,9 @@ def test_the_smallest_numbers():
     assert special.gammaln(tiny).tolist() == pytest.approx([713.8013788281542, 744.4400719213812])
     assert leafgrad.func.grad(lambda x: special.i1(x).sum())(tiny).tolist() == [0.5, 0.5]
     assert leafgrad.func.hessian(lambda x: special.i0(x).sum())(tiny).tolist() == [[0.5, 0], [0, 0.5]]
+
+
+def test_orders_may_be_integers_of_numpy():
+    x = leafgrad.tensor([3.0, 4.0])
+    assert leafgrad.mvlgamma(x, np.int64(2)).tolist() == leafgrad.mvlgamma(x, 2).tolist()
+    assert leafgrad.polygamma(np.int64(1), x).tolist() == leafgrad.polygamma(1, x).tolist()
