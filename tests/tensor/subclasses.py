@@ -251,3 +251,28 @@ def test_tables_made_before_there_was_such_a_class_know_what_is_asked():
 def test_nothing_changed_before_there_was_such_a_class():
     assert BEFORE[0] is not leafgrad.Tensor.__add__
     assert type(BEFORE[1](Plain([1.0]))) is Plain
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        leafgrad.lgamma,
+        leafgrad.digamma,
+        leafgrad.i0,
+        leafgrad.trace,
+        lambda x: leafgrad.igamma(x, x),
+        lambda x: leafgrad.igammac(input=x, other=x),
+        lambda x: leafgrad.mvlgamma(x, 2),
+        lambda x: leafgrad.polygamma(1, x),
+        lambda x: leafgrad.special.zeta(x, 2.0),
+        lambda x: leafgrad.special.bessel_j0(x),
+        lambda x: leafgrad.special.hermite_polynomial_h(x, 2),
+        lambda x: leafgrad.masked.mean(x, 0),
+        lambda x: leafgrad.masked.amax(x, 0, keepdim=True),
+        lambda x: leafgrad.masked.softmax(x, 0),
+    ],
+)
+def test_functions_of_plugins_and_of_masked_tensors_ask(call):
+    x = Plain([[3.0, 4.0], [5.0, 6.0]])
+    assert type(call(x)) is Plain
+    assert type(call(leafgrad.Tensor([[3.0, 4.0], [5.0, 6.0]]))) is leafgrad.Tensor

@@ -150,8 +150,7 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool,
 
 # ---- of the gamma function ----------------------------------------------------------------------------------------
 
-i0 = special.FUNCTIONS["i0"]
-polygamma, mvlgamma = special.polygamma, special.multigammaln
+i0, polygamma, mvlgamma = map(special.FUNCTIONS.__getitem__, ("i0", "polygamma", "multigammaln"))
 
 
 # ---- new tensors --------------------------------------------------------------------------------------------------

@@ -106,7 +106,7 @@ def declare(name: str, function: Callable[..., Any]) -> None:
         raise TypeError(f"leafgrad has {name!r} already; choose another name")
     setattr(Methods, name, function)
     vars(package).pop(name, None)  # PyTorch's of this name, if it was asked for before
-    DECLARED[name] = function
+    DECLARED[name] = runtime.with_out(function, name, "cast") if hasattr(function, "op") else function
 
 
 def attach(

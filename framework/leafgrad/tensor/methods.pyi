@@ -486,7 +486,9 @@ class Methods:
         """Inner product of two vectors. (n), (n) -> ()"""
     def double(self, memory_format: memory_format = ...) -> Tensor:
         """As float64."""
-    def dsplit(self, indices_or_sections: Any) -> builtins.tuple[Tensor, ...]:
+    def dsplit(
+        self, indices_or_sections: builtins.int | Sequence[builtins.int] | Tensor
+    ) -> builtins.tuple[Tensor, ...]:
         """Split along dimension 2."""
     def element_size(self) -> builtins.int:
         """Bytes of one element."""
@@ -614,7 +616,9 @@ class Methods:
         density: builtins.bool = False,
     ) -> return_types.histogram:
         """How many elements lie in each bin, and the edges of the bins; the last edge belongs to the last bin."""
-    def hsplit(self, indices_or_sections: Any) -> builtins.tuple[Tensor, ...]:
+    def hsplit(
+        self, indices_or_sections: builtins.int | Sequence[builtins.int] | Tensor
+    ) -> builtins.tuple[Tensor, ...]:
         """Split along dimension 1, or 0 of a one-dimensional tensor."""
     def hypot(self, other: Any) -> Tensor:
         """Length of the vector (x, y), without overflow in between. (...), (...) -> (...)"""
@@ -1326,7 +1330,9 @@ class Methods:
         """Hyperbolic tangent. (...) -> (...)"""
     def tanh_(self) -> Tensor:
         """``tanh`` in place; returns the tensor."""
-    def tensor_split(self, indices_or_sections: Any, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
+    def tensor_split(
+        self, indices_or_sections: builtins.int | Sequence[builtins.int] | Tensor, dim: builtins.int = 0
+    ) -> builtins.tuple[Tensor, ...]:
         """That many pieces along ``dim``, of sizes that differ by one at most, or pieces cut at given places; views."""
     def tile(self, *dims: Any) -> Any: ...
     def to_device(self, device: Any, *, stream: Any = None) -> Tensor:
@@ -1421,7 +1427,9 @@ class Methods:
         """The same memory in another shape, in which one size may be -1, or its bytes as another dtype."""
     def view_as(self, other: Tensor) -> Tensor:
         """``self.view(other.shape)``"""
-    def vsplit(self, indices_or_sections: Any) -> builtins.tuple[Tensor, ...]:
+    def vsplit(
+        self, indices_or_sections: builtins.int | Sequence[builtins.int] | Tensor
+    ) -> builtins.tuple[Tensor, ...]:
         """Split along dimension 0."""
     @overload
     def where(self) -> builtins.tuple[Tensor, ...]: ...

@@ -371,3 +371,26 @@ def test_orders_may_be_integers_of_numpy():
     x = leafgrad.tensor([3.0, 4.0])
     assert leafgrad.mvlgamma(x, np.int64(2)).tolist() == leafgrad.mvlgamma(x, 2).tolist()
     assert leafgrad.polygamma(np.int64(1), x).tolist() == leafgrad.polygamma(1, x).tolist()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, **more: leafgrad.lgamma(x, **more),
+        lambda x, **more: leafgrad.digamma(x, **more),
+        lambda x, **more: leafgrad.i0(x, **more),
+        lambda x, **more: leafgrad.igamma(x, x, **more),
+        lambda x, **more: leafgrad.igammac(x, x, **more),
+        lambda x, **more: leafgrad.mvlgamma(x, 2, **more),
+        lambda x, **more: leafgrad.polygamma(1, x, **more),
+        lambda x, **more: leafgrad.special.zeta(x, 2, **more),
+        lambda x, **more: leafgrad.special.erfcx(x, **more),
+        lambda x, **more: leafgrad.special.hermite_polynomial_h(x, 2, **more),
+    ],
+)
+def test_results_go_into_out(call):
+    x, out = leafgrad.tensor([3.0, 4.0]), leafgrad.zeros(2)
+    assert call(x, out=out) is out
+    assert out.tolist() == call(x).tolist()
+    with pytest.raises(TypeError, match="argument 'out' must be Tensor"):
+        call(x, out=1)

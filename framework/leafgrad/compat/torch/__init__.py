@@ -39,8 +39,9 @@ from leafgrad.compat.torch.compiler import compile
 from leafgrad.compat.torch.jit import ScriptFunction, ScriptModule
 from leafgrad.compat.torch.version import __version__
 from leafgrad.dtypes import contiguous_format
+from leafgrad.tensor import lapack
 from leafgrad.tensor.arguments import expect_tensor
-from leafgrad.tensor.lapack import trace
+from leafgrad.tensor.door import asks
 from leafgrad.tensor.storage import UntypedStorage
 from leafgrad.tensor.tensor import Tensor
 
@@ -78,6 +79,7 @@ IN_PLACE = (
     "zero_ is_inference"
 ).split()
 
+trace = asks(lapack.trace)
 newaxis = None
 has_lapack = True
 has_cuda = has_cudnn = has_mkl = has_mps = has_openmp = has_spectral = False

@@ -15,6 +15,7 @@ from typing import Any
 from leafgrad import dtypes
 from leafgrad.nn import functional as F
 from leafgrad.tensor import comparison, differences, norms, pointwise, reductions, statistics
+from leafgrad.tensor.public import publish
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
@@ -245,3 +246,6 @@ def normalize(
     """``input`` over its norm, or over ``eps`` if that is larger; 0 where masked out. (...) -> (...)"""
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return _filled("normalize", input, mask, 0) / size.clamp(min=eps)
+
+
+publish(globals(), asking=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from leafgrad.tensor.out import with_out
 from leafgrad.tensor.tensor import Tensor
 
 
@@ -89,8 +90,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: polynomial(name) for name in POLYNOMIALS},
     **{f"shifted_chebyshev_polynomial_{kind}": polynomial(f"chebyshev_polynomial_{kind}", 2, -1) for kind in "tuvw"},
 }
+for _function in (airy_ai, multigammaln, polygamma, spherical_bessel_j0):
+    FUNCTIONS[_function.__name__] = _function
 for _name, _function in FUNCTIONS.items():
     _function.__name__ = _function.__qualname__ = _name
+    FUNCTIONS[_name] = with_out(_function, _name, "cast")
 globals().update(FUNCTIONS)
 
-__all__ = ["airy_ai", "multigammaln", "polygamma", "spherical_bessel_j0", *FUNCTIONS]
+__all__ = [*FUNCTIONS]

@@ -10,7 +10,7 @@ from typing import Any
 from leafgrad.compile.run.closing import graph_of
 from leafgrad.compile.run.compiled import Compiled
 from leafgrad.signals import held
-from leafgrad.tensor.lapack import trace as matrix_trace
+from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.tensor import Tensor
 
 
@@ -52,5 +52,5 @@ def of(function: Callable[..., Any], executor: str | None, closed: bool) -> Comp
 def traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``leafgrad.trace`` of a call."""
     if isinstance(fn, Tensor) or not callable(fn):
-        return matrix_trace(fn, *args, **kwargs)
+        return expect_tensor(fn, "input", "trace").trace(*args, **kwargs)
     return held(graph_of, fn.function if isinstance(fn, Compiled) else fn, args, kwargs)
