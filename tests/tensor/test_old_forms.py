@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import leafgrad
-from leafgrad.tensor.door import OLD_FORMS
+from leafgrad.tensor.old_forms import OLD_FORMS
 
 A, V = leafgrad.tensor([[1.0, 2.0], [3.0, 4.0]]), leafgrad.tensor([1.0, -2.0])
 GIVEN = {

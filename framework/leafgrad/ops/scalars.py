@@ -30,6 +30,12 @@ def as_ints(value: Any) -> Any:
     return value if (one := as_int(value)) is None else (one,)
 
 
+def as_flag(value: Any) -> Any:
+    """NumPy's True or False as Python's; anything else as it is."""
+    known = isinstance(value, (bool, int, float, str)) or not hasattr(value, "ndim")
+    return value if known or type(found := as_number(value)) is not bool else found
+
+
 def as_number(value: Any) -> Any:
     """A number, as NumPy's are, as one of Python's; None for all else. One that a recording follows stays."""
     if type(value) in CATEGORY:

@@ -15,30 +15,16 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from leafgrad import dtypes
 from leafgrad.ops.node import TensorBase
+from leafgrad.ops.scalars import as_flag
 from leafgrad.ops.tracebacks import WRITTEN, deliberate, shorten
 from leafgrad.tensor import overrides
 from leafgrad.tensor.arguments import no_tensor
+from leafgrad.tensor.old_forms import meant_by, old_form
 
 F = TypeVar("F", bound=Callable[..., Any])
 Arguments = tuple[Any, ...]
 Bound = tuple[Arguments, dict[str, Any]]
-
-OTHER_NAMES = {
-    "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other", "from": "from_",
-}  # fmt: skip
-# The order in which PyTorch takes numbers and tensors too, with a warning; of methods, the tensor comes first.
-OLD_FORMS = {
-    **dict.fromkeys(("add", "sub", "subtract"), ("input alpha other",)),
-    **dict.fromkeys(("addcmul", "addcdiv"), ("input value tensor1 tensor2",)),
-    **{
-        name: (f"beta input alpha {pair}", f"beta input {pair}")
-        for names, pair in (("addmm", "mat1 mat2"), ("addmv", "mat vec"), ("addr", "vec1 vec2"),
-                            ("addbmm baddbmm", "batch1 batch2"))
-        for name in names.split()
-    },
-}  # fmt: skip
 
 
 def explained(function: F, *, bound: bool = False, name: str = "") -> F:
@@ -119,18 +105,19 @@ class Door:
     def run(self, args: Arguments, kwargs: dict[str, Any]) -> Any:
         """The function of arguments under its own names, if flags among them are flags."""
         given = dict(zip(self.plain.__code__.co_varnames, args, strict=False)) | kwargs
-        if any(
-            name in given and all(given[name] is not v for v in values) for name, values in flags_of(self.plain).items()
-        ):
-            self.expect_flags(args, kwargs)
+        flags = flags_of(self.plain).items()
+        if any(name in given and all(given[name] is not v for v in values) for name, values in flags):
+            args, kwargs = self.with_flags(args, kwargs)
         return self.function(*args, **kwargs)
 
-    def expect_flags(self, args: Arguments, kwargs: dict[str, Any]) -> None:
-        """The error about an argument that is neither True nor False, unless a class of another decides."""
+    def with_flags(self, args: Arguments, kwargs: dict[str, Any]) -> Bound:
+        """Arguments with flags of NumPy as Python's; an error about one that is none, unless a class decides."""
+        args, kwargs = tuple([as_flag(a) for a in args]), {name: as_flag(a) for name, a in kwargs.items()}
         if not overrides.overriding((*args, *kwargs.values())):
             wrong = _wrong_argument(self.function, args, kwargs, self.bound, self.name)
             if wrong is not None:
                 raise wrong
+        return args, kwargs
 
     def misfit(self, error: Exception, name: str) -> TypeError | None:
         """Python's error about a call that does not fit, by the name of the caller's class, with the names it takes."""
@@ -217,7 +204,7 @@ class Door:
 
 MISSING = object()  # no argument's default
 OUT = "if out is not None: return _door.written(out, *_door.given({}, {}, _kwargs))"
-FLAGS = "if {}: _door.expect_flags(*_door.given({}, {}, _kwargs))"
+FLAGS = "if {}: return _door.run(*_door.given({}, {}, _kwargs))"
 DOOR = """
 def call({head}):
     {out}
@@ -286,58 +273,6 @@ def known(function: Any) -> Any:
             break
         function = function.__wrapped__
     return function
-
-
-def meant_by(function: types.FunctionType, args: Arguments, kwargs: dict[str, Any]) -> Bound | None:
-    """A call that ``function`` does not take as one that it does, or None: other names that PyTorch takes too.
-
-    These are NumPy's, ``from``, which Python keeps to itself, and that of ``*size``, which may be given as one keyword:
-    ``zeros(size=(2, 3))``. Layouts and memory formats that all tensors have are taken everywhere.
-    """
-    code = function.__code__
-    count = code.co_argcount + code.co_kwonlyargcount
-    known = code.co_varnames[:count]
-    asked = {name: value for name, value in kwargs.items() if name in known or not _is_so(name, value)}
-    renamed = {name if name in known else OTHER_NAMES.get(name, name): value for name, value in asked.items()}
-    changed = renamed.keys() - kwargs.keys()
-    if not changed <= set(known) or len(renamed) != len(asked):
-        return None
-    star = code.co_varnames[count] if code.co_flags & inspect.CO_VARARGS else None
-    if star in renamed and len(args) <= code.co_argcount:
-        return (*args, renamed.pop(star)), renamed
-    return (args, renamed) if changed or len(asked) < len(kwargs) else None
-
-
-def old_form(function: types.FunctionType, args: Arguments, kwargs: dict[str, Any], bound: bool) -> Bound | None:
-    """A call in one of OLD_FORMS as ``function`` takes it, or None."""
-    for form in OLD_FORMS.get(function.__name__, ()):
-        names = form.split()
-        if bound:
-            names.sort(key=lambda name: name != "input")
-        given = dict(zip(names, args, strict=False))
-        numeric = [name for name in names if name in ("alpha", "beta", "value")]
-        right = len(args) == len(names) and not kwargs.keys() & given.keys()
-        if right and all(isinstance(given[n], TensorBase) is not (n in numeric) for n in names):
-            from leafgrad.ops.messages import warn
-
-            warn(
-                f"This overload of {function.__name__} is deprecated; pass {', '.join(numeric)} by keyword, at the end"
-            )
-            numbers_given = {name: given.pop(name) for name in numeric}
-            return tuple(given[name] for name in sorted(given, key=lambda n: n != "input")), {**kwargs, **numbers_given}
-    return None
-
-
-def _is_so(name: str, value: Any) -> bool:
-    """Whether an argument asks for what is so anyway."""
-    match name:
-        case "layout":
-            return value is None or value is dtypes.strided
-        case "memory_format":
-            return value in (None, dtypes.contiguous_format, dtypes.preserve_format)
-        case "pin_memory":
-            return value in (None, False)
-    return False
 
 
 def _wrong_argument(
@@ -412,6 +347,8 @@ def allows(hint: Any, value: Any) -> bool:
         return isinstance(value, (str, int)) and value in typing.get_args(hint)
     if hint in (int, float):
         return _is_number(hint, value)
+    if hint is bool:
+        return isinstance(as_flag(value), bool)
     origin = typing.get_origin(hint) or hint
     if origin is Callable:
         return callable(value)
