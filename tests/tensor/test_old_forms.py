@@ -55,3 +55,40 @@ def test_what_fits_no_form_is_refused():
 def test_split_size_and_sizes_of_broadcasts():
     assert [len(part) for part in leafgrad.arange(5).split(split_size=2)] == [2, 2, 1]
     assert leafgrad.ones(1, 3).broadcast_to(2, 3).shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t, x, name: t.pow(**{name: 2, "exponent": x}),
+        lambda t, x, name: t.float_power(**{name: 2, "exponent": x}),
+        lambda t, x, name: t.xlogy(**{name: 2, "other": x}),
+        lambda t, x, name: t.remainder(**{name: 2, "other": x}),
+        lambda t, x, name: t.bitwise_and(**{name: 2, "other": x.long()}),
+        lambda t, x, name: t.searchsorted(x[0], **{name: 2}).expand(1, 1),
+        lambda t, x, name: t.bucketize(boundaries=x[0], **{name: 2}).expand(1, 1),
+        lambda t, x, name: t.where(x > 2, **{name: 2, "other": x}),
+    ],
+)
+def test_a_number_that_comes_first_is_self(t, call):
+    x = t.arange(1.0, 13.0).reshape(3, 4)
+    expected = call(leafgrad, leafgrad.arange(1.0, 13.0).reshape(3, 4), "input").tolist()
+    assert call(t, x, "self").tolist() == [pytest.approx(row) for row in expected]
+
+
+def test_names_of_places_to_split_at(t):
+    x = t.arange(24.0).reshape(2, 4, 3)
+    assert len(t.tensor_split(x, tensor_indices_or_sections=t.tensor(2))) == 2
+    assert len(t.tensor_split(x, indices=(1, 2))) == len(x.tensor_split(sections=3)) == 3
+    for split in (t.hsplit, lambda x, **given: x.hsplit(**given)):
+        assert [p.shape[1] for p in split(x, sections=2)] == [2, 2]
+        assert [p.shape[1] for p in split(x, indices=(1,))] == [1, 3]
+    assert len(t.vsplit(x, sections=2)) == len(t.dsplit(x, indices=(1,))) == 2
+    with pytest.raises(TypeError):
+        x.hsplit(sections=2, indices=(1,))
+
+
+def test_one_element_is_looked_for_among_others():
+    x = leafgrad.tensor([1, 2])
+    assert leafgrad.isin(element=2, test_elements=x).item()
+    assert leafgrad.isin(elements=x, test_element=2).tolist() == [False, True]

@@ -24,6 +24,7 @@ from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import parts
 
 Tensors = Sequence[Tensor]
+Sections = int | Sequence[int] | Tensor
 _cat, _part, _stack = ops.cat.function, ops.part.function, ops.stack.function
 
 
@@ -346,7 +347,7 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
 
 
 @public
-def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def tensor_split(input: Tensor, indices_or_sections: Sections, dim: int = 0) -> tuple[Tensor, ...]:
     """That many pieces along ``dim``, of sizes that differ by one at most, or pieces cut at given places; views.
 
     Args:
@@ -376,7 +377,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
 
 
 @public
-def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def hsplit(input: Tensor, indices_or_sections: Sections) -> tuple[Tensor, ...]:
     """Split along dimension 1, or 0 of a one-dimensional tensor.
 
     Args:
@@ -386,7 +387,7 @@ def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 
 
 @public
-def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def vsplit(input: Tensor, indices_or_sections: Sections) -> tuple[Tensor, ...]:
     """Split along dimension 0.
 
     Args:
@@ -396,7 +397,7 @@ def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 
 
 @public
-def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def dsplit(input: Tensor, indices_or_sections: Sections) -> tuple[Tensor, ...]:
     """Split along dimension 2.
 
     Args:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import inspect
 import types
-from typing import Any
+from typing import Any, Final
 
 from leafgrad import dtypes
 from leafgrad.ops.node import TensorBase
 
 Arguments = tuple[Any, ...]
 Bound = tuple[Arguments, dict[str, Any]]
+PLACES: Final = "indices_or_sections"
 
 OTHER_NAMES = {
     "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other", "from": "from_",
+    "self": "input", "element": "elements", "test_element": "test_elements", "tensor_indices_or_sections": PLACES,
+    "indices": PLACES, "sections": PLACES,
 }  # fmt: skip
 # The order in which PyTorch takes numbers and tensors too, with a warning; of methods, the tensor comes first.
 OLD_FORMS = {
