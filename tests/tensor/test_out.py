@@ -160,3 +160,42 @@ def test_means_of_complex_numbers_lose_their_imaginary_part(t):
     if t is leafgrad:  # PyTorch warns once
         with pytest.warns(UserWarning, match="discards the imaginary part"):
             assert leafgrad.mean(z, 0, out=leafgrad.empty(())).item() == 2
+
+
+WITHOUT_DERIVATIVE = {
+    "eq": lambda t, x, out: t.eq(x, 2.0, out=out),
+    "lt": lambda t, x, out: t.lt(x, x + 1, out=out),
+    "logical_and": lambda t, x, out: t.logical_and(x, x, out=out),
+    "signbit": lambda t, x, out: t.signbit(x, out=out),
+    "nonzero": lambda t, x, out: t.nonzero(x, out=t.zeros(0, dtype=t.int64)),
+    "searchsorted": lambda t, x, out: t.searchsorted(x, x, out=out.long()),
+    "bucketize": lambda t, x, out: t.bucketize(x, x, out=out.long()),
+    "histc": lambda t, x, out: t.histc(x, 3, out=out.float()),
+    "argmin": lambda t, x, out: t.argmin(x, 0, keepdim=True, out=out.long()[:1]),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_DERIVATIVE)
+def test_results_without_derivative_are_written_though_arguments_require_grad(t, name):
+    x = t.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    call = WITHOUT_DERIVATIVE[name]
+    out = t.zeros(3, dtype=t.bool)
+    assert not call(t, x, out).requires_grad
+    assert call(t, x, out).tolist() == call(t, x.detach(), out).tolist()
+
+
+def test_isin_all_and_any_of_what_requires_grad():
+    x = leafgrad.tensor([1.0, 2.0], requires_grad=True)
+    assert leafgrad.isin(x, x, out=leafgrad.zeros(2, dtype=leafgrad.bool)).tolist() == [True, True]
+    for function in (leafgrad.all, leafgrad.any):
+        assert function(x, out=leafgrad.zeros((), dtype=leafgrad.bool)).item()
+
+
+@pytest.mark.parametrize("call", [lambda t, x, out: t.exp(x, out=out), lambda t, x, out: t.add(1, x, out=out)])
+def test_a_result_with_a_derivative_is_not_written(t, call):
+    out = t.zeros(2)
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        call(t, t.ones(2, requires_grad=True), out)
+    assert out.tolist() == [0, 0]
+    with t.no_grad():
+        assert call(t, t.ones(2, requires_grad=True), out) is out

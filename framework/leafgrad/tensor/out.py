@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from typing import Any, Literal
 
 from leafgrad import dtypes, modes
@@ -46,19 +47,15 @@ def into(
 
     Raises:
         TypeError: ``out`` is no tensor, or not as many as there are results.
-        RuntimeError: something requires grad; or the result does not fit the dtype of ``out``.
+        RuntimeError: ``out`` or the result requires grad; or the result does not fit the dtype of ``out``.
     """
     targets = out if isinstance(out, (tuple, list)) else (out,)
     for target in targets:
         if not isinstance(target, Tensor):
             raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(target).__name__}")
+    watched = modes.get() & modes.GRAD and any(t.requires_grad for t in tensors((*args, *kwargs.values())))
     if modes.get() & modes.GRAD:
-        for t in (*tensors(args), *tensors(kwargs.values()), *targets):
-            if t.requires_grad:
-                raise RuntimeError(
-                    f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of "
-                    "the arguments requires grad."
-                )
+        refuse_grad(targets, name)
     alike = way == "like" and next(tensors((*args, *kwargs.values())), None) is not None
     if makes(function) and len(targets) == 1 and not alike:  # out says what to make
         given = kwargs.get("dtype")
@@ -67,9 +64,12 @@ def into(
         kwargs = {"dtype": targets[0].dtype, "device": targets[0].device, **kwargs}
     if way == "in":
         args, kwargs = in_dtype(targets[0].dtype, function, args, kwargs)
-    with modes.no_grad(), modes.autocast(0):  # which leaves calls with out alone
+    with modes.autocast(0), nullcontext() if watched else modes.no_grad():  # which leaves calls with out alone
         made = checked(*args, **kwargs)
-        results = made if isinstance(made, tuple) else (made,)
+    results = made if isinstance(made, tuple) else (made,)
+    if watched:
+        refuse_grad(results, name)
+    with modes.no_grad(), modes.autocast(0):
         if len(results) != len(targets):
             raise TypeError(f"{name}(): argument 'out': expected {len(results)} tensors, got {len(targets)}")
         for result, target in zip(results, targets, strict=True):
@@ -82,6 +82,15 @@ def into(
     if not isinstance(made, tuple):
         return out
     return type(made)(*targets) if hasattr(made, "_fields") else tuple(targets)
+
+
+def refuse_grad(found: Iterable[Tensor], name: str) -> None:
+    """A RuntimeError if something requires grad: a target, or a result because an argument does."""
+    if any(t.requires_grad for t in found):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
+        )
 
 
 def makes(function: Callable[..., Any]) -> bool:
