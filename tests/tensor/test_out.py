@@ -199,3 +199,32 @@ def test_a_result_with_a_derivative_is_not_written(t, call):
     assert out.tolist() == [0, 0]
     with t.no_grad():
         assert call(t, t.ones(2, requires_grad=True), out) is out
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t, x, **more: t.nn.functional.gelu(x, **more),
+        lambda t, x, **more: t.nn.functional.hardshrink(x, **more),
+        lambda t, x, **more: t.nn.functional.softshrink(x, **more),
+        lambda t, x, **more: t.nn.functional.softplus(x, **more),
+        lambda t, x, **more: t.nn.functional.logsigmoid(x, **more),
+        lambda t, x, **more: t.nn.functional.linear(x, x, **more),
+        lambda t, x, **more: t.nn.functional.avg_pool2d(x[None], 2, **more),
+        lambda t, x, **more: t.nn.functional.avg_pool3d(x[None, None].expand(1, 2, 4, 4), 2, **more),
+        lambda t, x, **more: t.narrow_copy(x, 0, 1, 2, **more),
+    ],
+)
+def test_functions_of_layers_and_copies(t, call):
+    x, out = t.arange(16.0).reshape(4, 4) / 16, t.zeros(0)
+    assert call(t, x, out=out) is out
+    assert out.tolist() == call(t, x).tolist()
+    with pytest.raises(RuntimeError):
+        call(t, x, out=t.zeros(0, dtype=t.float64))
+
+
+def test_eigenvalues_go_into_it(t):
+    x, kind = t.tensor([[2.0, 0.0], [0.0, 3.0]]), t.complex64
+    values, vectors = t.zeros(0, dtype=kind), t.zeros(0, dtype=kind)
+    assert t.linalg.eig(x, out=(values, vectors))[1] is vectors
+    assert values.tolist() == t.linalg.eigvals(x, out=t.zeros(0, dtype=t.complex128)).tolist() == [2, 3]

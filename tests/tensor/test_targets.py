@@ -37,6 +37,7 @@ GIVEN = [
     (3, 3), (3,), (0, 1, 9), ((3, 3), 0.5), (5, (3, 3)), (3, 3, (3, 3)), (0.0, 1.0, (3, 3)), (X, lambda v: v + 1),
     (X, X, lambda v, w: v * w), (X, X, X, lambda a, b, c: a + b * c), (leafgrad.eye(4).reshape(4, 2, 2),),
     (leafgrad.eye(4).reshape(2, 2, 4), X.new_ones(2, 2)), (X, SPD, PIVOTS), (SPD, PIVOTS, X), (X, ROW, SPD),
+    (X, 0, 1, 2),
 ]  # fmt: skip
 KEYWORDS = {"linalg.solve_triangular": {"upper": True}}
 # What only changes how a tensor sees memory, or says something about it: what is not written has no target.

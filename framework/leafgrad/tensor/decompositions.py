@@ -171,7 +171,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     return eigh(A, UPLO).eigenvalues
 
 
-@public(name="linalg.eig")
+@public(name="linalg.eig", out="exact")
 @autocast("float32")
 def eig(A: Tensor) -> return_types.linalg_eig:
     """Eigenvalues and eigenvectors of square matrices, complex even of real ones.
@@ -191,7 +191,7 @@ def eig(A: Tensor) -> return_types.linalg_eig:
     return return_types.linalg_eig(*ops.eig(A))
 
 
-@public(name="linalg.eigvals")
+@public(name="linalg.eigvals", out="cast")
 @autocast("float32")
 def eigvals(A: Tensor) -> Tensor:
     """Eigenvalues of square matrices, complex even of real ones. (..., n, n) -> (..., n)

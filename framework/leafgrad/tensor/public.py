@@ -125,19 +125,22 @@ def seen(package: str, module: str, name: str) -> Any:
 _published: set[type] = set()
 
 
-def publish(namespace: dict[str, Any], *, asking: bool = False) -> None:
+def publish(namespace: dict[str, Any], *, asking: bool = False, out: str = "") -> None:
     """Put functions and classes of a module's ``namespace`` behind the door, and their examples into their docstrings.
 
     These are those in ``__all__``, or all public ones.
 
     Args:
         asking: whether the functions ask ``__torch_function__``.
+        out: those that take ``out``, of the very dtype of the result, separated by spaces.
     """
     for name in namespace.get("__all__") or [name for name in namespace if not name.startswith("_")]:
         value: Any = namespace.get(name)  # None: a module that is imported when it is first asked for
         plain = getattr(value, "function", value) if asking else value
         if isinstance(plain, types.FunctionType):
-            found = asks(explained(plain)) if asking else explained(plain)
+            found: Any = explained(plain)
+            if asking:
+                found = with_out(plain, name, "exact") if name in out.split() else asks(found)
             if found is not value:
                 found.__module__, found.__qualname__ = namespace["__name__"], name
             namespace[name] = found

@@ -332,7 +332,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
     return part_replaced("as_strided_scatter", input, src, lambda x: as_strided(x, size, stride, storage_offset))
 
 
-@public
+@public(out="exact")
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """``narrow(dim, start, length)`` as a copy.
 

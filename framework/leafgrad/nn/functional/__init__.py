@@ -25,7 +25,7 @@ from leafgrad.nn.functional.sampling import *
 from leafgrad.nn.functional.sequence_loss import *
 from leafgrad.tensor.public import publish as _publish
 
-_publish(globals(), asking=True)
+_publish(globals(), asking=True, out="avg_pool2d avg_pool3d gelu hardshrink linear logsigmoid softplus softshrink")
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = attach(__name__, made=_shown(__name__))
