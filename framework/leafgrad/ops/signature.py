@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import islice
 from operator import is_
 from types import FunctionType, NoneType
@@ -11,6 +11,7 @@ from typing import Any
 
 from leafgrad.ops import messages
 from leafgrad.ops.node import TensorBase
+from leafgrad.ops.scalars import as_number
 
 REQUIRED = inspect.Parameter.empty
 REAL = ("float", "float | None", "<class 'float'>")  # annotations of parameters that are numbers
@@ -159,13 +160,10 @@ class Signature:
 
 
 def _ordinary(value: Any) -> Any:
-    kind = type(value)
-    if kind is tuple:
+    if type(value) is tuple:
         parts = [part if type(part) in PLAIN else _ordinary(part) for part in value]
         return value if all(map(is_, parts, value)) else tuple(parts)
-    if hasattr(kind, "item") and getattr(value, "ndim", None) == 0 and not isinstance(value, (TensorBase, Iterable)):
-        return value.item()
-    return float(value) if issubclass(kind, float) else value
+    return value if isinstance(value, TensorBase) or (number := as_number(value)) is None else number
 
 
 def as_now(params: dict[str, Any]) -> dict[str, Any]:
