@@ -96,7 +96,7 @@ def found_at(kind: type[R], indices: Tensor, input: Tensor, dim: int, keepdim: b
 def _extreme(kind: type[Found], ops: Any, input: Tensor, keepdim: bool, given: Any, dim: Any, other: Any) -> Any:
     """What ``max`` and ``min`` give: a tensor ``given`` by position is the other one, unless ``keepdim`` says not."""
     name, (whole, pairwise, indices) = kind.__name__, ops
-    expect_tensor(input, "input", name)
+    input = input if isinstance(input, Tensor) else expect_tensor(input, "input", name)
     if given is not None:
         if dim is not None or other is not None:
             raise TypeError(f"{name}() got multiple values for argument {'other' if dim is None else 'dim'!r}")
