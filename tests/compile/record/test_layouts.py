@@ -262,3 +262,17 @@ def test_what_is_computed_at_once_lies_in_order():
     x = leafgrad.eye(5)
     compiled = leafgrad.compile(lambda x: x.nonzero())
     assert {compiled(x).stride() for _ in range(4)} == {x.nonzero().stride()}
+
+
+@pytest.mark.parametrize("bounds", [{"min": 0.2}, {"max": 0.8}, {"min": 0.2, "max": 0.8}])
+def test_what_is_clamped_lies_as_it_was(bounds):
+    def step(x):
+        y = x.permute(0, 2, 1).clamp(**bounds)
+        z = y.reshape(-1)
+        z += 1
+        return y.sum(), y * (2 if y.is_contiguous() else 3)
+
+    compiled, x = leafgrad.compile(step), leafgrad.rand(2, 3, 4)
+    for _ in range(3):
+        for found, expected in zip(compiled(x), step(x), strict=True):
+            assert leafgrad.allclose(found, expected)

@@ -540,3 +540,22 @@ def test_a_division_by_zero_whose_result_nobody_reads(divide):
     compiled, x = leafgrad.compile(step), leafgrad.ones(2)
     for i in (3, 4, 5, 6, 7, 8, 9, 8, 10):
         assert compiled(x, i).tolist() == step(x, i).tolist()
+
+
+@pytest.mark.parametrize(
+    ("large", "numbers"),
+    [
+        ("2.0 ** n", (1.0, 2.0, 3.0, 5e5, 2.0, 5e5)),
+        ("0.0 ** (3 - n)", (1, 2, 1, 5, 2, 6)),
+        ("n ** 2", (1.0, 2.0, 3.0, 1e200, 2.0)),
+        ("10 ** (n * 100) / 7", (1, 2, 1, 5, 2, 6)),
+        ("10 ** (n * 100) * 1.0", (1, 2, 1, 5, 2, 6)),
+    ],
+)
+def test_a_number_too_large_that_nobody_reads(large, numbers):
+    space = {}
+    text = f"def step(x, n):\n try: {large}\n except ArithmeticError as error: return x * len(type(error).__name__)\n"
+    exec(text + " return x * 2", space)
+    step, compiled, x = space["step"], leafgrad.compile(space["step"]), leafgrad.ones(2)
+    for n in numbers:
+        assert compiled(x, n).tolist() == step(x, n).tolist()

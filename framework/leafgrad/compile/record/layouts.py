@@ -150,7 +150,8 @@ class Layouts(Events):
         data, _ = dispatch.opened(symbol)
         if type(data) is not Symbol or all(map(self.is_in_order, operands)):
             return
-        arrays = [dispatch.sample(self.layout(a) if isinstance(a, TensorBase) else a) for a in operands]
+        given = [a for a in operands if a is not None]
+        arrays = [dispatch.sample(self.layout(a) if isinstance(a, TensorBase) else a) for a in given]
         if all(a is not None for a in arrays):
             self.lay_out(symbol, dispatch.order_of_operands(settled(symbol.shape), arrays))
 

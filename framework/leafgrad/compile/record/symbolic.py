@@ -172,7 +172,10 @@ def derived(function: Callable[..., Any], form: str, *parts: Any) -> Any:
         if not never_raises or kinds != {float}:
             return function(*map(fixed, parts))
         return SymbolicNumber(numbers, UNREAD, float, text, paths, items, (function, *parts))
-    value = function(*(p._value if type(p) is SymbolicNumber else p for p in parts))
+    try:
+        value = function(*(p._value if type(p) is SymbolicNumber else p for p in parts))
+    except ArithmeticError:  # as these numbers alone do, perhaps
+        value = None
     if type(value) not in PLAIN:  # a root of a negative number is complex
         return function(*map(fixed, parts))
     if function is operator.pow:
@@ -184,15 +187,23 @@ def derived(function: Callable[..., Any], form: str, *parts: Any) -> Any:
             return function(*map(fixed, parts))
     if type(divisor := divided_by(function, *parts)) is SymbolicNumber:
         compared(operator.ne, "({} != {})", divisor, 0)  # an error would be lost where nobody reads the result
+    if may_overflow(function, text, *parts):
+        compared(lambda *_: True, f"({form} is not None)", *parts)  # which fails where it raises
     size = type(value) is int and all(p._size for p in known)
     return SymbolicNumber(numbers, value, type(value), text, paths, items, size=size)
 
 
 def divided_by(function: Callable[..., Any], number: Any = None, other: Any = None) -> Any:
     """What must not be 0 in ``function(number, other)``, if anything."""
-    if function is operator.pow and not (type(other) is int and other >= 0):
-        return number
     return other if function in (operator.truediv, operator.floordiv, operator.mod) else None
+
+
+def may_overflow(function: Callable[..., Any], text: str, *parts: Any) -> bool:
+    """Whether it may be too large for a float, or a power of zero, where the numbers are others."""
+    kinds = {type(p._value if type(p) is SymbolicNumber else p) for p in parts}
+    if function is operator.pow:
+        return kinds != {int} or type(parts[1]) is SymbolicNumber or parts[1] < 0
+    return (kinds == {int, float} or function is operator.truediv) and ("**" in text or "<<" in text)
 
 
 def kind_of(part: Any) -> Any:
