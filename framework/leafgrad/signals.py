@@ -8,6 +8,7 @@ import os
 import sys
 from _thread import get_ident
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
@@ -67,12 +68,12 @@ class Waiting:
     Attributes:
         thread: the one in which handlers wait; None for none.
         called: what is to be called, with the signal's number.
-        at_once: how many were called at once, in code that is ``interruptible``.
+        around: what calls a handler that does not wait, in code that is ``interruptible``; None for nothing else.
     """
 
     thread: ClassVar[int | None] = None
     called: ClassVar[list[tuple[Waiting, int]]] = []
-    at_once: ClassVar[int] = 0
+    around: ClassVar[Callable[[Callable[[], Any]], None] | None] = None
 
     def __init__(self, handler: Any) -> None:
         self.handler = handler
@@ -80,8 +81,9 @@ class Waiting:
     def __call__(self, number: int, frame: Any) -> None:
         if Waiting.thread == get_ident():
             Waiting.called.append((self, number))
+        elif Waiting.around is not None:
+            Waiting.around(partial(self.handler, number, frame))
         else:
-            Waiting.at_once += 1
             self.handler(number, frame)
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-from leafgrad import modes
+from leafgrad import modes, signals
 from leafgrad.batching.pytree import DICTS, containers, flatten
 from leafgrad.compile.guard.conditions import brief, facts
 from leafgrad.compile.guard.environment import Environment, GivenPlaces, Place
@@ -40,9 +40,10 @@ from leafgrad.compile.run.followed import (
 )
 from leafgrad.compile.run.following import Following, differs
 from leafgrad.compile.run.paths import named_tuples, paths_of, roots
-from leafgrad.signals import Waiting, interruptible
+from leafgrad.signals import Waiting
 from leafgrad.tensor.tensor import Tensor
 
+PATIENCE = 50  # looks at what a signal's handler changed, if others come that fast
 GIVEN_TO_C = (
     "leafgrad.compile: it may be that a function in C was given a number that changes from call to call, for which "
     "something stood that it does not take: pass int(number) or float(number). Later calls give it Python's own"
@@ -104,7 +105,8 @@ class Attempt:
         self.results: list[Any] = [None]
         self.changed: list[Place] = []  # what it changed, as far as that is not followed
         self.growing: list[GrowingList] = []  # what stood for lists
-        self.interrupted = False  # whether a signal's handler ran meanwhile
+        self.came = 0  # how many handlers of signals are running, or came while what one did was looked at
+        self.interrupted = False  # whether a signal's handler changed meanwhile what it reads, for all that is known
 
     def close(self, name: str | None, known: Sequence[Call]) -> Call:
         """The program of the call: one of those of ``known`` calls, perhaps.
@@ -187,6 +189,28 @@ class Attempt:
         if self.followed is not None:
             self.followed.end(frame, begins)
 
+    def beside(self, handler: Callable[[], Any]) -> None:
+        """Call the handler of a signal. What it changes is no effect of the step's, nor what one changes meanwhile."""
+        self.came += 1
+        if self.first or self.interrupted or self.came > 1:
+            self.interrupted |= self.first
+            return handler()
+        held = signals.held(self.state)
+        handler()
+        for _ in range(PATIENCE):
+            self.came, changed = 1, signals.held(self.has_changed, held)
+            if changed or self.came == 1:  # else one came meanwhile, and ran behind that
+                break
+        self.came, self.interrupted = 0, changed or self.came > 1
+
+    def state(self) -> tuple[list[Any], list[int]]:
+        """What the places hold that the step may read, and how long the lists are to which it appends."""
+        growing = [] if self.followed is None else [spot.number for _, spot in self.followed.growing]
+        return self.before.snapshot(), [*map(list.__len__, growing)]
+
+    def has_changed(self, state: tuple[list[Any], list[int]]) -> bool:
+        return bool(self.before.changed(state[0])) or self.state()[1] != state[1]
+
     def torn(self) -> None:
         """Python is needed, so that following numbers is of no use."""
         if self.followed is not None:
@@ -205,17 +229,17 @@ class Attempt:
         followed = self.followed = self.following.begin(self)
         if followed is not None:
             args, kwargs = followed.args, followed.kwargs
-        failure, handled = None, Waiting.at_once
+        failure, around = None, Waiting.around
         try:
+            Waiting.around = self.beside
             watched = watching(self.watch, self.codes, self.beware, self.meanwhile)
             with followed or nullcontext(), recording(recorder), watched:
-                results[0] = interruptible(self.function, *args, **kwargs)
+                results[0] = signals.interruptible(self.function, *args, **kwargs)
                 if followed is not None:
                     followed.sizes.check()
         except BaseException as error:
             failure = error
-        recorder.torn = None  # which holds this attempt, and all that it holds
-        self.interrupted = Waiting.at_once > handled
+        Waiting.around, recorder.torn = around, None  # which hold this attempt, and all that it holds
         if followed is not None:
             followed.take_back(results, self.watch.codes, self.before)
             self.growing = [spot.number for _, spot in followed.growing]
@@ -294,7 +318,7 @@ class Attempt:
             what, line = opened[0]
             raise Unclosed(f"{what} at {line}")
         if self.interrupted:
-            raise NewCode("a signal's handler ran meanwhile, which may change what it reads")
+            raise NewCode("a signal's handler came meanwhile, and changed what it reads")
         if self.followed is not None and self.followed.ended:
             raise NewCode(self.followed.ended)
         if recorder.sharing.alive():
