@@ -34,7 +34,7 @@ COMPUTED = (
     "f(getattr)(o, 'v')",
     "[getattr][0](o, 'v')",
     "getattr.__call__(o, n)",
-    "(getattr if n else f)(o, 'v')",
+    "(getattr if n else f)(o, n)",
     "(lambda: 0)(g := getattr)",
     "object.__setattr__(n, 'x', o)",
     "getattr(getattr(o, n), 'v')",

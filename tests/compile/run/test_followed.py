@@ -130,7 +130,7 @@ INLINE = {
     "a cell": "[json.dumps(1), (lambda: type(n).__name__)()]",
     "in C": "str(datetime.timedelta(seconds=o.n))",
     "in C after a value": "[float(loss) > 0, str(datetime.timedelta(seconds=n)), math.ldexp(1.0, o.n)]",
-    "a list in C": "memory.execute('select ?, typeof(?1)', [o.n]).fetchone()",
+    "a list in C": "memory.execute('select ?, typeof(?)', [o.n, o.n]).fetchone()",
     "a size": "json.dumps([x.shape[0], len(x), (x.numel(),)])",
     "a size in a new function": "sized(x)",
     "its type": "typed(o.n, [o.v])",

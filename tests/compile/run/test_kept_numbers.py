@@ -175,7 +175,7 @@ CALLEES = {
     "json of an item": lambda held, loss: json.dumps([held.n, round(loss.item(), 3)]),
     "save": lambda held, loss: leafgrad.save({"n": held.n}, io.BytesIO()),
     "array": lambda held, loss: type(np.array([held.n, None])[0]),
-    "sql": lambda held, loss: MEMORY.execute("select ?, typeof(?1)", (held.n,)).fetchone(),
+    "sql": lambda held, loss: MEMORY.execute("select ?, typeof(?)", (held.n, held.n)).fetchone(),
     "torn before": lambda held, loss: [loss.tolist(), json.dumps(held.n)],
 }
 

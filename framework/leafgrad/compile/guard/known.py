@@ -9,7 +9,7 @@ import sys
 import types
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from datetime import date, time, timedelta, timezone
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from leafgrad import devices, dtypes
 from leafgrad.backends import Generator
@@ -25,6 +25,7 @@ FIELD = type(vars(namedtuple("Pair", "a"))["a"])
 CODE = (
     types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType,
     types.GetSetDescriptorType, types.MemberDescriptorType, types.CodeType, types.GenericAlias, types.UnionType, FIELD,
+    ParamSpec, TypeVar,
 )  # fmt: skip
 SLOTS = (types.GetSetDescriptorType, types.MemberDescriptorType)
 # What leads to all names of a module, or of a frame, or to frames, or to classes that nothing else leads to.
