@@ -135,7 +135,7 @@ def test_arguments_of_one_meaning_are_described_wherever_they_are_taken():
 
 
 # How many entries of a package leave an argument without a word, beyond the tensors that they work on and what is given
-# in any number. May only shrink.
+# in any number. May only shrink; from Python 3.12 on fewer enumerations have a signature.
 UNSAID = {
     "leafgrad": 1,
     "leafgrad.distributed": 1,
@@ -164,7 +164,7 @@ def test_arguments_are_described():
     found = dict.fromkeys(UNSAID, 0)
     for entry in ENTRIES:
         found[entry.package] = found.get(entry.package, 0) + bool(unsaid(entry))
-    assert {package: count for package, count in found.items() if count} == UNSAID
+    assert not {package: count for package, count in found.items() if count > UNSAID.get(package, 0)}
 
 
 def test_words_of_arguments_are_of_arguments_that_are_taken():
