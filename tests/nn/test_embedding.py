@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -136,5 +138,59 @@ def test_errors(call, error, text):
 def test_the_first_bag_starts_at_the_first_index(mode):
     with pytest.raises(ValueError, match="mode 'max' does not scale gradients by frequency"):
         F.embedding_bag(lg.tensor([[1]]), lg.ones(2, 2), mode="max", scale_grad_by_freq=True)
-    with pytest.raises(ValueError, match=r"offsets\[0\] has to be 0"):
+    with pytest.raises(RuntimeError, match=r"offsets\[0\] has to be 0"):
         F.embedding_bag(lg.tensor([1, 2, 0]), lg.ones(3, 2), lg.tensor([1, 2]), mode=mode)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "last", "text"),
+    [
+        ([-1, 2], False, r"offsets\[0\] has to be 0"),
+        ([0, 9], False, r"offsets\[-1\] can not be greater than input's length 4"),
+        ([0, 2, 5], True, r"offsets\[-1\] can not be greater than input's length 4"),
+        ([0, -1], False, "offsets: expected the starts of the bags in ascending order"),
+        ([0, 3, 1], False, "offsets: expected the starts of the bags in ascending order"),
+        ([0, 9, 4], True, "offsets: expected the starts of the bags in ascending order"),
+    ],
+)
+def test_offsets_ascend_within_the_input(offsets, last, text, device):
+    table, at = lg.tensor(TABLE, device=device), lg.tensor([0, 1, 2, 3], device=device)
+
+    def bags(offsets):
+        return F.embedding_bag(at, table, offsets, include_last_offset=last)
+
+    wrong = lg.tensor(offsets, device=device)
+    compiled = lg.compile(bags)
+    for _ in range(2):
+        compiled(wrong * 0)
+    for function in (bags, compiled):
+        with pytest.raises(RuntimeError, match=text):
+            function(wrong)
+
+
+def test_offsets_of_samples():
+    at, offsets = lg.tensor([0, 1, 2, 3]), lg.tensor([[0, 2], [0, 4], [0, 0]])
+    table = lg.tensor(TABLE)
+    both = lg.vmap(lambda o: F.embedding_bag(at, table, o, mode="sum"))(offsets)
+    for bags, split in zip(both.tolist(), (2, 4, 0), strict=True):
+        np.testing.assert_allclose(bags, [TABLE[:split].sum(0), TABLE[split:4].sum(0)])
+
+
+def test_ends_of_offsets(t):
+    at, table, bag = t.tensor([0, 1, 2]), t.tensor([[1.0], [2], [4]]), t.nn.functional.embedding_bag
+    assert bag(at, table, t.tensor([0, 2]), mode="sum", include_last_offset=True).tolist() == [[3]]
+    assert bag(at, table, t.tensor([], dtype=t.int64), mode="sum").shape == (0, 1)
+    for offsets, last in (([0.0], False), ([], True)):
+        with pytest.raises(RuntimeError, match=r"offset|indices"):
+            bag(at, table, t.tensor(offsets, dtype=None if offsets else t.int64), include_last_offset=last)
+
+
+def test_memory_of_bags_grows_with_their_number():
+    n = 4000
+    at, offsets, table = lg.arange(n) % 5, lg.arange(n), lg.tensor(TABLE)
+    tracemalloc.start()
+    try:
+        F.embedding_bag(at, table, offsets, mode="sum")
+        assert tracemalloc.get_traced_memory()[1] < n * n / 4
+    finally:
+        tracemalloc.stop()

@@ -10,8 +10,10 @@ from leafgrad import modes
 from leafgrad.dtypes import int64
 from leafgrad.ops import classes as ops
 from leafgrad.ops.marks import shown_as
+from leafgrad.ops.refuse import refuse
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_real, expect_tensor, first_of, integer
+from leafgrad.tensor.comparison import searchsorted
 from leafgrad.tensor.creation import arange, full, ones, zeros
 from leafgrad.tensor.tensor import Tensor
 
@@ -128,7 +130,7 @@ def embedding_bag(
 
     Raises:
         ValueError: shapes or ``mode`` do not fit. NotImplementedError: ``sparse``, or weights without "sum".
-        IndexError: an index is outside the table.
+        IndexError: an index is outside the table. RuntimeError: ``offsets`` do not ascend from 0 within ``input``.
     """
     at = _numbers(input, weight, "embedding_bag", sparse)
     expect_real(weight, "embedding_bag")
@@ -141,9 +143,9 @@ def embedding_bag(
         bag = arange(bags, device=at.device).unsqueeze(-1).expand(at.shape).reshape(-1)
         at, rows = at.reshape(-1), rows.reshape(-1, weight.shape[1])
     else:
-        bags = offsets.shape[0] - include_last_offset
-        elements = arange(at.shape[0], device=at.device).unsqueeze(-1)
-        bag = (elements >= offsets[:bags].to(int64)).sum(-1) - 1
+        starts = _starts(offsets, at.shape[0], include_last_offset)
+        bags = starts.shape[0] + 1  # also what is before the first, which is empty
+        bag = searchsorted(starts, arange(at.shape[0], device=at.device), right=True)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.reshape(-1, 1)
     counts = ones(at.shape[0], 1, dtype=weight.dtype, device=weight.device)
@@ -151,10 +153,24 @@ def embedding_bag(
         padding = (at == padding_row(padding_idx, weight)).unsqueeze(-1)
         counts = where(padding, 0.0, counts)
         rows = where(padding, -math.inf if mode == "max" else 0.0, rows)
-    try:
-        return _pooled(rows, counts, bag, bags, mode)
-    except IndexError as error:
-        raise ValueError("offsets[0] has to be 0: the first bag starts at the first index of input") from error
+    out = _pooled(rows, counts, bag, bags, mode)
+    return out if offsets is None else out[1 : bags - include_last_offset]
+
+
+def _starts(offsets: Tensor, n: int, include_last_offset: bool) -> Tensor:
+    """Where the bags of ``n`` elements start, and with ``include_last_offset`` the last one ends, if that may be."""
+    if offsets.dtype.category != 1:
+        raise RuntimeError(f"embedding_bag: offsets: expected an integer tensor, got {offsets.dtype}")
+    if include_last_offset and not offsets.shape[0]:
+        raise RuntimeError("include_last_offset: number of offset should be at least 1, but offsets is empty")
+    starts = offsets.to(int64)
+    first = "offsets[0] has to be 0, i.e., the first bag has to start at the first index of input"
+    refuse(starts[:1] != 0, error=RuntimeError, message=first)
+    falling = "offsets: expected the starts of the bags in ascending order, but one is before the previous one"
+    refuse(starts[1:] < starts[:-1], error=RuntimeError, message=falling)
+    beyond = f"offsets[-1] can not be greater than input's length {n}"
+    refuse(starts[-1:] > n, error=RuntimeError, message=beyond)
+    return starts
 
 
 def _pooled(rows: Tensor, counts: Tensor, bag: Tensor, bags: int, mode: str) -> Tensor:
