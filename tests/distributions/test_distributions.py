@@ -180,6 +180,9 @@ def test_the_derivative_of_gamma_numbers_is_that_at_a_fixed_probability():
     at = [special.gammaincinv(a + k * h, u) for k in (-2, -1, 0, 1, 2)]
     expected = (8 * (at[3] - at[1]) - (at[4] - at[0])) / (12 * h)
     np.testing.assert_allclose(standard_gamma_grad(t(a), t(at[2])).numpy(), expected, rtol=1e-7)
+    of_logarithms = standard_gamma_grad(t(a), t(np.log(at[2])), log=True)
+    np.testing.assert_allclose(of_logarithms.numpy(), expected / at[2], rtol=1e-7)
+    assert standard_gamma_grad(t(1e-3), t(-5e3), log=True).item() == pytest.approx(5e6, rel=1e-3)
 
 
 @pytest.mark.parametrize("name", CONTINUOUS)

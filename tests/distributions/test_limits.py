@@ -13,7 +13,7 @@ from leafgrad import distributions as d
 from leafgrad.autograd import grad, gradcheck, gradgradcheck
 from leafgrad.distributions.limits import expm1_over, log1p_over
 
-TESTS = "distributions.bernoulli distributions.continuous_bernoulli distributions.ratios"
+TESTS = "distributions.bernoulli distributions.continuous_bernoulli distributions.gamma distributions.ratios"
 
 DTYPES = [leafgrad.float32, leafgrad.float64]
 
@@ -219,3 +219,27 @@ def test_shares_of_far_odds():
     np.testing.assert_allclose(share.mean.numpy(), [0.001, 0.999], rtol=1e-6)
     np.testing.assert_allclose(share.variance.numpy(), [1e-6, 1e-6], rtol=1e-6)
     np.testing.assert_allclose(share.entropy().numpy(), [1 - math.log(1000)] * 2, rtol=1e-6)
+
+
+# ---- shares of small numbers ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("a", "b"), [(1e-3, 1e-3), (0.01, 0.01), (0.67, 0.03), (4.36, 0.14), (2.0, 3.0)])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_shares_of_small_concentrations(a, b, dtype):
+    leafgrad.manual_seed(0)
+    p = d.Beta(leafgrad.tensor(a, dtype=dtype), leafgrad.tensor(b, dtype=dtype))
+    drawn = p.sample((20_000,))
+    assert ((drawn > 0) & (drawn < 1) & p.log_prob(drawn).isfinite()).all().item()
+    at = np.linspace(0.001, 0.999, 999)  # beyond, shares meet the last numbers before 0 and 1
+    found = np.searchsorted(np.sort(drawn.numpy()), at, "right") / 20_000
+    assert np.abs(found - stats.beta(a, b).cdf(at)).max() < 1.95 / math.sqrt(20_000)  # once in a thousand seeds
+
+
+@pytest.mark.parametrize(("a", "b"), [(0.01, 0.02), (0.3, 0.5)])
+def test_derivatives_of_shares_of_small_concentrations(a, b):
+    leafgrad.manual_seed(0)
+    one, zero = (leafgrad.tensor(x, dtype=leafgrad.float64, requires_grad=True) for x in (a, b))
+    mean = d.Beta(one.expand(60_000), zero.expand(60_000)).rsample().mean()
+    found = [slope.item() for slope in grad(mean, (one, zero))]
+    assert found == pytest.approx([b / (a + b) ** 2, -a / (a + b) ** 2], rel=0.03)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from leafgrad.distributions.constraints import nonnegative, positive, positive_vector, real, simplex, unit_interval
 from leafgrad.distributions.distribution import Univariate, parameters
 from leafgrad.distributions.exp_family import ExponentialFamily
-from leafgrad.dtypes import finfo
+from leafgrad.dtypes import finfo, float64
 from leafgrad.ops.exponential import xlogy
 from leafgrad.ops.gamma import log_gamma, psi
 from leafgrad.ops.special import xlog1py
@@ -202,8 +202,10 @@ class Dirichlet(ExponentialFamily):
         return a * (total - a) / (total**2 * (total + 1))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        drawn = standard_gamma(self.concentration.expand(self._extended_shape(sample_shape)))
-        return drawn / drawn.sum(-1, keepdim=True)
+        """From logarithms in float64: small concentrations make numbers too small for any dtype."""
+        drawn = standard_gamma(self.concentration.expand(self._extended_shape(sample_shape)).to(float64), log=True)
+        limits = finfo(self.concentration.dtype)
+        return drawn.softmax(-1).clamp(limits.tiny, 1 - limits.eps / 2).to(self.concentration.dtype)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -69,8 +69,10 @@ psi.vjp(x=lambda g, x, *, order: g * psi(x, order=order + 1))
 
 
 @op("random", "any_dtype")
-def standard_gamma(xp: Any, alpha: Any, *, generator: Generator) -> Any:
+def standard_gamma(xp: Any, alpha: Any, *, generator: Generator, log: bool = False) -> Any:
     """Gamma distributed numbers of shape parameters ``alpha`` and rate 1, none of them 0. (...) -> (...)
+
+    Or their logarithms, with ``log``, which tell apart those that are too small for the dtype.
 
     G. Marsaglia and W. W. Tsang, "A simple method for generating gamma variables" (2000). No step waits for values,
     so all elements go through all rounds. The derivative is that at a fixed value of the distribution function.
@@ -87,9 +89,12 @@ def standard_gamma(xp: Any, alpha: Any, *, generator: Generator) -> Any:
         drawn = xp.where(accepted, d * safe, drawn)
         waiting = waiting & ~accepted
     boost = xp.log(1 - generator.uniform(wide.shape, "float64")) / xp.where(wide < 1, wide, 1.0)
-    drawn = drawn * xp.where(wide < 1, xp.exp(boost), 1.0)
-    tiny = dtypes.finfo(dtypes.of(alpha)).tiny
-    return xp.where(xp.isnan(wide), math.nan, xp.maximum(drawn, tiny)).astype(alpha.dtype)
+    limits = dtypes.finfo(dtypes.of(alpha))
+    if log:
+        drawn, least = xp.log(drawn) + xp.where(wide < 1, boost, 0.0), limits.min
+    else:
+        drawn, least = drawn * xp.where(wide < 1, xp.exp(boost), 1.0), limits.tiny
+    return xp.where(xp.isnan(wide), math.nan, xp.maximum(drawn, least)).astype(alpha.dtype)
 
 
 @cache
@@ -109,14 +114,17 @@ def quadrature(n: int) -> list[tuple[float, float]]:
 
 
 @op("elementwise", "float")
-def standard_gamma_grad(xp: Any, alpha: Any, x: Any) -> Any:
+def standard_gamma_grad(xp: Any, alpha: Any, x: Any, *, log: bool = False) -> Any:
     """The derivative by ``alpha`` of the x at which the distribution function has its value. (...), (...) -> (...)
+
+    With ``log`` x is given by its logarithm, whose derivative is the result.
 
     -F_alpha / F_x, where F_alpha is the integral of (log t - psi(alpha)) times the density: up to x with t = x exp(-v)
     if x is below alpha, else from x on with t = x exp(v), so that what is integrated only falls. By Gauss and Legendre;
     for x below alpha and 1, where it may fall slowly, term by term of the series in x.
     """
-    a, wide = alpha.astype("float64"), x.astype("float64")
+    a, given = alpha.astype("float64"), x.astype("float64")
+    logarithm, wide = (given, xp.exp(given)) if log else (xp.log(given), given)
     lower = wide < a
     sign = xp.where(lower, -1.0, 1.0)
     gap = xp.abs(wide - a)
@@ -124,20 +132,22 @@ def standard_gamma_grad(xp: Any, alpha: Any, x: Any) -> Any:
     square, line = gap * 2 / 3 + wide, 2 * gap - NOTHING * 2 / 3
     below = (xp.sqrt(line * line + 8 * NOTHING * square) - line) / (2 * square)
     above = 2 * NOTHING / (gap + xp.sqrt(gap * gap + 2 * NOTHING * wide))
-    above = xp.minimum(above, xp.log1p((NOTHING + a * above) / wide))
+    above = xp.minimum(above, xp.log1p((NOTHING + a * above) / xp.where(lower, a, wide)))
     length = xp.where(lower, below, above)
-    start = xp.log(wide) - psi.forward(xp, a)
+    start = logarithm - psi.forward(xp, a)
     total = a * 0
     for node, weight in quadrature(NODES):
         v = sign * length * node
         total = total + weight * (start + v) * xp.exp(a * v - wide * xp.expm1(v))
     series, term = a * 0, a * 0 + 1
-    small = xp.where(lower & (wide < 1), wide, 0.0)
+    falls = lower & (wide < 1)
+    small = xp.where(falls, wide, 0.0)
     for k in range(TERMS):
         series = series + term * (start - 1 / (a + k)) / (a + k)
         term = term * -small / (k + 1)
-    return xp.where(small > 0, -wide * xp.exp(small) * series, sign * wide * length * total).astype(alpha.dtype)
+    slope = xp.where(falls, -xp.exp(small) * series, sign * length * total)
+    return (slope if log else wide * slope).astype(alpha.dtype)
 
 
 standard_gamma.batched(lambda call: call.again(call.front(0)))  # each element is drawn by itself
-standard_gamma.vjp(alpha=lambda g, out, alpha: g * standard_gamma_grad(alpha, out))
+standard_gamma.vjp(alpha=lambda g, out, alpha, *, log: g * standard_gamma_grad(alpha, out, log=log))

@@ -121,12 +121,15 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     return draw(count, prob, generator=stream(generator, count.device.resolve(), "binomial"))
 
 
-def standard_gamma(input: Tensor) -> Tensor:
+def standard_gamma(input: Tensor, log: bool = False) -> Tensor:
     """Gamma distributed numbers of rate 1 and of the shape parameters in ``input``, of its shape and dtype.
 
     Gradients flow to the shape parameters.
+
+    Args:
+        log: whether to return their logarithms.
     """
     arguments.expect_floating(input, "standard_gamma")
     from leafgrad.ops.gamma import standard_gamma as draw
 
-    return draw(input, generator=stream(None, input.device.resolve(), "standard_gamma"))
+    return draw(input, generator=stream(None, input.device.resolve(), "standard_gamma"), log=log)
