@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tracemalloc
 
 import numpy as np
@@ -47,6 +48,24 @@ def test_gradients_by_frequency():
     layer = nn.Embedding(5, 3, scale_grad_by_freq=True, padding_idx=0)
     layer(lg.tensor(INDEX)).sum().backward()
     assert layer.weight.grad.tolist() == [[0] * 3, [1] * 3, [1] * 3, [1] * 3, [0] * 3]
+
+
+def test_rows_by_frequency_that_are_not_finite(t):
+    table = t.tensor([[math.inf, 1.0], [math.nan, -math.inf]], requires_grad=True)
+    rows = t.nn.functional.embedding(t.tensor([0, 1, 1]), table, scale_grad_by_freq=True)
+    np.testing.assert_array_equal(rows.tolist(), np.array(table.tolist())[[0, 1, 1]])
+    assert t.autograd.grad(rows, table, t.ones(3, 2))[0].tolist() == [[1, 1], [1, 1]]
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+def test_weights_of_padding_that_is_not_finite(t, value):
+    table = t.tensor([[value, value], [2.0, 3.0]], requires_grad=True)
+    weights = t.tensor([[5.0, 7.0]], requires_grad=True)
+    bag = t.nn.functional.embedding_bag
+    bags = bag(t.tensor([[0, 1]]), table, mode="sum", per_sample_weights=weights, padding_idx=0)
+    assert bags.tolist() == [[14, 21]]
+    slopes = t.autograd.grad(bags.sum(), (table, weights))
+    assert [slope.tolist() for slope in slopes] == [[[0, 0], [7, 7]], [[0, 5]]]
 
 
 @pytest.mark.parametrize("mode", REDUCE)

@@ -57,7 +57,8 @@ def embedding(
         times = zeros(weight.shape[0], dtype=weight.dtype, device=weight.device).index_add(
             0, flat, ones(flat.shape, dtype=weight.dtype, device=weight.device)
         )
-        rows = rows.detach() + (rows - rows.detach()) / times[at].unsqueeze(-1)
+        finite = rows.detach().nan_to_num(0.0, 0.0, 0.0)  # inf - inf would be nan
+        rows = finite + (rows - finite) / times[at].unsqueeze(-1)
     if padding_idx is not None:
         rows = where((at == padding_row(padding_idx, weight)).unsqueeze(-1), rows.detach(), rows)
     return rows
@@ -146,13 +147,15 @@ def embedding_bag(
         starts = _starts(offsets, at.shape[0], include_last_offset)
         bags = starts.shape[0] + 1  # also what is before the first, which is empty
         bag = searchsorted(starts, arange(at.shape[0], device=at.device), right=True)
-    if per_sample_weights is not None:
-        rows = rows * per_sample_weights.reshape(-1, 1)
     counts = ones(at.shape[0], 1, dtype=weight.dtype, device=weight.device)
-    if padding_idx is not None:
+    factors = None if per_sample_weights is None else per_sample_weights.reshape(-1, 1)
+    if padding_idx is not None:  # both factors are masked: the slope of each is the other, which may be inf
         padding = (at == padding_row(padding_idx, weight)).unsqueeze(-1)
         counts = where(padding, 0.0, counts)
         rows = where(padding, -math.inf if mode == "max" else 0.0, rows)
+        factors = None if factors is None else where(padding, 0.0, factors)
+    if factors is not None:
+        rows = rows * factors
     out = _pooled(rows, counts, bag, bags, mode)
     return out if offsets is None else out[1 : bags - include_last_offset]
 
