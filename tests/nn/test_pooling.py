@@ -169,6 +169,15 @@ def test_errors(call, error, pattern):
         call(lg.ones(2, 4, 6, 6))
 
 
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_unpooling_of_an_empty_batch(n, t):
+    x = t.zeros(0, 3, *(2,) * n, requires_grad=True)
+    unpool = getattr(t.nn.functional, f"max_unpool{n}d")
+    out = unpool(x, t.zeros(x.shape, dtype=t.int64), 2)
+    assert tuple(out.shape) == (0, 3, *(4,) * n)
+    assert t.autograd.grad(out.sum(), x)[0].shape == x.shape
+
+
 def test_places_outside_the_result_of_unpooling():
     x = lg.ones(1, 1, 2)
     for wrong in (-1, 4):

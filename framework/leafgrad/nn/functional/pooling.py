@@ -252,10 +252,10 @@ def _unpooled(
     before = at_least(0, per_dim(padding, n, "padding", function), "padding", function)
     usual = tuple((m - 1) * s + k - 2 * p for m, s, k, p in zip(input.shape[-n:], step, kernel, before, strict=True))
     length = usual if output_size is None else _chosen_size(tuple(output_size), usual, step, function)
-    planes, elements = math.prod(input.shape[:-n]), math.prod(length)
+    planes, elements, found = math.prod(input.shape[:-n]), math.prod(length), math.prod(input.shape[-n:])
     empty = zeros(planes, elements, dtype=input.dtype, device=input.device)
     try:
-        out = scatter(empty, 1, indices.reshape(planes, -1), input.reshape(planes, -1))
+        out = scatter(empty, 1, indices.reshape(planes, found), input.reshape(planes, found))
     except RuntimeError as error:
         expected = f"expected places from 0 to {elements - 1} in outputs of size {list(length)}"
         raise RuntimeError(f"{function}: indices: found an invalid max index; {expected}") from error
