@@ -420,3 +420,9 @@ def test_ignored_targets_need_no_classes(loss):
     assert x.grad.shape == x.shape
     with pytest.raises(IndexError, match="Target 0 is out of bounds"):
         loss(x, lg.zeros(2, 3, dtype=lg.int64))
+
+
+@pytest.mark.parametrize("p", [0, 1, 2, math.inf])
+def test_distances_of_rows_without_numbers(p, t):
+    assert t.nn.functional.pdist(t.zeros(3, 0), p).tolist() == [0, 0, 0]
+    assert t.nn.functional.pdist(t.zeros(1, 0), p).tolist() == []

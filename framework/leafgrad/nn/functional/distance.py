@@ -41,4 +41,5 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
     first, second = triu_indices(input.shape[0], input.shape[0], 1, device=input.device)
-    return (input[first] - input[second]).norm(p, -1)
+    difference = input[first] - input[second]
+    return difference.norm(p if input.shape[1] else 1, -1)  # of no numbers there is no largest, but a sum
