@@ -507,6 +507,14 @@ def test_constraints_by_themselves():
     assert repr(c.independent(c.positive, 2)) == "IndependentConstraint(GreaterThan(lower_bound=0.0), 2)"
 
 
+def test_each_part_has_a_constraint():
+    c = d.constraints
+    with pytest.raises(ValueError, match="stack: expected as many parts in dimension 0 as constraints, 2, got 3"):
+        c.stack([c.positive, c.positive], 0).check(leafgrad.ones(3, 2))
+    with pytest.raises(ValueError, match="cat: expected as many parts in dimension 1 as constraints, 1, got 2"):
+        c.cat([c.positive], 1, [1, 1]).check(leafgrad.ones(3, 2))
+
+
 def test_a_dependent_parameter_is_not_checked():
     class Point(d.Distribution):
         arg_constraints: ClassVar = {"v": d.constraints.dependent, "width": d.constraints.positive}

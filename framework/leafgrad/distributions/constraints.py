@@ -309,6 +309,14 @@ class SeveralConstraints(Constraint):
         self.is_discrete = any(c.is_discrete for c in self.cseq)
         self.event_dim = max(c.event_dim for c in self.cseq)
 
+    def _each(self, parts: Sequence[Tensor]) -> list[Tensor]:
+        if len(parts) != len(self.cseq):
+            raise ValueError(
+                f"{type(self).__name__.lower()}: expected as many parts in dimension {self.dim} as constraints, "
+                f"{len(self.cseq)}, got {len(parts)}"
+            )
+        return [c.check(part) for c, part in zip(self.cseq, parts, strict=True)]
+
 
 class Cat(SeveralConstraints):
     """Constraints on neighbouring ranges of ``dim``, of these ``lengths``, by default 1 each."""
@@ -318,16 +326,14 @@ class Cat(SeveralConstraints):
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
 
     def check(self, value: Tensor) -> Tensor:
-        parts = value.split(self.lengths, self.dim)
-        return joining.cat([c.check(part) for c, part in zip(self.cseq, parts, strict=True)], self.dim)
+        return joining.cat(self._each(value.split(self.lengths, self.dim)), self.dim)
 
 
 class Stack(SeveralConstraints):
     """Constraints on the slices of ``dim``."""
 
     def check(self, value: Tensor) -> Tensor:
-        parts = value.unbind(self.dim)
-        return joining.stack([c.check(part) for c, part in zip(self.cseq, parts, strict=True)], self.dim)
+        return joining.stack(self._each(value.unbind(self.dim)), self.dim)
 
 
 dependent, real, boolean, simplex, one_hot = Dependent(), Real(), Boolean(), Simplex(), OneHot()
