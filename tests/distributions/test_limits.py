@@ -13,7 +13,10 @@ from leafgrad import distributions as d
 from leafgrad.autograd import grad, gradcheck, gradgradcheck
 from leafgrad.distributions.limits import expm1_over, log1p_over
 
-TESTS = "distributions.bernoulli distributions.continuous_bernoulli distributions.gamma distributions.ratios"
+TESTS = """
+distributions.bernoulli distributions.continuous_bernoulli distributions.derived
+distributions.gamma distributions.ratios
+"""
 
 DTYPES = [leafgrad.float32, leafgrad.float64]
 
@@ -243,3 +246,10 @@ def test_derivatives_of_shares_of_small_concentrations(a, b):
     mean = d.Beta(one.expand(60_000), zero.expand(60_000)).rsample().mean()
     found = [slope.item() for slope in grad(mean, (one, zero))]
     assert found == pytest.approx([b / (a + b) ** 2, -a / (a + b) ** 2], rel=0.03)
+
+
+def test_the_slopes_of_the_end_of_kumaraswamys_numbers(t):
+    one, zero = t.tensor(2.0, requires_grad=True), t.tensor(3.0, requires_grad=True)
+    end = t.distributions.Kumaraswamy(one, zero).icdf(t.tensor(1.0))
+    assert end.item() == 1
+    assert [slope.item() for slope in t.autograd.grad(end, (one, zero))] == [0, 0]

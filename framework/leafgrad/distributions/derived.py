@@ -25,6 +25,7 @@ from leafgrad.distributions.uniform import Uniform
 from leafgrad.distributions.vector_transforms import StickBreakingTransform
 from leafgrad.dtypes import finfo
 from leafgrad.ops.gamma import log_gamma, psi
+from leafgrad.tensor.creation import zeros_like
 from leafgrad.tensor.pointwise import where
 from leafgrad.tensor.random import rand
 from leafgrad.tensor.tensor import Tensor
@@ -94,7 +95,7 @@ class Kumaraswamy(TransformedDistribution):
         self, concentration1: Tensor | float, concentration0: Tensor | float, validate_args: bool | None = None
     ) -> None:
         self.concentration1, self.concentration0 = parameters(concentration1, concentration0)
-        low = self.concentration0 * 0
+        low = zeros_like(self.concentration0)
         base = Uniform(low, low + 1, validate_args)
         super().__init__(base, self._steps(), validate_args)
 
