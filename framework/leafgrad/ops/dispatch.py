@@ -190,6 +190,11 @@ def inside(tensor: Any) -> Any:
     return tensor
 
 
+def view_given(tensor: Any) -> Any:
+    """The View that an argument of a trace is for which ``tensor`` stands without its base, or None."""
+    return tracer.alone(tensor) if (tracer := modes.tracer()) else None
+
+
 def interrupt(what: str) -> None:
     """In a trace: the caller reads or changes what no program can, so all that was recorded is done first."""
     if tracer := modes.tracer():

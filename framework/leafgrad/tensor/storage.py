@@ -273,7 +273,7 @@ def _reaching(x: Tensor, first: int, last: int, nothing: bool) -> Tensor | None:
     if dense.is_contiguous() and (nothing or lead <= first <= last < lead + x.numel()):
         return dense
     inner = dispatch.inside(x)
-    view = inner._view or x._view  # what a trace is given need not be a view in it
+    view = inner._view or x._view or dispatch.view_given(inner)  # what a trace is given need not be a view in it
     if view is None or is_own_leaf(inner):
         return None
     base = _inside(x, view)

@@ -276,3 +276,15 @@ def test_what_is_clamped_lies_as_it_was(bounds):
     for _ in range(3):
         for found, expected in zip(compiled(x), step(x), strict=True):
             assert leafgrad.allclose(found, expected)
+
+
+@pytest.mark.parametrize("way", [lambda p: p[:], lambda p: p.T, lambda p: p.unsqueeze(0)])
+def test_views_of_a_view_that_is_given_reach_all_of_its_memory(way):
+    def step(p):
+        return way(p).as_strided((2, 2), (3, 1)).mul_(2) + 1
+
+    compiled = leafgrad.compile(step)
+    for n in range(5):
+        found, expected = (leafgrad.arange(18.0).reshape(3, 6) + n for _ in range(2))
+        assert compiled(found[:, ::2]).tolist() == step(expected[:, ::2]).tolist()
+        assert found.tolist() == expected.tolist()
