@@ -280,6 +280,7 @@ KEEPING = {
 
 @pytest.mark.parametrize("name", KEEPING)
 def test_functions_of_channels_keep_channels_last(name):
+    lg.manual_seed(1)  # the gradient of batch_norm's squares is the rounding of a sum that cancels
     function, x = KEEPING[name], lg.rand(2, 3, 6, 6)
     last = x.to(memory_format=lg.channels_last)
     found = []
