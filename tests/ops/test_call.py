@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import random
 import sys
 import warnings
@@ -251,6 +252,24 @@ def test_no_dtype_follows_that_of_a_parameter(name, kind):
             for _ in range(2):
                 found += leafgrad.autograd.grad((found[-1] ** 2).sum(), x, create_graph=True)
             assert {t.dtype for t in found} == {leafgrad.float32}
+
+
+class Mode(enum.IntEnum):
+    DOUBLE = 1
+    TRIPLE = 2
+
+
+def test_an_enumeration_stays_a_parameter():
+    @leafgrad.op
+    def times(xp, x, *, mode):
+        return x * 2 if mode is Mode.DOUBLE else x * 3
+
+    times.vjp(x=lambda g, *, mode: g * 2 if mode is Mode.DOUBLE else g * 3)
+    step, x = leafgrad.compile(lambda x: times(x, mode=Mode.DOUBLE)), leafgrad.ones(2, requires_grad=True)
+    for _ in range(3):
+        result = step(x)
+        assert result.tolist() == leafgrad.vmap(step.function)(x).tolist() == [2, 2]
+        assert leafgrad.autograd.grad(result.sum(), x)[0].tolist() == [2, 2]
 
 
 def test_a_tensor_is_no_parameter():

@@ -149,21 +149,23 @@ class Signature:
         Raises:
             TypeError: a tensor is given for a number.
         """
-        for name in self.reals:
-            if isinstance(params[name], TensorBase):
+        other = {name: _ordinary(value) for name, value in params.items() if type(value) not in PLAIN}
+        for name in other.keys() & self.reals:
+            if isinstance(other[name], TensorBase):
                 raise TypeError(
                     f"{self.name}: {name}: expected a number, got a Tensor; float({name}) gives its value, through "
                     "which no gradient flows"
                 )
-        other = {name: value for name, value in params.items() if type(value) not in PLAIN}
-        return {**params, **{name: _ordinary(value) for name, value in other.items()}} if other else params
+            other[name] = other[name] if (number := as_number(other[name])) is None else number
+        return {**params, **other} if other else params
 
 
 def _ordinary(value: Any) -> Any:
     if type(value) is tuple:
         parts = [part if type(part) in PLAIN else _ordinary(part) for part in value]
         return value if all(map(is_, parts, value)) else tuple(parts)
-    return value if isinstance(value, TensorBase) or (number := as_number(value)) is None else number
+    of_numpy = hasattr(type(value), "item") and not isinstance(value, TensorBase)  # an enumeration stays what it is
+    return value if not of_numpy or (number := as_number(value)) is None else number
 
 
 def as_now(params: dict[str, Any]) -> dict[str, Any]:

@@ -309,7 +309,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` pieces along ``dim``, of equal size but for the last; views."""
     if not input._data.ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    if integer(chunks, "chunks", "chunk") <= 0:
+    if (chunks := integer(chunks, "chunks", "chunk")) <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     d = dim if type(dim) is int and 0 <= dim < input._data.ndim else arguments.one_dim(input, dim, "chunk")
     n = input._data.shape[d]
