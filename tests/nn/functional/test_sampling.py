@@ -142,6 +142,14 @@ def test_a_smaller_image_is_a_mean_of_all_it_covers():
 
 
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_antialias_reads_what_its_filters_weigh_alone(mode):
+    x = lg.arange(256.0).reshape(1, 1, 16, 16)
+    x[0, 0, 0, 0] = math.nan
+    small = F.interpolate(x, (4, 4), mode=mode, antialias=True)
+    assert 1 <= int(small.isnan().sum()) <= 4
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
 @pytest.mark.parametrize("aligned", [False, True])
 @pytest.mark.parametrize(
     "size", [{"size": (3, 5)}, {"size": (9, 4)}, {"scale_factor": 0.6}, {"scale_factor": (1.5, 0.4)}]

@@ -81,12 +81,8 @@ def interpolate(
     for d, scale in enumerate(scales):
         if length[d] == new[d] and (antialias or mode.endswith("linear")):
             scale = None  # all stay in their places, as in PyTorch
-        if antialias:
-            filters = _filters(mode, length[d], new[d], scale, bool(align_corners))
-            weights = tensor(filters, dtype=input.dtype, device=input.device)
-            input = (input.transpose(2 + d, -1) @ weights.t()).transpose(2 + d, -1)
-            continue
-        taps = _taps(mode, length[d], new[d], scale, bool(align_corners), input.dtype is float64)
+        along = length[d], new[d], scale, bool(align_corners)
+        taps = _filters(mode, *along) if antialias else _taps(mode, *along, input.dtype is float64)
         input = _weighted(input, 2 + d, taps)
     return input
 
@@ -167,22 +163,24 @@ def _step(n: int, size: int, scale: float | None, align: bool) -> float:
 
 
 @functools.lru_cache(maxsize=64)
-def _filters(mode: str, n: int, size: int, scale: float | None, align: bool) -> list[list[float]]:
-    """The weights of all n elements in each of ``size`` new ones, with filters as wide as these are apart."""
+def _filters(mode: str, n: int, size: int, scale: float | None, align: bool) -> Taps:
+    """As ``_taps``, with filters as wide as new elements are apart."""
     step = _step(n, size, scale, align)
     width = max(step, 1.0)
     reach = width * (2 if mode == "bicubic" else 1)
-    rows = []
+    each = []
     for i in range(size):
         centre = step * (i + 0.5)
-        first, end = max(int(centre - reach + 0.5), 0), min(int(centre + reach + 0.5), n)
-        row = [0.0] * n
-        for j in range(first, end):
-            distance = abs(j + 0.5 - centre) / width
-            row[j] = _cubic(distance, -0.5) if mode == "bicubic" else max(1 - distance, 0.0)
-        whole = sum(row)
-        rows.append([w / whole if whole else w for w in row])
-    return rows
+        places = range(max(int(centre - reach + 0.5), 0), min(int(centre + reach + 0.5), n))
+        distances = [abs(j + 0.5 - centre) / width for j in places]
+        row = [_cubic(d, -0.5) if mode == "bicubic" else max(1 - d, 0.0) for d in distances]
+        whole = sum(row) or 1.0
+        each.append((places, [w / whole for w in row]))
+    longest = max(len(places) for places, _ in each)
+    return [
+        ([p[min(k, len(p) - 1)] for p, _ in each], [row[k] if k < len(row) else 0.0 for _, row in each])
+        for k in range(longest)
+    ]
 
 
 def _nearest(n: int, size: int, scale: float | None, centre: float, double: bool) -> list[int]:
