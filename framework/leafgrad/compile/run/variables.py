@@ -33,7 +33,8 @@ def variables_of(text: str) -> Variables:
     """The variables of the statements that a text has: those of one are asked for with each block around it."""
     tree = OfGenerators().visit(definition("run", (), ast.parse(text).body))
     source = ast.unparse(ast.fix_missing_locations(tree))
-    top = symtable.symtable(source, "<statements>", "exec").get_children()[0]
+    tables = symtable.symtable(source, "<statements>", "exec").get_children()  # from Python 3.14 on of annotations, too
+    top = next(table for table in tables if isinstance(table, symtable.Function))
     own = {s.get_name(): s for s in top.get_symbols()}
     nodes = [*ast.walk(ast.parse(text))]
     changed = [n.target for n in nodes if isinstance(n, ast.AugAssign)]
