@@ -8,6 +8,7 @@ import inspect
 import sys
 import types
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+from dataclasses import make_dataclass
 from datetime import date, time, timedelta, timezone
 from typing import Any, ParamSpec, TypeVar
 
@@ -22,6 +23,7 @@ DICTS = (dict, OrderedDict, defaultdict, Counter)
 LISTS = (list, deque)
 COMPARED = 2**20  # bytes of an array that each call may compare
 FIELD = type(vars(namedtuple("Pair", "a"))["a"])
+DOC = type(vars(make_dataclass("Pair", "a"))["__doc__"])  # from Python 3.15 on it is made when it is asked for
 CODE = (
     types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType,
     types.GetSetDescriptorType, types.MemberDescriptorType, types.CodeType, types.GenericAlias, types.UnionType, FIELD,
@@ -48,7 +50,7 @@ OF_CLASSES = ANNOTATIONS | frozenset(
     "__doc__ __dict__ __weakref__ __qualname__ __abstractmethods__ __slots__ __firstlineno__ "
     "__static_attributes__".split()
 )
-DESCRIPTORS = (property, staticmethod, classmethod, functools.cached_property)
+DESCRIPTORS = (property, staticmethod, classmethod, functools.cached_property, DOC)
 TABLES = frozenset({"_parameters", "_buffers", "_modules"})  # left out of paths: "net.0.weight"
 CACHE = type(functools.lru_cache(len))
 IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType)
