@@ -81,17 +81,24 @@ def hooked(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def to_state_of(optimizer: Any) -> Callable[[], None]:
-    """What gives an optimizer back the state that it has now; buckets follow their entries."""
+    """What gives an optimizer back the state that it has now; buckets follow their entries.
+
+    What only says that it is a number stands for one, which is put back by who put that there.
+    """
     dicts = [vars(optimizer), *optimizer.param_groups]
     numbers = [{name: value for name, value in d.items() if type(value) in (int, float)} for d in dicts]
-    entries = [(p, entry, dict(entry)) for p, entry in optimizer.state.items()]
+    entries = [
+        (p, entry, {*entry}, {name: value for name, value in entry.items() if type(value) is value.__class__})
+        for p, entry in optimizer.state.items()
+    ]
 
     def restore() -> None:
         for d, before in zip(dicts, numbers, strict=True):
             d.update(before)
         optimizer.state.clear()
-        for p, entry, before in entries:
-            entry.clear()
+        for p, entry, names, before in entries:
+            for name in entry.keys() - names:
+                del entry[name]
             entry.update(before)
             optimizer.state[p] = entry
 

@@ -367,3 +367,48 @@ def test_a_call_that_begins_anew_leaves_nothing_twice(kind):
         return results, said
 
     assert found(leafgrad.compile) == found(lambda f: f)
+
+
+class Counted(leafgrad.optim.Optimizer):
+    """As published ones are: what it counts and averages is in the state of each parameter."""
+
+    def __init__(self, params, lr):
+        super().__init__(params, {"lr": lr})
+
+    @leafgrad.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                if not state:
+                    state.update(step=0, power=1.0, mean=leafgrad.zeros_like(p), warm=True)
+                state["step"] += 1
+                state["power"] *= 0.9
+                state["mean"].lerp_(p.grad, 0.1)
+                p.add_(state["mean"] / (1 - state["power"]), alpha=-group["lr"] / state["step"])
+
+
+def test_an_optimizer_that_counts_in_its_state_is_closed():
+    def found(compiler):
+        weights = [leafgrad.ones(2, requires_grad=True), leafgrad.ones(3, requires_grad=True)]
+        optimizer = Counted(weights, 0.1)
+
+        def step(x, y):
+            optimizer.zero_grad()
+            sum((w * x).square().sum() for w in weights).backward()
+            optimizer.step()
+            return weights[0] + y
+
+        compiled = compiler(step)
+        for i in range(9):
+            compiled(leafgrad.tensor(i / 3), weights[0])
+        for size in (3, 4):
+            with pytest.raises(RuntimeError):
+                compiled(leafgrad.tensor(1.0), leafgrad.ones(size))
+        states = optimizer.state.values()
+        numbers = [v for tensor in (*weights, *(s["mean"] for s in states)) for v in tensor.tolist()]
+        return numbers, [(s["step"], s["power"], s["warm"]) for s in states]
+
+    (numbers, counts), (expected, own) = found(lambda f: leafgrad.compile(f, closed=True)), found(lambda f: f)
+    assert numbers == pytest.approx(expected, rel=1e-6)
+    assert counts == own
