@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from _thread import allocate_lock  # importing threading takes longer
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Literal
@@ -84,21 +83,18 @@ def register_multi_grad_hook(
 
 
 class First:
-    """Calls a function with the first gradient of each backward pass."""
+    """Calls a function with the first gradient of each backward pass, which runs in one thread."""
 
     def __init__(self, fn: Callable[[Tensor], None]) -> None:
         self.fn = fn
-        self.lock = allocate_lock()
         self.done: WeakSet[engine.Pass] = WeakSet()
 
     def arrived(self, g: Tensor) -> None:
         """A gradient is there."""
         now = engine.PASS.get()
-        with self.lock:
-            if now in self.done:
-                return
+        if now not in self.done:
             self.done.add(now)
-        self.fn(g)
+            self.fn(g)
 
 
 class Gathering:
@@ -107,14 +103,12 @@ class Gathering:
     def __init__(self, tensors: Sequence[Tensor], fn: Callable[[list[Tensor | None]], None]) -> None:
         self.nodes = [dispatch.inside(t)._node for t in tensors]
         self.fn = fn
-        self.lock = allocate_lock()
         self.found: WeakKeyDictionary[engine.Pass, dict[int, Tensor]] = WeakKeyDictionary()
 
     def arrived(self, i: int, g: Tensor) -> None:
         """The gradient of tensor ``i`` is there."""
         now = engine.PASS.get()
-        with self.lock:
-            found = self.found.setdefault(now, {})
-            found[i] = g
+        found = self.found.setdefault(now, {})
+        found[i] = g
         if len(found) == sum(now.comes_to(node) for node in self.nodes):
             self.fn([found.get(i) for i in range(len(self.nodes))])

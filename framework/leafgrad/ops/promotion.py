@@ -19,6 +19,8 @@ from leafgrad.ops.node import SymbolBase, TensorBase
 from leafgrad.ops.runtime import runtime
 from leafgrad.ops.scalars import CATEGORY, as_number
 
+modes.setting("the default dtype")(dtypes.get_default_dtype)
+
 
 def prepare(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Check types and devices of ``args`` and bring their dtypes together, as the op's traits say."""

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 import leafgrad
-from leafgrad.compile.ir.locks import Occupied, TryLock
+from leafgrad.compile.ir.locks import Lock, Occupied, TryLock
 
 CHILD = """
 import os, signal, sys, threading
@@ -104,6 +104,27 @@ def test_a_lock_that_an_interrupt_left_taken_is_taken_anew(times):
     assert isinstance(in_another_thread(lambda: lock.run(max, 2, 3)), Occupied)
     assert lock.run(max, 2, 3) == 3
     assert in_another_thread(lambda: lock.run(max, 2, 3)) == 3
+
+
+@pytest.mark.parametrize("kind", [Lock, TryLock])
+def test_a_lock_that_was_left_taken_is_free_after_the_next_run(kind):
+    """From Python 3.14 on ``with lock:`` may leave it so."""
+    lock = kind()
+    lock.held.acquire()
+    with pytest.raises(ZeroDivisionError):
+        lock.run(divmod, 1, 0)
+    assert in_another_thread(lambda: lock.held.acquire(blocking=False)) is True
+
+
+def test_a_thread_may_take_its_lock_again():
+    lock = Lock()
+
+    def inner():
+        assert lock.run(max, 2, 3) == 3
+        return in_another_thread(lambda: lock.held.acquire(blocking=False))
+
+    assert lock.run(inner) is False
+    assert in_another_thread(lambda: lock.held.acquire(blocking=False)) is True
 
 
 def test_a_step_that_counts_is_compiled_after_such_an_interrupt():

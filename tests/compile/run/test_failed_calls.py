@@ -389,3 +389,40 @@ def test_an_error_that_the_step_raises_is_no_reason_to_run_it_again():
         return found
 
     assert run(leafgrad.compile) == run(lambda step: step)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="there is no such signal here")
+@pytest.mark.parametrize("executor", ["numpy", "replay", None])
+def test_a_handler_calls_the_step_that_it_interrupts(executor, scarce, monkeypatch):
+    """Its program's buffers are in use, and nobody else would give them back."""
+    coming, found, xp = [], [], leafgrad.backends.by_device_type("cpu").xp
+    roll = xp.roll
+
+    def telling(x, shift):
+        if coming and x.size > 1:
+            coming.pop()
+            signal.raise_signal(signal.SIGALRM)
+        return roll(x, shift)
+
+    monkeypatch.setattr(xp, "roll", telling)
+    w = leafgrad.ones(2, requires_grad=True)
+
+    @leafgrad.compile(executor=executor, closed=True)
+    def step(x):
+        loss = (scarce.op((x * w).exp() * leafgrad.rand(2)) * x).square().sum()
+        (slope,) = leafgrad.autograd.grad(loss, w)
+        return slope
+
+    def result(x):
+        leafgrad.manual_seed(3)
+        return step(x).tolist()
+
+    xs = [leafgrad.ones(2), 3 * leafgrad.ones(2)]
+    expected = [result(x) for x in xs for _ in range(4)][3::4]
+    before = signal.signal(signal.SIGALRM, lambda *_: found.append(result(xs[1])))
+    try:
+        coming.append(True)
+        assert result(xs[0]) == pytest.approx(expected[0])
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert found == [pytest.approx(expected[1])]

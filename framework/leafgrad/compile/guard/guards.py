@@ -13,7 +13,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from leafgrad import dtypes, modes
+from leafgrad import modes
 from leafgrad.compile.guard import conditions
 from leafgrad.compile.guard.ancestry import walk_of
 from leafgrad.compile.guard.conditions import Miss, brief, mode_name, now_of, written
@@ -85,7 +85,6 @@ class Guards(TensorConditions):
         self.figures = [p for p in environment.places if type(p.value) in kinds or is_tensors(p.value)]
         self.symbolic = symbolic
         self.flags = flags
-        self.default = dtypes.get_default_dtype()
         self.structure = structure
         captured, ancestors = traced.captured, traced.ancestors
         written = [e.source for e in traced.graph.effects if isinstance(e, Write)]
@@ -293,7 +292,6 @@ class Guards(TensorConditions):
             flags == self.flags
             and len(leaves) == self.count
             and structure == self.structure
-            and dtypes.get_default_dtype() is self.default
             and self.accepts(leaves)
             and (self.apart is None or self.apart.holds(leaves))
         )
@@ -304,10 +302,8 @@ class Guards(TensorConditions):
             return Miss(0, "the mode", mode_name(self.flags), mode_name(flags))
         if structure != self.structure or len(leaves) != self.count:
             return Miss(1, "the arguments", "of another number, nesting or set of keys", "as they are now")
-        if dtypes.get_default_dtype() is not self.default:
-            return Miss(2, "the default dtype", repr(self.default), repr(dtypes.get_default_dtype()))
         held = conditions.first_to_fail(self.conditions, leaves, self.scope)
         if held < len(self.conditions):
             failed = self.conditions[held]
-            return Miss(3 + held, failed.path, failed.expected, failed.now(leaves), failed.kind)
-        return Miss(3 + held, "memory that is written", "one tensor's", "shared with another tensor")
+            return Miss(2 + held, failed.path, failed.expected, failed.now(leaves), failed.kind)
+        return Miss(2 + held, "memory that is written", "one tensor's", "shared with another tensor")

@@ -7,39 +7,57 @@ import threading
 import weakref
 from _thread import get_ident
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
-
-class Lock:
-    """A lock, as ``threading.Lock``. ``with lock.held:`` takes it, which no signal can come into."""
-
-    __slots__ = ("__weakref__", "held")
-    make: Callable[[], Any] = threading.Lock
-
-    def __init__(self) -> None:
-        self.held = type(self).make()
-        LIVING.add(self)
+T = TypeVar("T")
 
 
 class Occupied(Exception):
     """Another thread has a lock, or this one further out; nothing was done."""
 
 
-class TryLock(Lock):
-    """A lock that nobody waits for: who comes while it is taken does something else.
+class Lock:
+    """A lock that a thread may take again while it has it, and that no exception of a signal leaves taken.
 
     Attributes:
         inside: the thread that runs with it; None for nobody.
     """
 
-    __slots__ = ("inside",)
-    make = threading.RLock
+    __slots__ = ("__weakref__", "held", "inside")
+
+    held: Any
+    inside: int | None
 
     def __init__(self) -> None:
-        super().__init__()
-        self.inside: int | None = None
+        self.held, self.inside = threading.RLock(), None
+        LIVING.add(self)
 
-    def run(self, act: Callable[..., Any], *given: Any) -> Any:
+    def run(self, act: Callable[..., T], *given: Any) -> T:
+        """``act(*given)``, with the lock.
+
+        From Python 3.14 on the exception may come when ``with`` has taken it, and does not know that yet.
+        """
+        held, own = self.held, get_ident()
+        if self.inside == own:
+            return act(*given)
+        try:
+            with held:
+                self.inside = own
+                try:
+                    return act(*given)
+                finally:
+                    self.inside = None
+        finally:
+            while held._is_owned():
+                held.release()
+
+
+class TryLock(Lock):
+    """A lock that nobody waits for: who comes while it is taken does something else."""
+
+    __slots__ = ()
+
+    def run(self, act: Callable[..., T], *given: Any) -> T:
         """``act(*given)``, with the lock. Raises Occupied.
 
         A signal's exception may come when it is taken and that is not known yet, or before it is given back. Then it
@@ -63,7 +81,8 @@ LIVING: weakref.WeakSet[Lock] = weakref.WeakSet()
 def open_all() -> None:
     """In a child: nobody has a lock any more."""
     for lock in list(LIVING):
-        lock.held = type(lock).make()
+        lock.held = threading.RLock()
+        lock.inside = None if lock.inside != get_ident() else lock.inside
 
 
 if hasattr(os, "register_at_fork"):

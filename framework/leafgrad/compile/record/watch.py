@@ -257,18 +257,22 @@ class Collector:
 
     def __enter__(self) -> None:
         """A thread needs it off."""
-        with self.lock.held:
-            if not self.users:
-                self.enabled = gc.isenabled()
-                gc.disable()
-            self.users += 1
+        self.lock.run(self.begin)
 
     def __exit__(self, *_: object) -> None:
         """A thread needs that no longer."""
-        with self.lock.held:
-            self.users = max(0, self.users - 1)
-            if not self.users and self.enabled:
-                gc.enable()
+        self.lock.run(self.end)
+
+    def begin(self) -> None:
+        if not self.users:
+            self.enabled = gc.isenabled()
+            gc.disable()
+        self.users += 1
+
+    def end(self) -> None:
+        self.users = max(0, self.users - 1)
+        if not self.users and self.enabled:
+            gc.enable()
 
 
 COLLECTOR = Collector()

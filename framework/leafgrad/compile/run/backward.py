@@ -122,19 +122,18 @@ class Backward:
         """What runs the backward graph where some results have a gradient, the targets that then have one, and which of
         the values it is given it needs.
         """
-        with self.lock.held:
-            if given not in self.runs:
-                self.runs[given] = held(self.make, given)
-            return self.runs[given]
+        return self.runs.get(given) or self.lock.run(held, self.make, given)
 
     def make(self, given: tuple[bool, ...]) -> Run:
-        """The same, made anew."""
+        """The same, made anew if no other thread has made it meanwhile."""
+        if given in self.runs:
+            return self.runs[given]
         missing = [v for v, there in zip(self.gradients, given, strict=True) if not there]
         graph, places = without(self.graph, missing, self.gradients)
         alive = remove_dead(graph)
         needed = {v for e in alive.equations for v in e.values} | {*alive.results}
         read = [k for k, v in enumerate(self.saved[: self.read]) if v in needed]
-        return self.build(graph), places, read
+        return self.runs.setdefault(given, (self.build(graph), places, read))
 
     def pull_recorded(self, node: Node, g: Any, needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
         """The same with Tensors, for derivatives of derivatives."""

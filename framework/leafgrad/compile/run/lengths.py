@@ -58,14 +58,17 @@ class Lengths:
 
     def runner(self, sizes: Sizes) -> Runner:
         """That for these sizes."""
-        with self.lock.held:
-            found = self.runners.get(sizes)
-            if found is None:
-                found = self.runners[sizes] = self.run_at(sizes)
-                while len(self.runners) > KEPT:
-                    self.runners.popitem(last=False)
-            self.runners.move_to_end(sizes)
-            self.last = found
+        return self.lock.run(self.kept, sizes)
+
+    def kept(self, sizes: Sizes) -> Runner:
+        """The same, in turn."""
+        found = self.runners.get(sizes)
+        if found is None:
+            found = self.runners[sizes] = self.run_at(sizes)
+            while len(self.runners) > KEPT:
+                self.runners.popitem(last=False)
+        self.runners.move_to_end(sizes)
+        self.last = found
         return found
 
     def serving(self, sizes: Sizes) -> Prepared | None:

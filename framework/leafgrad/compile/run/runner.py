@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from _thread import get_ident
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.lengths import resized
 from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.ir.log import log
+from leafgrad.compile.ir.replay import ReplayProgram
 from leafgrad.compile.run import executor
 from leafgrad.compile.run.checked import Kinds, Mismatch, asked, check_kinds, check_run, expected
 from leafgrad.forks import cached_property
@@ -50,7 +52,7 @@ class Prepared:
 
 
 class Runner:
-    """What runs a graph. One call runs at a time.
+    """What runs a graph. One thread's call runs at a time.
 
     Args:
         made: what was made of the graph.
@@ -107,39 +109,45 @@ class Runner:
         Raises:
             CompileError: a plugin's executor returned something else.
         """
-        with self.lock.held:
-            while True:
-                drawn = states(self.generators) if self.generators else []
-                if before is not None:
-                    before += drawn
-                try:
-                    return self.run(inputs, asked() if checks is None else checks)
-                except BaseException as error:
-                    restore(drawn)  # whoever runs it again draws the same
-                    if isinstance(error, Mismatch):
-                        self.refuse(inputs, error)
-                    elif isinstance(error, Exception):
-                        with rewound(self.generators):
-                            failure = executor.explain_failure(self.executor, self.graph, inputs, error)
-                        if failure is error:
-                            raise
-                        if not isinstance(failure, executor.ExecutorFailure):
-                            raise failure from error
-                        self.replace(failure, error)
-                    else:
+        within = self.lock.inside == get_ident()  # in a signal's handler, while the program's buffers are in use
+        return self.lock.run(self.perform, inputs, asked() if checks is None else checks, before, within)
+
+    def perform(self, inputs: Sequence[Any], checks: bool, before: States | None, within: bool) -> list[Any]:
+        """The same, in turn; ``within`` a call of this thread op by op."""
+        while True:
+            drawn = states(self.generators) if self.generators else []
+            if before is not None:
+                before += drawn
+            try:
+                if within:
+                    return ReplayProgram(self.graph)(inputs)
+                return self.checked(inputs, checks) if checks or self.foreign else self.program(inputs)
+            except BaseException as error:
+                restore(drawn)  # whoever runs it again draws the same
+                if isinstance(error, Mismatch):
+                    self.refuse(inputs, error)
+                elif isinstance(error, Exception):
+                    with rewound(self.generators):
+                        failure = executor.explain_failure(self.executor, self.graph, inputs, error)
+                    if failure is error:
                         raise
+                    if not isinstance(failure, executor.ExecutorFailure):
+                        raise failure from error
+                    self.replace(failure, error)
+                else:
+                    raise
 
     def deliver(self, pairs: Sequence[tuple[Any, Any]]) -> None:
         """Write what the program returned for tensors into their arrays: at once, if the program can do that."""
-        with self.lock.held:
-            deliver = getattr(self.program, "deliver", None)
-            if deliver is not None and len({id(memory_of(a)) for a, _ in pairs}) == len(pairs):
-                deliver(pairs)
-                return
-        for a, values in pairs:
-            overwrite(a, values)
+        deliver = getattr(self.program, "deliver", None)
+        if deliver is not None and len({id(memory_of(a)) for a, _ in pairs}) == len(pairs):
+            self.lock.run(deliver, pairs)
+        else:
+            for a, values in pairs:
+                overwrite(a, values)
 
-    def run(self, inputs: Sequence[Any], checks: bool) -> list[Any]:
+    def checked(self, inputs: Sequence[Any], checks: bool) -> list[Any]:
+        """The same of a plugin's program, or where all are compared with replay."""
         first = self.foreign and self.kinds is None
         if checks or (first and self.compared):
             right = expected(self.graph, inputs)
