@@ -147,7 +147,7 @@ class Operators:
 
 
 for _name, _function in vars(Operators).items():
-    if _name[:2] == "__" and _name not in ("__hash__", "__module__", "__doc__", "__slots__"):
+    if callable(_function) and _name[:2] == "__" and _name != "__hash__":
         attach(_name, _function, checked=True, module=__name__)
 
 

@@ -53,7 +53,8 @@ def fitting(function: F, name: str) -> F:
             if "positional argument" in text and name in FORMS and "; write " not in text:
                 raise TypeError(f"{text}; write {FORMS[name]}") from None
             if "unexpected keyword" in text and "; it takes " not in text:
-                raise TypeError(f"{text}; it takes {', '.join(inspect.signature(function).parameters)}") from None
+                said = text.rstrip("?")  # from Python 3.14 on: "Did you mean ...?"
+                raise TypeError(f"{said}; it takes {', '.join(inspect.signature(function).parameters)}") from None
             raise
 
     return cast(F, called)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import multiprocessing
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -22,6 +24,15 @@ from leafgrad.utils import data
 from leafgrad.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate, get_worker_info
 
 TESTS = "utils.data.fetch utils.data.transport utils.data.worker utils.data.workers"
+
+
+@pytest.fixture(autouse=True)
+def forks():
+    """Workers are forked, so that they may be given any function, as by default before Python 3.14."""
+    before = multiprocessing.get_start_method()
+    multiprocessing.set_start_method("fork", force=True)
+    yield
+    multiprocessing.set_start_method(before, force=True)
 
 
 @pytest.fixture
@@ -407,7 +418,8 @@ SCRIPT = """
         for i, batch in enumerate(DataLoader(Slow(), batch_size=2, num_workers=2)):
             print(*set(batch.tolist()), flush=True)
 
-    main()
+    if __name__ == "__main__":
+        main()
 """
 
 
@@ -442,3 +454,10 @@ def test_workers_end_with_the_main_process(how, tmp_path):
     if how == signal.SIGINT:
         assert said.rstrip().endswith("KeyboardInterrupt")
         assert said.count("Traceback") == 1
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_what_cannot_be_pickled_for_workers_is_named(method):
+    loader = DataLoader(range(4), num_workers=1, collate_fn=lambda batch: batch, multiprocessing_context=method)
+    with pytest.raises(pickle.PicklingError, match=rf"started by '{method}', for which .* multiprocessing_context="):
+        next(iter(loader))

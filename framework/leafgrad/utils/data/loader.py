@@ -60,7 +60,9 @@ class DataLoader(Generic[T]):
         drop_last: leave out the last batch of an epoch if it is not full.
         timeout: seconds to wait for a worker; 0 for ever.
         worker_init_fn: called in each worker with its number, after its random generators were seeded.
-        multiprocessing_context: "fork", "spawn", "forkserver" or a context; by default that of ``multiprocessing``.
+        multiprocessing_context: "fork", "spawn", "forkserver" or a context; by default that of ``multiprocessing``,
+            which is "forkserver" on Linux from Python 3.14 on: what workers are given is pickled then, and a script
+            needs ``if __name__ == "__main__":``.
         generator: where the seeds of orders and workers are drawn from; by default the default generator.
         prefetch_factor: batches that each worker makes ahead, 2 if not given.
         persistent_workers: keep the processes, and their copies of the dataset, from epoch to epoch.

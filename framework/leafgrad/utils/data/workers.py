@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import wait
+from pickle import PicklingError
 from typing import Any
 
 from leafgrad.utils.data import transport
@@ -33,6 +34,13 @@ class Worker:
         self.process = context.Process(target=work, args=(job, their_tasks, their_results), daemon=True)
         try:
             self.process.start()
+        except (PicklingError, AttributeError, TypeError) as error:
+            self.close_pipes()
+            raise PicklingError(
+                f"DataLoader: workers are started by {context.get_start_method()!r}, for which the dataset, collate_fn "
+                f"and worker_init_fn are pickled, but {error}. Define functions and classes at the top of a module, or "
+                'pass multiprocessing_context="fork", which Linux had by default before Python 3.14'
+            ) from error
         except BaseException:
             self.close_pipes()
             raise
