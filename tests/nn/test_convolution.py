@@ -10,6 +10,7 @@ import leafgrad as lg
 from leafgrad import nn
 from leafgrad.autograd import gradcheck, gradgradcheck
 from leafgrad.nn import functional as F
+from leafgrad.ops import convolution
 
 TESTS = "nn.functional.convolution nn.functional.windows"
 
@@ -40,6 +41,46 @@ def test_many_blocks_give_what_one_gives():
     g = draw(*whole.shape, seed=2)
     back = F.conv_transpose2d(g, w, padding=1)
     assert (back[50:51] - F.conv_transpose2d(g[50:51], w, padding=1)).abs().max() < 1e-12
+
+
+@pytest.mark.parametrize("bad", [0.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_long_kernels_make_few_elements(stride, bad, monkeypatch):
+    x, w = draw(2, 4, 2000), draw(4, 1, 50, seed=1, requires_grad=True)
+    x[0, 0, 75] = bad
+    made, columns = [], convolution._columns
+    monkeypatch.setattr(convolution, "_columns", lambda *args: made.append(columns(*args)) or made[-1])
+    y = F.conv1d(x, w, stride=stride, groups=4)
+    assert sum(block.size for block in made) < y.numel() * 10 or bad  # of 50 in each window
+    parts = np.lib.stride_tricks.sliding_window_view(x.numpy(), 50, -1)[..., ::stride, :]
+    np.testing.assert_allclose(y.detach().numpy(), (parts * w.detach().numpy()).sum(-1), atol=1e-11)
+    y.sum().backward()
+    np.testing.assert_allclose(w.grad[:, 0].numpy(), parts.sum((0, 2)), atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "options"),
+    [
+        ([(2, 4, 999), (8, 2, 101), (8,)], {"groups": 2, "padding": 50}),
+        ([(3, 3, 2001), (2, 3, 70), (2,)], {"stride": 3, "padding": (7,)}),
+        ([(3, 2, 40, 61), (1, 2, 3, 33), (1,)], {"stride": (2, 1), "dilation": (2, 1)}),
+    ],
+)
+def test_windows_taken_together_give_what_each_gives(shapes, options, monkeypatch):
+    def derivatives():
+        x, w, b = (draw(*shape, seed=i, requires_grad=True) for i, shape in enumerate(shapes))
+        y = (F.conv1d if x.ndim == 3 else F.conv2d)(x, w, b, **options)
+        first = lg.autograd.grad(y, (x, w, b), draw(*y.shape, seed=4), create_graph=True)
+        again = [draw(*g.shape, seed=5 + i) for i, g in enumerate(first)]
+        return [y, *first, *lg.autograd.grad(first[:2], (x, w), again[:2])]
+
+    chosen, known = [], convolution._together
+    monkeypatch.setattr(convolution, "_together", lambda *args: chosen.append(known(*args)) or chosen[-1])
+    together = derivatives()
+    assert max(chosen) >= 8
+    monkeypatch.setattr(convolution, "_together", lambda *args: 1)
+    for one, other in zip(together, derivatives(), strict=True):
+        np.testing.assert_allclose(one.detach().numpy(), other.detach().numpy(), rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("groups", [1, 2])

@@ -8,6 +8,9 @@ For windows q over x, places k in the kernel, and r the element that window q ha
 
 All come down to products with the matrix of all windows: rows (c, k), columns (q, n). It is made in blocks that stay
 in the cache, with the batch innermost, so that long runs of elements are copied and added whatever the kernel.
+
+Of a long kernel the matrix repeats each element that often, and few kernels make little of it. So windows next to each
+other become one that is a little longer, seen by each kernel at several places: the matrix is so many times smaller.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import functools
 import math
 from typing import Any
 
+from leafgrad import backends
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
 from leafgrad.ops.reduce import sum
@@ -24,6 +28,7 @@ from leafgrad.ops.windows import Windows, places, taps
 BLOCK = 1 << 18  # elements of a block
 NARROW = 1 << 12  # elements of an image up to which a chunk of many of them fits the cache
 RUN = 16  # images side by side, unless one has wide rows of its own
+TOGETHER = 128  # kernels for which to take windows together
 
 Band = tuple[int, int, Windows]
 
@@ -90,6 +95,69 @@ def _grouped(x: Any, groups: int) -> Any:
     return x.reshape(groups, x.shape[0] // groups, math.prod(x.shape[1:]))
 
 
+# ---- windows next to each other, taken together ---------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=1024)
+def _together(windows: Windows, images: int, kernels: int) -> int:
+    """How many windows to take together along the last dimension: 1 where that gains nothing.
+
+    Args:
+        images: how many the windows slide over, channels of all samples. kernels: how many see each.
+    """
+    kernel, step, _, apart, size = (sizes[-1] for sizes in windows[1:])
+    many = min(TOGETHER // max(kernels, 1), kernel // (2 * step), size)
+    elements = images * math.prod(windows.kernel) * math.prod(windows.size)
+    return many if many >= 8 and apart == 1 and elements > BLOCK else 1
+
+
+def _longer(windows: Windows, many: int) -> Windows:
+    """Windows of which each has in it ``many`` of the given ones, the last perhaps some that are beyond these."""
+    kernel, step, size = windows.kernel[-1], windows.stride[-1], windows.size[-1]
+    return windows._replace(
+        kernel=(*windows.kernel[:-1], kernel + (many - 1) * step),
+        stride=(*windows.stride[:-1], many * step),
+        size=(*windows.size[:-1], -(-size // many)),
+    )
+
+
+def _spread(xp: Any, weight: Any, windows: Windows, many: int) -> Any:
+    """Each kernel at each of its places, 0 around. (o, ..., kernel) -> (o * many, ..., longer kernel)"""
+    out = xp.zeros((weight.shape[0] * many, *weight.shape[1:-1], *_longer(windows, many).kernel[-1:]), weight.dtype)
+    _inside(out, windows, many)[...] = weight[:, None]
+    return out
+
+
+def _inside(weight: Any, windows: Windows, many: int) -> Any:
+    """Of longer kernels what is at each place, seen in them. (o * many, ..., longer) -> (o, many, ..., kernel)"""
+    shape = (weight.shape[0] // many, many, *weight.shape[1:-1], windows.kernel[-1])
+    apart, *within = weight.strides
+    steps = (many * apart, apart + windows.stride[-1] * weight.itemsize, *within)
+    return backends.backend_of(weight).strided(weight, shape, steps)
+
+
+def _split(xp: Any, y: Any, many: int) -> Any:
+    """What belongs to windows, as channels of longer ones. (n, o, ..., size) -> (n, o * many, ..., fewer)"""
+    size = y.shape[-1]
+    fewer = -(-size // many)
+    whole = xp.zeros((*y.shape[:-1], fewer * many), dtype=y.dtype)
+    whole[..., :size] = y
+    apart = xp.moveaxis(whole.reshape(*y.shape[:-1], fewer, many), -1, 2)
+    return apart.reshape(y.shape[0], y.shape[1] * many, *apart.shape[3:])
+
+
+def _merged(xp: Any, y: Any, windows: Windows, many: int) -> Any:
+    """The other way. (n, o * many, ..., fewer) -> (n, o, *size)"""
+    apart = xp.moveaxis(y.reshape(y.shape[0], y.shape[1] // many, many, *y.shape[2:]), 2, -1)
+    whole = apart.reshape(*apart.shape[:-2], apart.shape[-2] * many)
+    return xp.ascontiguousarray(whole[..., : windows.size[-1]])
+
+
+def _finite(xp: Any, *arrays: Any) -> bool:
+    """Whether zeros that are filled in may meet what is in arrays: nan and infinities stay where a kernel sees them."""
+    return all(bool(xp.isfinite(x.sum())) for x in arrays)
+
+
 # ---- the ops --------------------------------------------------------------------------------------------------------
 
 
@@ -102,6 +170,11 @@ def convolution(xp: Any, x: Any, weight: Any, bias: Any = None, *, windows: Wind
     if x.dtype == "float16":
         wide = (None if a is None else a.astype("float32") for a in (x, weight, bias))
         return convolution.forward(xp, *wide, windows=windows, groups=groups).astype("float16")
+    many = _together(windows, x.shape[0] * x.shape[1], weight.shape[0] // groups)
+    if many > 1 and _finite(xp, x):
+        longer, bias = _spread(xp, weight, windows, many), None if bias is None else xp.repeat(bias, many)
+        y = convolution.forward(xp, x, longer, bias, windows=_longer(windows, many), groups=groups)
+        return _merged(xp, y, windows, many)
     out = xp.empty((x.shape[0], weight.shape[0], *windows.size), dtype=x.dtype)
     kernels = _grouped(weight, groups)
     for part, bands in _blocks(windows, x.shape[1], x.shape[0]):
@@ -123,6 +196,10 @@ def convolution_input(xp: Any, y: Any, weight: Any, bias: Any = None, *, windows
     if y.dtype == "float16":
         wide = (None if a is None else a.astype("float32") for a in (y, weight, bias))
         return convolution_input.forward(xp, *wide, windows=windows, groups=groups).astype("float16")
+    many = _together(windows, y.shape[0] * weight.shape[1] * groups, weight.shape[0] // groups)
+    if many > 1 and _finite(xp, y, weight):
+        longer, y = _spread(xp, weight, windows, many), _split(xp, y, many)
+        return convolution_input.forward(xp, y, longer, bias, windows=_longer(windows, many), groups=groups)
     channels = weight.shape[1] * groups
     out = xp.zeros((y.shape[0], channels, *windows.length), dtype=y.dtype)
     kernels = _grouped(weight, groups).swapaxes(1, 2)
@@ -149,6 +226,11 @@ def convolution_weight(xp: Any, x: Any, y: Any, *, windows: Windows, groups: int
     if x.dtype == "float16":
         wide = (a.astype("float32") for a in (x, y))
         return convolution_weight.forward(xp, *wide, windows=windows, groups=groups).astype("float16")
+    many = _together(windows, x.shape[0] * x.shape[1], y.shape[1] // groups)
+    if many > 1 and _finite(xp, x):
+        longer = _longer(windows, many)
+        weight = convolution_weight.forward(xp, x, _split(xp, y, many), windows=longer, groups=groups)
+        return _inside(weight, windows, many).sum(axis=1)
     channels, each = y.shape[1], x.shape[1] // groups
     total = xp.zeros((groups, each * math.prod(windows.kernel), channels // groups), dtype=x.dtype)
     for part, bands in _blocks(windows, x.shape[1], x.shape[0]):
