@@ -10,6 +10,7 @@ import leafgrad as lg
 from leafgrad import nn
 from leafgrad.autograd import gradcheck, gradgradcheck
 from leafgrad.nn import functional as F
+from leafgrad.ops import ranges
 
 TESTS = "nn.functional.average_pooling nn.functional.fractional_pooling nn.functional.pooling"
 
@@ -31,6 +32,21 @@ def test_blocks(device):
     ):
         assert result.device == device
         np.testing.assert_allclose(result.cpu().numpy(), want, rtol=1e-12)
+
+
+def test_means_of_long_windows_share_sums(monkeypatch):
+    x = lg.tensor(np.random.default_rng(0).normal(size=(3, 900)), requires_grad=True)
+    with lg.no_grad():
+        x[1, 100], x[2, 100] = float("nan"), float("inf")
+    taken, steps = [], ranges._steps
+    monkeypatch.setattr(ranges, "_steps", lambda given: taken.append(steps(given)) or taken[-1])
+    y = F.avg_pool1d(x, 500, 1)
+    want = np.lib.stride_tricks.sliding_window_view(x.detach().numpy(), 500, -1).mean(-1)
+    np.testing.assert_allclose(y.detach().numpy(), want, rtol=1e-10)
+    y.sum().backward()
+    within = np.minimum(np.minimum(np.arange(900), np.arange(900)[::-1]) + 1, 401)
+    np.testing.assert_allclose(x.grad.numpy(), np.tile(within / 500, (3, 1)), rtol=1e-10)
+    assert all(len(each) <= 9 for _, each in taken)  # of 500 elements in each window
 
 
 @pytest.mark.parametrize("executor", [None, "numpy", "native"])

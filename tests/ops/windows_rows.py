@@ -131,6 +131,10 @@ RANGES = [
     {"ranges": ((0, 1), (2, 3)), "dim": 2},
     {"ranges": ((1, 2), (1, 2)), "dim": 0},
 ]
+LONG = [
+    {"ranges": ((0, 0), (0, 3), *((0, 9),) * 5, *((1, 11),) * 5, (4, 12), (11, 12)), "dim": 0},
+    {"ranges": ((0, 12),) * 12, "dim": 0},
+]
 
 # ---- convolutions ---------------------------------------------------------------------------------------------------
 
@@ -211,6 +215,7 @@ ROWS = [
     Row(windows.window_pick, window_pick, samples=placed(lambda w: w.length), **options),
     Row(windows.window_place, window_place, samples=placed(lambda w: w.size), **options),
     Row(ranges.range_sum, range_sum, params=RANGES, shapes=[((2, 6, 3),)], **options),
+    Row(ranges.range_sum, range_sum, params=LONG, shapes=[((12, 2),)], name="long ranges", **options),
     Row(convolution.convolution, convolve, samples=tensors("x", "weight"), **options),
     Row(convolution.convolution, convolve, samples=tensors("x", "weight", "bias of y"), name="with bias", **options),
     Row(convolution.convolution_input, spread, samples=tensors("y", "weight"), **options),

@@ -12,6 +12,8 @@ from leafgrad.ops.half import total
 Range = tuple[int, int]
 Ranges = tuple[Range, ...]
 
+MANY = 8  # elements in a range, or ranges that an element is in
+
 
 @op("linear")
 def range_sum(xp: Any, x: Any, *, ranges: Ranges, dim: int) -> Any:
@@ -22,39 +24,52 @@ def range_sum(xp: Any, x: Any, *, ranges: Ranges, dim: int) -> Any:
     """
     if x.dtype == "float16":
         return range_sum.forward(xp, x.astype("float32"), ranges=ranges, dim=dim).astype("float16")
-    before, (shortest, steps) = (slice(None),) * dim, _steps(ranges)
-    if steps and shortest > 1:  # all have a first and a second element
-        (_, first), (_, second), *steps = steps
+    before, (pairs, steps) = (slice(None),) * dim, _steps(ranges)
+    if steps and pairs:
+        (_, _, first), (_, _, second), *steps = steps
         out = x[(*before, _key(xp, first))] + x[(*before, _key(xp, second))]
     else:
         out = xp.zeros((*x.shape[:dim], len(ranges), *x.shape[dim + 1 :]), dtype=x.dtype)
         if steps is None:
             for i, (start, stop) in enumerate(ranges):
                 out[(*before, i)] = total(x[(*before, slice(start, stop))], (dim,), False)
-        elif steps:
-            (to, of), *steps = steps
+        elif steps and steps[0][0] == 1:
+            (_, to, of), *steps = steps
             out[(*before, _key(xp, to))] = x[(*before, _key(xp, of))]
-    for to, of in steps or ():
-        out[(*before, _key(xp, to))] += x[(*before, _key(xp, of))]
+    sums, length = x, 1  # of so many elements from each on
+    for size, to, of in steps or ():
+        while length < size:
+            sums = sums[(*before, slice(None, -length))] + sums[(*before, slice(length, None))]
+            length *= 2
+        out[(*before, _key(xp, to))] += sums[(*before, _key(xp, of))]
     return out
 
 
 Places = slice | list[int]
+Step = tuple[int, Places, Places]  # of how many elements, for which ranges, from where on
 
 
 @functools.lru_cache(maxsize=1024)
-def _steps(ranges: Ranges) -> tuple[int, list[tuple[Places, Places]] | None]:
-    """The size of the smallest range; and which have a first element, a second, …, and which elements these are.
+def _steps(ranges: Ranges) -> tuple[bool, list[Step] | None]:
+    """How to add up what is in the ranges, and whether the first two steps add one element to each of them.
 
-    None where ranges are larger than there are many.
+    One element after the other; of long ranges 1, 2, 4, 8, … together, as the size of each is made of these. None where
+    ranges are larger than there are many, and hardly overlap.
     """
-    sizes, steps = [stop - start for start, stop in ranges], []
-    if len(ranges) < max(sizes, default=0):
-        return min(sizes), None
-    for k in range(max(sizes, default=0)):
+    sizes, starts = [stop - start for start, stop in ranges], [start for start, _ in ranges]
+    longest, few, steps = max(sizes, default=0), len(ranges) < max(sizes, default=0), []
+    if longest > MANY and (not few or sum(sizes) > MANY * (ranges[-1][1] - starts[0])):
+        for size in [1 << k for k in range(longest.bit_length())]:
+            having = [i for i, n in enumerate(sizes) if n & size]
+            if having:
+                steps.append((size, _spaced(having), _spaced([starts[i] + sizes[i] % size for i in having])))
+        return False, steps
+    if few:
+        return False, None
+    for k in range(longest):
         having = [i for i, size in enumerate(sizes) if size > k]
-        steps.append((_spaced(having), _spaced([ranges[i][0] + k for i in having])))
-    return min(sizes, default=0), steps
+        steps.append((1, _spaced(having), _spaced([starts[i] + k for i in having])))
+    return min(sizes, default=0) > 1, steps
 
 
 def _key(xp: Any, places: Places) -> Any:
