@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from op_table import FLOATS, Row
 
-from leafgrad.ops import classes
+from leafgrad.ops import classes, margins
 
 # Size of the scores, and the dimension of the classes.
 CASES = [((4,), 0), ((5, 3), 1), ((2, 3, 2, 2), 1), ((0, 3), 1)]
@@ -93,6 +93,37 @@ def target_weights(x, target, dim, ignore):
     return np.expand_dims(kept / kept.sum(), dim).astype(x.dtype)
 
 
+def labelled(rng, dtype):
+    """Scores, and lists of classes that end at the first -1."""
+    listed = [np.array([[2, 0, -1], [-1, 1, 1], [0, 1, 2], [1, 1, -1]]), np.array([1, -1, 2, 5]), np.zeros((0, 3), int)]
+    return [((rng.normal(size=target.shape).astype(dtype), target), {}) for target in listed]
+
+
+def labels(x, target):
+    """A sample, its targets, and the classes that are none, one by one."""
+    for i in np.ndindex(x.shape[:-1]):
+        targets = list(target[i])[: list(target[i]).index(-1) if -1 in target[i] else None]
+        yield i, targets, [o for o in range(x.shape[-1]) if o not in targets]
+
+
+def multilabel_margin(x, target):
+    out = np.zeros(x.shape[:-1])
+    for i, targets, others in labels(x, target):
+        out[i] = sum(max(0, 1 - x[i][t] + x[i][o]) for t in targets for o in others)
+    return out
+
+
+def multilabel_margin_slopes(x, target):
+    out = np.zeros(x.shape)
+    for i, targets, others in labels(x, target):
+        for t in targets:
+            for o in others:
+                out[(*i, o)] += 1 - x[i][t] + x[i][o] > 0
+                out[(*i, t)] -= 1 - x[i][t] + x[i][o] > 0
+    return out
+
+
+UNLISTED = [((np.ones((1, 2)), np.array([[wrong, 0]])), {}, IndexError, "out of bounds") for wrong in (2, -2)]
 OUTSIDE = [
     ((np.ones((2, 3)), np.array([0, wrong])), {"dim": 1, "ignore": -100}, IndexError, "out of bounds")
     for wrong in (3, -1)
@@ -111,4 +142,13 @@ ROWS = [
     Row(classes.cross_entropy, cross_entropy, samples=filled, dtypes=FLOATS, integers=False, errors=OUTSIDE),
     Row(classes.cross_entropy_slope, cross_entropy_slope, samples=filled, dtypes=FLOATS, integers=False),
     Row(classes.target_weights, target_weights, samples=filled, dtypes=FLOATS, integers=False),
+    Row(margins.multilabel_margin, multilabel_margin, samples=labelled, dtypes=FLOATS, integers=False, errors=UNLISTED),
+    Row(
+        margins.multilabel_margin_slopes,
+        multilabel_margin_slopes,
+        samples=labelled,
+        order=0,
+        dtypes=FLOATS,
+        integers=False,
+    ),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -300,6 +301,19 @@ def test_margin_losses_of_one_sample():
     assert in_a_list.item() == alone.item() == pytest.approx((0.3 + 0.5) / 3)
     for target in (0, -1):
         assert F.multilabel_margin_loss(lg.tensor(0.7), lg.tensor(target), reduction="none").tolist() == 0.0
+
+
+def test_a_multilabel_margin_compares_with_targets_alone():
+    scores, target = lg.randn(4, 3000, requires_grad=True), lg.full((4, 3000), -1)
+    target[:, :3] = lg.tensor([7, 1999, 3])
+    tracemalloc.start()
+    try:
+        F.multilabel_margin_loss(scores, target).backward()
+        assert tracemalloc.get_traced_memory()[1] < 3e6  # all pairs of classes have 36e6 scores
+    finally:
+        tracemalloc.stop()
+    step = lg.compile(lambda x: F.multilabel_margin_loss(x, target))
+    assert step(scores).item() == pytest.approx(F.multilabel_margin_loss(scores, target).item())
 
 
 def test_each_loss_of_an_ignored_target_is_plus_zero():

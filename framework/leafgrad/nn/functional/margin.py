@@ -9,6 +9,7 @@ from leafgrad.nn.functional.activation import relu
 from leafgrad.nn.functional.distance import pairwise_distance
 from leafgrad.nn.functional.reduction import Flag, chosen_reduction, reduced
 from leafgrad.ops.activation import logsigmoid
+from leafgrad.ops.margins import multilabel_margin
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_real, expect_tensor
 from leafgrad.tensor.autocast import autocast
@@ -272,15 +273,8 @@ def multilabel_margin_loss(
     if target.shape != input.shape or input.ndim > 2:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     input, target = (input, target) if input.ndim else (input.unsqueeze(0), target.unsqueeze(0))
-    classes = input.shape[-1]
-    counts = _class_numbers(target, "multilabel_margin_loss") != -1
-    counts = counts.long().cumprod(-1) != 0
-    at = where(counts, target, 0)
-    among = (at.unsqueeze(-1) == arange(classes, device=input.device)) & counts.unsqueeze(-1)
-    pairs = counts.unsqueeze(-1) & ~among.any(-2, keepdim=True)
-    short = relu(1 - input.gather(-1, at).unsqueeze(-1) + input.unsqueeze(-2))
-    loss: Tensor = where(pairs, short, 0.0)
-    return reduced(loss.sum((-2, -1)) / classes, reduction)
+    loss: Tensor = multilabel_margin(input, _class_numbers(target, "multilabel_margin_loss"))
+    return reduced(loss / input.shape[-1], reduction)
 
 
 def multilabel_soft_margin_loss(
