@@ -187,6 +187,26 @@ def cummin(xp: Any, x: Any, *, dim: int) -> Any:
     return _best_index(xp, lambda new, old: (new <= old) | (new != new), x, dim)
 
 
+@cummax.kernel("numpy")
+def _cummax(xp: Any, x: Any, *, dim: int) -> Any:
+    """As above, in passes that NumPy has."""
+    return _last_reached(xp, xp.maximum, x, dim)
+
+
+@cummin.kernel("numpy")
+def _cummin(xp: Any, x: Any, *, dim: int) -> Any:
+    """As above, alike."""
+    return _last_reached(xp, xp.minimum, x, dim)
+
+
+def _last_reached(xp: Any, better: Any, x: Any, dim: int) -> Any:
+    """The index of the last element up to each that is the best so far; nan is, whatever came before."""
+    if not x.ndim:
+        return xp.zeros((), "int64")
+    index = xp.arange(x.shape[dim]).reshape((-1,) + (1,) * (x.ndim - dim - 1))
+    return xp.maximum.accumulate(xp.where((x == better.accumulate(x, dim)) | (x != x), index, 0), dim)
+
+
 def _best(better: str) -> Any:
     code = f"""
         long best = 0;
