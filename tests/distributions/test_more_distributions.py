@@ -88,12 +88,14 @@ def test_multinomial_is_scipys():
     close(p.log_prob(t(values)), [stats.multinomial(9, w).logpmf(v) for w, v in zip(weights, values, strict=True)])
     close(p.entropy(), [stats.multinomial(9, w).entropy() for w in weights])
     leafgrad.manual_seed(0)
-    drawn = p.sample((20000,))
-    assert (drawn.sum(-1) == 9).all()
-    assert not drawn[:, 0, 2].any()
-    covariances = [np.cov(drawn[:, i].numpy().T) for i in range(2)]
-    for w, found in zip(weights, covariances, strict=True):
-        assert np.abs(found - 9 * (np.diag(w) - np.outer(w, w))).max() < 0.1
+    for trials in (9, 3):  # more than outcomes, and fewer
+        drawn = d.Multinomial(trials, t(weights * 3)).sample((20000,))
+        assert (drawn.sum(-1) == trials).all()
+        assert not drawn[:, 0, 2].any()
+        covariances = [np.cov(drawn[:, i].numpy().T) for i in range(2)]
+        for w, found in zip(weights, covariances, strict=True):
+            assert np.abs(found - trials * (np.diag(w) - np.outer(w, w))).max() < 0.1
+    assert d.Multinomial(0, t(weights)).sample((2,)).tolist() == [[[0.0] * 4] * 2] * 2
     with pytest.raises(ValueError, match="within the support"):
         p.log_prob(t([1, 2, 3, 4]))
     with pytest.raises(NotImplementedError, match="inhomogeneous"):

@@ -159,9 +159,12 @@ class Multinomial(Distribution):
         return self._expanded(batch_shape, _instance, _categorical=categorical, total_count=self.total_count)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Numbers of successes in those trials that are left, outcome by outcome."""
+        """Few trials are drawn and counted; of many the successes in those that are left, outcome by outcome."""
         with modes.no_grad():
             probs = self.probs.expand(self._extended_shape(sample_shape))
+            if 0 < self.total_count <= probs.shape[-1]:
+                trials = self._categorical.sample((self.total_count, *sample_shape)).movedim(0, -1)
+                return probs.new_zeros(probs.shape).scatter_add(-1, trials, probs.new_ones(trials.shape))
             rest = probs.flip(-1).cumsum(-1).flip(-1)  # of this outcome and those after it
             chance = where(rest > 0, probs / where(rest > 0, rest, 1.0), 0.0).clamp(0, 1)
             counts = probs.new_zeros(probs.shape)
