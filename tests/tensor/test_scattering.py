@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 import leafgrad
 from leafgrad.autograd import gradcheck
 
+FUNCTIONS = {"amax": np.maximum, "amin": np.minimum, "prod": np.multiply}
 REDUCED = {"prod": [3.0, 40.0], "mean": [2.0, 11 / 3], "amax": [3.0, 5.0], "amin": [1.0, 2.0]}
 
 
@@ -74,3 +76,14 @@ def test_a_factor_of_integers_loses_its_decimals():
         kind = getattr(leafgrad, dtype)
         out = leafgrad.zeros(2, dtype=kind).index_add(0, at, leafgrad.tensor([1, 2, 3]).to(kind), alpha=alpha)
         assert (out.dtype, out.tolist()) == (kind, expected)
+
+
+@pytest.mark.parametrize("reduce", FUNCTIONS)
+def test_many_values_are_combined(reduce):
+    rng = np.random.default_rng(0)
+    x, source, at = rng.uniform(0.9, 1.1, (4, 7)), rng.uniform(0.9, 1.1, (3, 4000)), rng.integers(0, 7, (3, 4000))
+    source[1, 5] = np.nan
+    want = x.copy()
+    FUNCTIONS[reduce].at(want, (np.arange(3)[:, None], at), source)
+    found = leafgrad.tensor(x).scatter_reduce(1, leafgrad.tensor(at), leafgrad.tensor(source), reduce)
+    np.testing.assert_allclose(found.numpy(), want, rtol=1e-12)

@@ -13,6 +13,7 @@ from leafgrad.ops.define import op
 from leafgrad.ops.half import accumulator
 from leafgrad.ops.index import along, along_batched, bounds, by_rows, flat_index, gather, gather_sum
 from leafgrad.ops.select import where
+from leafgrad.ops.small import SMALL
 from leafgrad.ops.sort import argsort
 
 
@@ -23,23 +24,31 @@ def _last_of_runs(xp: Any, target: Any) -> Any:
     return last
 
 
+def _flat(xp: Any, x: Any, at: Any, v: Any, dim: int) -> Any:
+    """Where in the flattened x each element of v goes; for one such index ufunc.at is fast."""
+    with bounds():
+        return flat_index(xp, x.shape, along(xp, x.shape, at, dim), (dim,), v.shape)
+
+
 @op("any_dtype", "raises")
 def scatter_best(xp: Any, x: Any, at: Any, v: Any, *, dim: int, largest: bool) -> Any:
     """The largest (smallest) of x and all of v that goes to the same index; equal ones share the gradient.
 
     At nan that is nan.
     """
-    out = x.copy()
-    with bounds():
-        (xp.maximum if largest else xp.minimum).at(out, along(xp, x.shape, at, dim), v)
+    out, better = x.copy(), xp.maximum if largest else xp.minimum
+    if v.size > SMALL:
+        better.at(out.reshape(-1), _flat(xp, x, at, v, dim), v.reshape(-1))
+    else:
+        with bounds():
+            better.at(out, along(xp, x.shape, at, dim), v)
     return out
 
 
 @scatter_best.kernel("cupy")
 def _scatter_best(xp: Any, x: Any, at: Any, v: Any, *, dim: int, largest: bool) -> Any:
     """As above, by sorting: CuPy's maximum.at rounds float64 to float32, and leaves nan out."""
-    with bounds():
-        flat = flat_index(xp, x.shape, along(xp, x.shape, at, dim), (dim,), v.shape)
+    flat = _flat(xp, x, at, v, dim)
     values = v.reshape(-1)
     ranks = values if largest else -values if v.dtype.kind == "f" else ~values  # nan comes last either way
     order = xp.argsort(ranks, kind="stable")
@@ -84,8 +93,7 @@ def scatter_product(xp: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
 
     Sorted by index, neighbours are multiplied in log2(n) sweeps; CUDA has no atomic product.
     """
-    with bounds():
-        flat = flat_index(xp, x.shape, along(xp, x.shape, at, dim), (dim,), v.shape)
+    flat = _flat(xp, x, at, v, dim)
     order = xp.argsort(flat, kind="stable")
     target, run, reach = flat[order], v.reshape(-1)[order].astype(accumulator(v.dtype), copy=False), 1
     while reach < len(target):
@@ -96,6 +104,14 @@ def scatter_product(xp: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
     factors = xp.ones(x.size + 1, dtype=run.dtype)  # with one for what is not the last of its run
     factors[xp.where(last, target, x.size)] = run
     return (x * factors[:-1].reshape(x.shape)).astype(x.dtype, copy=False)
+
+
+@scatter_product.kernel("numpy")
+def _scatter_product(xp: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
+    """As above, one after the other."""
+    out = x.astype(accumulator(x.dtype), order="C")
+    xp.multiply.at(out.reshape(-1), _flat(xp, x, at, v, dim), v.reshape(-1).astype(out.dtype, copy=False))
+    return out.astype(x.dtype, copy=False)
 
 
 def _product_x(g: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
