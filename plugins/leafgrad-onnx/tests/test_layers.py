@@ -214,3 +214,9 @@ def test_a_layer_agrees(name, agrees):
     with leafgrad.no_grad():
         given = inputs()
         agrees(layer, *given, tolerance=2e-5 if name == "Transformer" else 1e-5)
+
+
+def test_gradients_of_multilabel_margins(agrees):
+    target = leafgrad.tensor([[3, 0, -1, 1], [-1, 0, 0, 0], [0, 1, 2, 3]])
+    loss = nn.MultiLabelMarginLoss()
+    agrees(lambda x, t: leafgrad.autograd.grad(loss(x, t), x)[0], x(3, 4).requires_grad_(), target)

@@ -6,9 +6,16 @@ import math
 from typing import Any
 
 from leafgrad.compile.ir.graph import Equation, Value
-from leafgrad.ops import classes, combine, index
+from leafgrad.ops import classes, combine, index, margins
 from leafgrad.ops.abstract import broadcast_shape
+from leafgrad.ops.compare import gt, ne
+from leafgrad.ops.convert import to_dtype
+from leafgrad.ops.cumulative import cumprod
+from leafgrad.ops.elementwise import add, mul, sub
 from leafgrad.ops.geometry import index_axes
+from leafgrad.ops.reduce import amax, sum as added
+from leafgrad.ops.select import maximum, where
+from leafgrad.ops.shape import reshape
 from leafgrad.tensor import inplace, view
 from leafgrad_onnx.forms.shape import counted
 from leafgrad_onnx.writer import OnnxWriter
@@ -207,3 +214,43 @@ def _write_view(w: OnnxWriter, e: Equation) -> str:
     flat = w.reshape(w(x), (count,))
     found = w.emit("ScatterElements", flat, w.reshape(places, many), w.reshape(updates, many), axis=0)
     return w.reshape(found, x.shape)
+
+
+# ---- margins --------------------------------------------------------------------------------------------------------
+
+
+def _shortfalls(graph: Any, e: Equation) -> tuple[Any, Any]:
+    """Where the targets are, and what each lacks over each class: (..., c) and (..., c, c)."""
+    (x, target), dim = e.values, e.values[0].ndim - 1
+    lead, n = x.shape[:-1], x.shape[-1]
+    flags = graph.emit(to_dtype, graph.emit(ne, target, -1), dtype=x.dtype, source="bool")
+    flags = graph.emit(cumprod, flags, dim=dim, reverse=False)
+    at = graph.emit(where, graph.emit(ne, flags, 0), target, 0)
+    own = graph.emit(classes.place, flags, at, shape=(*x.shape, n), dim=dim + 1, ignore=-1)
+    flags = graph.emit(reshape, flags, shape=(*lead, n, 1))
+    pairs = graph.emit(mul, flags, graph.emit(sub, 1, graph.emit(amax, own, dim=(dim,), keepdim=True)))
+    needed = graph.emit(sub, 1, graph.emit(index.gather, x, at, dim=dim, inside=True))
+    short = graph.emit(
+        add, graph.emit(reshape, needed, shape=(*lead, n, 1)), graph.emit(reshape, x, shape=(*lead, 1, n))
+    )
+    return at, graph.emit(where, graph.emit(ne, pairs, 0), graph.emit(maximum, short, 0), 0)
+
+
+def _multilabel_margin(graph: Any, e: Equation) -> Any:
+    short = _shortfalls(graph, e)[1]
+    return graph.emit(added, short, dim=(short.ndim - 2, short.ndim - 1), keepdim=False)
+
+
+def _multilabel_margin_slopes(graph: Any, e: Equation) -> Any:
+    at, short = _shortfalls(graph, e)
+    x = e.values[0]
+    lacks = graph.emit(to_dtype, graph.emit(gt, short, 0), dtype=x.dtype, source="bool")
+    by_class, by_target = (graph.emit(added, lacks, dim=(short.ndim - k,), keepdim=False) for k in (2, 1))
+    of_targets = graph.emit(index.gather_sum, by_target, at, shape=x.shape, dim=x.ndim - 1, inside=True)
+    return graph.emit(sub, by_class, of_targets)
+
+
+margins.multilabel_margin.lower("onnx", lambda w, e: w.steps(e, lambda graph: _multilabel_margin(graph, e)))
+margins.multilabel_margin_slopes.lower(
+    "onnx", lambda w, e: w.steps(e, lambda graph: _multilabel_margin_slopes(graph, e))
+)
