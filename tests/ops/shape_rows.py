@@ -145,6 +145,10 @@ def along(x, at, v, combine):
     return out
 
 
+def first_places(x, dim, count, descending):
+    return np.take(np.argsort(-x if descending else x, dim, "stable"), range(count), dim)
+
+
 def with_indices(*choices):
     """Samples of a floating array of some shape, index arrays, and parameters."""
     return lambda rng, dtype: [((uniform(rng, dtype, shape), *at), params) for shape, at, params in choices]
@@ -186,6 +190,10 @@ INDEX = [
 ]  # fmt: skip
 
 SORT = [
+    Row(sort.argtop, first_places, order=0, samples=lambda rng, dtype: [
+        ((draw(rng, dtype, shape),), {"dim": dim, "count": count, "descending": descending})
+        for shape, dim, count in (((3, 4), 1, 2), ((5000,), 0, 20), ((70, 3, 40), 0, 5), ((70, 3, 40), 2, 0))
+        for descending in (True, False) for draw in (uniform, lambda *given: uniform(*given).round(1))]),
     Row(sort.argsort, lambda x, dim, descending: np.argsort(-x if descending else x, dim, "stable"), order=0,
         samples=lambda rng, dtype: [((rng.integers(0, 4, (3, 9)).astype(dtype),), {"dim": dim, "descending": down})
                                     for dim in (0, 1) for down in (True, False)]),

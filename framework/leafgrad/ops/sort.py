@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad.ops.define import op
-from leafgrad.ops.shape import in_reverse, reshape
+from leafgrad.ops.shape import in_reverse, part, reshape
+from leafgrad.ops.shifted import behind, shifted
+from leafgrad.ops.small import SMALL
 
 
 @op("along", "nondifferentiable")
@@ -28,6 +30,43 @@ def _argsort(xp: Any, x: Any, *, dim: int, descending: bool) -> Any:
 argsort.lower("cuda", lambda c, e: c.ranked("out(rank) = at;", e.params["dim"], e.params["descending"]))
 argsort.shape(lambda x: x.like(x.shape, "int64"))
 argsort.chunk(lambda call: call.along())
+
+
+@op("nondifferentiable")
+def argtop(xp: Any, x: Any, *, dim: int, count: int, descending: bool) -> Any:
+    """The first ``count`` indices of ``argsort``. int64"""
+    return argsort.forward(xp, x, dim=dim, descending=descending)[_ends(dim, 0, count)]
+
+
+@argtop.kernel("numpy")
+def _argtop(xp: Any, x: Any, *, dim: int, count: int, descending: bool) -> Any:
+    """As above; few of many are parted from the others first, unless others equal the last of them."""
+    n = x.shape[dim]
+    if x.size > SMALL and 0 < count <= n // 4:
+        ends = _ends(dim, n - count, n) if descending else _ends(dim, 0, count)
+        found = xp.sort(x.argpartition(n - count if descending else count - 1, dim)[ends], dim)
+        best = xp.take_along_axis(x, found, dim)
+        among = x >= best.min(dim, keepdims=True) if descending else x <= best.max(dim, keepdims=True)
+        if (xp.count_nonzero(among, dim) == count).all():  # with nan it is not
+            return xp.take_along_axis(found, _argsort(xp, best, dim=dim, descending=descending), dim)
+    return _argsort(xp, x, dim=dim, descending=descending)[_ends(dim, 0, count)]
+
+
+def _ends(dim: int, start: int, stop: int) -> tuple[slice, ...]:
+    return (*(slice(None),) * dim, slice(start, stop))
+
+
+argsort.keeps_dtype = argtop.keeps_dtype = False  # they give indices
+argtop.shape(lambda x, *, dim, count: x.like((*x.shape[:dim], count, *x.shape[dim + 1 :]), "int64"))
+argtop.batched(shifted(dim=behind))
+
+
+@argtop.rewrite
+def _in_two_steps(graph: Any, equation: Any) -> Any:
+    params, (x,) = equation.params, equation.values
+    order = graph.emit(argsort, x, dim=params["dim"], descending=params["descending"])
+    whole = [(0, n, 1) for n in x.shape[: params["dim"]]]
+    return graph.emit(part, order, at=(*whole, (0, params["count"], 1)))
 
 
 @op("nondifferentiable", "promote")

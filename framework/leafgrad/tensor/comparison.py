@@ -24,6 +24,7 @@ from leafgrad.tensor.signatures import binary, unary
 from leafgrad.tensor.tensor import Tensor
 
 _all, _eq, _gather, _argsort = reduce.all.function, compare.eq.function, gather.function, ops.argsort.function
+_argtop = ops.argtop.function
 _in_order = contiguous.function
 
 fmax = binary(select.fmax, out="cast")
@@ -171,7 +172,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         raise RuntimeError(f"selected index k out of range, got k={k} for a dimension of size {n}")
     if not shape:
         return return_types.topk(input.clone(), argsort(input))
-    best = _in_order(piece(_argsort(input, dim=d, descending=bool(largest)), d, 0, k))
+    best = _in_order(_argtop(input, dim=d, count=k, descending=bool(largest)))
     return return_types.topk(_gather(input, best, dim=d, inside=True), best)
 
 
