@@ -41,7 +41,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if integer(r, "r", "combinations") < 0:
         raise RuntimeError(f"combinations: Expect a non-negative number, but got {r}")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    places = list(choose(range(input.shape[0]), r))
     if not r:
         return zeros(0, dtype=input.dtype, device=input.device)
-    return input[tensor(places, dtype=dtypes.int64, device=input.device).reshape(len(places), r)]
+    places = list(itertools.chain.from_iterable(choose(range(input.shape[0]), r)))  # in one list, which is read sooner
+    return input[tensor(places, dtype=dtypes.int64, device=input.device).reshape(len(places) // r, r)]
