@@ -6,6 +6,7 @@ import asyncio
 import functools
 import os
 import signal
+import sys
 import threading
 import warnings
 
@@ -208,3 +209,33 @@ def test_a_loop_hears_of_signals_that_have_waited():
         await asyncio.wait_for(heard.wait(), 10)
 
     asyncio.run(main())
+
+
+def test_a_handler_may_come_at_any_call():
+    """A profile function, such as that of a recording, is told of each, and within it others are called."""
+    events, called = [], []
+
+    def profile(frame, event, _):
+        events.append(event)
+        if len(events) == at:
+            signal.raise_signal(signal.SIGALRM)
+
+    def act():
+        signal.raise_signal(signal.SIGALRM)
+        return interruptible(len, called)
+
+    before = signal.signal(signal.SIGALRM, lambda *_: held(called.append, 1))
+    try:
+        for at in range(1, 500):
+            events.clear()
+            called.clear()
+            sys.setprofile(profile)
+            held(act)
+            sys.setprofile(None)
+            if len(events) < at:
+                break
+            assert len(called) == 2
+    finally:
+        sys.setprofile(None)
+        signal.signal(signal.SIGALRM, before)
+    assert at > 30

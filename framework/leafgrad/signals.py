@@ -65,6 +65,8 @@ def code_of(handler: Any) -> Any:
 class Waiting:
     """Stands for the handler of a signal while something is held, and calls it, at once or when that is over.
 
+    What waits is taken and added without a call: a profile function is told of each, within which handlers may run.
+
     Attributes:
         thread: the one in which handlers wait; None for none.
         called: what is to be called, with the signal's number.
@@ -80,7 +82,7 @@ class Waiting:
 
     def __call__(self, number: int, frame: Any) -> None:
         if Waiting.thread == get_ident():
-            Waiting.called.append((self, number))
+            Waiting.called = [*Waiting.called, (self, number)]
         elif Waiting.around is not None:
             Waiting.around(partial(self.handler, number, frame))
         else:
@@ -91,7 +93,7 @@ IDLE = frozenset({int, type(None), Waiting})  # of what needs none to stand for 
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=Waiting.called.clear)  # they came to the parent
+    os.register_at_fork(after_in_child=lambda: setattr(Waiting, "called", []))  # they came to the parent
 
 
 class FromHandler(BaseException):
@@ -166,7 +168,7 @@ def put_back(placed: dict[int, Waiting]) -> None:
 def call_waiting() -> None:
     """Call the handlers that have waited, all of them, whatever they raise. They find where this stands."""
     if Waiting.called:
-        waiting, number = Waiting.called.pop(0)
+        (waiting, number), *Waiting.called = Waiting.called
         try:
             waiting(number, sys._getframe())
         finally:

@@ -238,7 +238,7 @@ def test_a_handler_is_no_part_of_the_step_that_it_interrupts(form):
     expected = lg.compile(function)(x)
     before = signal.signal(signal.SIGALRM, remembers.forms[form])
     try:
-        signal.setitimer(signal.ITIMER_REAL, 1e-4, 1e-4)
+        signal.setitimer(signal.ITIMER_REAL, 5e-4, 5e-4)
         found = [step(x) for _ in range(4)]
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -39,11 +39,11 @@ from leafgrad.compile.run.followed import (
     may_be_of_numbers,
 )
 from leafgrad.compile.run.following import Following, differs
+from leafgrad.compile.run.handlers import Handlers
 from leafgrad.compile.run.paths import named_tuples, paths_of, roots
 from leafgrad.signals import Waiting
 from leafgrad.tensor.tensor import Tensor
 
-PATIENCE = 50  # looks at what a signal's handler changed, if others come that fast
 GIVEN_TO_C = (
     "leafgrad.compile: it may be that a function in C was given a number that changes from call to call, for which "
     "something stood that it does not take: pass int(number) or float(number). Later calls give it Python's own"
@@ -104,9 +104,7 @@ class Attempt:
         self.followed: Followed | None = None
         self.results: list[Any] = [None]
         self.changed: list[Place] = []  # what it changed, as far as that is not followed
-        self.growing: list[GrowingList] = []  # what stood for lists
-        self.came = 0  # how many handlers of signals are running, or came while what one did was looked at
-        self.interrupted = False  # whether a signal's handler changed meanwhile what it reads, for all that is known
+        self.handlers = Handlers(self.before, not self.first, self.growing)
 
     def close(self, name: str | None, known: Sequence[Call]) -> Call:
         """The program of the call: one of those of ``known`` calls, perhaps.
@@ -189,27 +187,9 @@ class Attempt:
         if self.followed is not None:
             self.followed.end(frame, begins)
 
-    def beside(self, handler: Callable[[], Any]) -> None:
-        """Call the handler of a signal. What it changes is no effect of the step's, nor what one changes meanwhile."""
-        self.came += 1
-        if self.first or self.interrupted or self.came > 1:
-            self.interrupted |= self.first
-            return handler()
-        held = signals.held(self.state)
-        handler()
-        for _ in range(PATIENCE):
-            self.came, changed = 1, signals.held(self.has_changed, held)
-            if changed or self.came == 1:  # else one came meanwhile, and ran behind that
-                break
-        self.came, self.interrupted = 0, changed or self.came > 1
-
-    def state(self) -> tuple[list[Any], list[int]]:
-        """What the places hold that the step may read, and how long the lists are to which it appends."""
-        growing = [] if self.followed is None else [spot.number for _, spot in self.followed.growing]
-        return self.before.snapshot(), [*map(list.__len__, growing)]
-
-    def has_changed(self, state: tuple[list[Any], list[int]]) -> bool:
-        return bool(self.before.changed(state[0])) or self.state()[1] != state[1]
+    def growing(self) -> list[GrowingList]:
+        """What stands, or stood, for lists."""
+        return [] if self.followed is None else [spot.number for _, spot in self.followed.growing]
 
     def torn(self) -> None:
         """Python is needed, so that following numbers is of no use."""
@@ -231,7 +211,7 @@ class Attempt:
             args, kwargs = followed.args, followed.kwargs
         failure, around = None, Waiting.around
         try:
-            Waiting.around = self.beside
+            Waiting.around = self.handlers
             watched = watching(self.watch, self.codes, self.beware, self.meanwhile)
             with followed or nullcontext(), recording(recorder), watched:
                 results[0] = signals.interruptible(self.function, *args, **kwargs)
@@ -242,7 +222,6 @@ class Attempt:
         Waiting.around, recorder.torn = around, None  # which hold this attempt, and all that it holds
         if followed is not None:
             followed.take_back(results, self.watch.codes, self.before)
-            self.growing = [spot.number for _, spot in followed.growing]
             asks = "type" in self.before.renamed or asks_types(self.watch.codes) or asks_identity(self.watch.codes)
             asks |= self.watch.failed  # perhaps a function of C's, which takes a number only from itself
             asks &= followed.stands_for_some and not followed.ended
@@ -271,7 +250,7 @@ class Attempt:
     def take_back(self) -> bool:
         """Let what the Python has changed be as it was, so that it may run once more; whether that was possible."""
         recorder, before = self.recorder, self.before
-        if self.first or self.interrupted or recorder.tears or self.watch.open:
+        if self.first or self.handlers.changed or recorder.tears or self.watch.open:
             return False
         if not recorder.can_be_undone or not self.is_known():
             return False
@@ -296,7 +275,7 @@ class Attempt:
         if not self.recorder.given_up or not self.recorder.can_be_undone:
             return False
         self.before.put_back(self.held, self.filled)
-        for growing in [growing for growing in self.growing if growing.read]:
+        for growing in [growing for growing in self.growing() if growing.read]:
             growing.real[:] = growing.before
         self.following.rewind()
         return True
@@ -317,7 +296,7 @@ class Attempt:
         if opened := [*recorder.tears, *self.watch.open]:
             what, line = opened[0]
             raise Unclosed(f"{what} at {line}")
-        if self.interrupted:
+        if self.handlers.changed:
             raise NewCode("a signal's handler came meanwhile, and changed what it reads")
         if self.followed is not None and self.followed.ended:
             raise NewCode(self.followed.ended)
