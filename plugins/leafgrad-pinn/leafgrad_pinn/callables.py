@@ -73,8 +73,8 @@ class Named:
                 ) from error
             if "got complex" in str(error) or "ComplexValue" in str(error):
                 raise TypeError(
-                    f"{self.what}: complex numbers multiply complex fields alone, so write 1j * (x * psi) for 1j * x * "
-                    f"psi; functions are of real numbers, as psi.real and psi.imag: {error}"
+                    f"{self.what}: expected functions of real numbers, as lg.exp(psi.real), got one of a complex "
+                    f"field: {error}"
                 ) from error
             if re.search("(got|not|of type) '?Unknown", str(error)):  # of leafgrad, math and float, NumPy
                 raise TypeError(
@@ -84,17 +84,20 @@ class Named:
             raise
 
     def numbers(self, values: Mapping[str, Any], like: Tensor) -> Tensor:
-        """Its result as a tensor of the shape (n,) of ``like``.
+        """Its result as a real tensor of the shape (n,) of ``like``.
 
         Raises:
-            ValueError: it is neither one number nor n.
+            ValueError: it is neither one number nor n, or complex.
         """
         result = self(values)
         if isinstance(result, (int, float)):
             return leafgrad.full_like(like, result)
-        if not isinstance(result, Tensor) or result.shape not in ((), like.shape):
-            got = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
-            raise ValueError(f"{self.what}: expected one number for each point, shape {tuple(like.shape)}, got {got}")
+        if not isinstance(result, Tensor) or result.shape not in ((), like.shape) or result.is_complex():
+            got = f"{result.dtype} {tuple(result.shape)}" if isinstance(result, Tensor) else type(result).__name__
+            raise ValueError(
+                f"{self.what}: expected one real number for each point, shape {tuple(like.shape)}, got {got}; a "
+                "ComplexField takes a pair of Hard(...)"
+            )
         return result.expand(like.shape)
 
 

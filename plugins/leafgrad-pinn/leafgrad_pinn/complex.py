@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import Tensor
@@ -175,9 +175,14 @@ def d(value: Any, *coordinates: Tensor) -> Any:
 
 def both(value: Any) -> tuple[Any, Any]:
     """The real and the imaginary part of a complex field, a number, a tensor or an unknown."""
-    if isinstance(value, (ComplexValue, numbers.Complex)):
+    if isinstance(value, (ComplexValue, numbers.Complex)) or (isinstance(value, Tensor) and value.is_complex()):
         return value.real, value.imag
     return (value.current() if isinstance(value, Unknown) else value), 0
+
+
+def each_part(function: Callable[[Any], Any], value: Any) -> Any:
+    """A linear function of a value, real or complex."""
+    return ComplexValue(*map(function, both(value))) if isinstance(value, ComplexValue) else function(value)
 
 
 def none(value: Any) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 import leafgrad
 from leafgrad import Tensor
 from leafgrad_pinn.callables import Function, check_number, names_of
+from leafgrad_pinn.complex import each_part
 from leafgrad_pinn.conditions import Batch, Condition, Scene
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.quadrature import inside, on_edges
@@ -23,10 +24,12 @@ class Outside:
     def __init__(self, values: Mapping[str, Any], count: int) -> None:
         self._values, self._count = values, count
 
-    def __getattr__(self, name: str) -> Tensor:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self._values:
             raise AttributeError(f"at.{name}: expected one of {', '.join(self._values)}")
-        value: Tensor = self._values[name]
+        return each_part(self._at_nodes, self._values[name])
+
+    def _at_nodes(self, value: Tensor) -> Tensor:
         return value.clone().as_subclass(Tensor)[:, None].expand(len(value), self._count).reshape(-1)
 
 
@@ -135,20 +138,24 @@ class Integral(Condition):
             batch["sides"] = np.repeat(normals[None], n, 0).reshape(n, q, -1)
         return batch
 
-    def density(self, integrand: Any, values: Mapping[str, Any], extra: Mapping[str, Any]) -> Tensor:
-        """An integrand at the points of the rule, for each point: (n, q)"""
+    def density(self, integrand: Any, values: Mapping[str, Any], extra: Mapping[str, Any]) -> Any:
+        """An integrand at the points of the rule, for each point: (n, q), complex if it is."""
         n, q = extra["shares"].shape
-        inner = integrand({**extra["inner"], "at": Outside(values, q)})
-        if not isinstance(inner, Tensor):
-            return leafgrad.full_like(extra["shares"], inner)
-        if tuple(inner.shape) != (n * q,):
-            raise ValueError(f"{self.name}: expected one number for each of {n * q} points, got {tuple(inner.shape)}")
-        return inner.reshape(n, q)
 
-    def total(self, integrand: Any, values: Mapping[str, Any], extra: Mapping[str, Any]) -> Tensor:
-        """An integral for each point: (n,)"""
-        total: Tensor = (self.density(integrand, values, extra) * extra["shares"]).sum(1)
-        return total
+        def placed(part: Any) -> Tensor:
+            if not isinstance(part, Tensor):
+                return leafgrad.full_like(extra["shares"], part)
+            if tuple(part.shape) != (n * q,):
+                raise ValueError(
+                    f"{self.name}: expected one number for each of {n * q} points, got {tuple(part.shape)}"
+                )
+            return part.reshape(n, q)
+
+        return each_part(placed, integrand({**extra["inner"], "at": Outside(values, q)}))
+
+    def total(self, integrand: Any, values: Mapping[str, Any], extra: Mapping[str, Any]) -> Any:
+        """An integral for each point: (n,), complex if its integrand is."""
+        return each_part(lambda part: (part * extra["shares"]).sum(1), self.density(integrand, values, extra))
 
     def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
         return self.total(self.inner, values, extra) - self.call(values)

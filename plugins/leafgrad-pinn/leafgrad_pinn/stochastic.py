@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 import leafgrad
 from leafgrad import Tensor
 from leafgrad_pinn.callables import Function
+from leafgrad_pinn.complex import each_part
 from leafgrad_pinn.conditions import Batch, Interior, Scene
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.values import Points, Value, reverse
@@ -51,6 +53,8 @@ class Stochastic(Interior):
 
     def bind(self, scene: Scene) -> None:
         self.call, self.dim = scene.named(self.equation, self.name, "lap"), len(scene.domain.space)
+        if not self.dim:
+            raise ValueError(f"{self.name}: expected coordinates of space, over which lap runs, got a domain without")
 
     def at(self, points: Array, rng: np.random.Generator) -> Batch:
         signs = rng.integers(0, 2, (len(points), self.probes, self.dim)) * 2.0 - 1
@@ -60,6 +64,8 @@ class Stochastic(Interior):
         columns = [points.columns[name] for name in points.space]
 
         def lap(u: Value) -> Tensor:
+            if not isinstance(u, Tensor):
+                raise TypeError(f"{self.name}: lap: expected a field, or an expression of some, got {u!r}")
             slopes = leafgrad.stack(list(reverse(u, columns)), 1)
             estimates = []
             for probe in range(self.probes):
@@ -69,4 +75,4 @@ class Stochastic(Interior):
                 estimates.append((second * signs).sum(1))
             return sum(estimates[1:], start=estimates[0]) / self.probes
 
-        return self.call({**values, "lap": lap})
+        return self.call({**values, "lap": partial(each_part, lap)})

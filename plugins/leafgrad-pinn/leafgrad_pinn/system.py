@@ -95,7 +95,8 @@ class System(nn.Module):
         for part in parts:
             if isinstance(part, Tensor) and part.dtype.is_complex:
                 raise TypeError(
-                    f"{label}: complex numbers multiply complex fields alone, so write 1j * (x * psi) for 1j * x * psi"
+                    f"{label}: expected a real number for each point, got complex ones without a complex field: take a "
+                    "ComplexField, or .real and .imag"
                 )
             if not isinstance(part, Tensor) or tuple(part.shape) != (n,) or not part.is_floating_point():
                 got = f"{part.dtype}, shape {tuple(part.shape)}" if isinstance(part, Tensor) else type(part).__name__

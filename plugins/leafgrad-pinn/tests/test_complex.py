@@ -13,6 +13,7 @@ from leafgrad_pinn.complex import ComplexValue
 
 RNG = np.random.default_rng(0)
 A, B = (RNG.normal(size=5) + 1j * RNG.normal(size=5) for _ in range(2))
+PLACES = np.linspace(0, 1, 11)
 R = RNG.normal(size=5) + 3
 RING = pinn.Interval("x", -math.pi, math.pi, periodic=True) * pinn.Time("t", 0, 1)
 NET = pinn.MLP(6, 1, embed=pinn.Periodic(x=1))
@@ -37,6 +38,8 @@ def value(z):
         lambda a, b, r: r - a / r + r / b,
         lambda a, b, r: -(a**3),
         lambda a, b, r: a * 0 + b,
+        lambda a, b, r: 1j * r * a - (r + 2j) / b,
+        lambda a, b, r: (1j * r - a) + b / (r + 2j) + (a + 1j * r),
     ],
 )
 def test_arithmetic(function):
@@ -91,6 +94,39 @@ def test_conditions_on_complex_fields():
     assert np.abs(found - np.stack([-2 * math.pi * t, 0 * t - 2 * math.pi, 0 * t, 0 * t], 1)).max() < 1e-12
 
 
+def test_tensors_of_complex_numbers_are_complex_beside_fields():
+    z = value(A) + lg.tensor(B)
+    assert np.abs(abs(z).numpy() - abs(A + B)).max() < 1e-14
+    assert np.abs(z.imag.numpy() - (A + B).imag).max() < 1e-14
+    assert np.abs(z.conj.imag.numpy() + (A + B).imag).max() < 1e-14
+
+
+def test_complex_values_on_edges_and_at_the_start():
+    found, x, _ = residuals(pinn.Initial(lambda x: lg.exp(1j * x), n=8))
+    assert np.abs(found - np.stack([-np.cos(x), x - np.sin(x)], 1)).max() < 1e-12
+    line = pinn.Interval("x", 0, 1)
+    psi = pinn.ComplexField("psi", line, pinn.MLP(8, 1))
+    turned = [pinn.Interior(lambda psi, x: psi.x - 1j * lg.exp(1j * x), n=20), pinn.Dirichlet(lambda x: lg.exp(1j * x))]
+    sol = pinn.Problem(psi, turned).solve(pinn.LevenbergMarquardt(20))
+    assert np.abs(sol(PLACES) - np.exp(1j * PLACES)).max() < 1e-3
+    with pytest.raises(ValueError, match=r"expected one real number for each point.*takes a pair of Hard\(...\)"):
+        pinn.ComplexField("psi", RING, NET, initial=pinn.Hard(lambda x: lg.exp(1j * x)))
+
+
+def test_integrals_and_estimated_laplacians_of_complex_fields():
+    line = pinn.Interval("x", 0, 1)
+    psi = pinn.ComplexField("psi", line, pinn.MLP(8, 1))
+    total = pinn.Integral(lambda psi: psi, equals=1 + 0.5j)
+    sol = pinn.Problem(psi, [pinn.Interior(lambda psi: psi.x - 2j, n=20), total]).solve(pinn.LevenbergMarquardt(10))
+    assert np.abs(sol(PLACES) - (1 + 0.5j + 2j * (PLACES - 0.5))).max() < 1e-3
+    fredholm = pinn.Integral(lambda psi, x, at: (at.psi - psi) * x, lambda psi, x: psi / 2 - 0.25j, n=8)
+    problem = pinn.Problem(psi, [fredholm, pinn.Stochastic(lambda psi, lap: lap(1j * psi) + 2, n=8)])
+    system = problem.system()
+    system.fields = lambda columns: {"psi_re": 0 * columns["x"], "psi_im": columns["x"] ** 2}
+    for index, batch in enumerate(problem.some()):
+        assert system(index, batch).abs().max().item() < 1e-12
+
+
 def test_complex_data():
     x = np.array([0.5, 1.0])
     found, x, _ = residuals(pinn.Data({"x": x, "t": 0 * x + 0.5}, {"psi": x * (1 + 2j)}))
@@ -135,8 +171,8 @@ def test_derivatives_of_complex_expressions():
     ("equation", "message"),
     [
         (lambda psi: psi.conj.x, "x: expected a complex field, got an expression of some: differentiate first"),
-        (lambda psi, x: 1j * x * psi, r"so write 1j \* \(x \* psi\)"),
-        (lambda psi: lg.exp(psi), "functions are of real numbers, as psi.real and psi.imag"),
+        (lambda psi: lg.exp(psi), r"expected functions of real numbers, as lg.exp\(psi.real\), got one of a complex"),
+        (lambda psi, x: psi.real - lg.exp(1j * x), "expected a real number for each point, got complex ones without"),
     ],
 )
 def test_what_complex_fields_cannot_do_is_said(equation, message):

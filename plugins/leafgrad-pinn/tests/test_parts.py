@@ -74,6 +74,12 @@ def test_the_mean_of_stochastic_laplacians_is_the_laplacian():
 def test_probes_are_at_least_one():
     with pytest.raises(ValueError, match="probes: expected at least 1, got 0"):
         pinn.Stochastic(lambda u, lap: lap(u), probes=0)
+    clock = pinn.Field("u", pinn.Time("t", 0, 1), pinn.MLP(3, 1))
+    with pytest.raises(ValueError, match="stochastic: expected coordinates of space, over which lap runs"):
+        pinn.Problem(clock, pinn.Stochastic(lambda u, lap: lap(u), n=4))
+    line = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(3, 1))
+    with pytest.raises(TypeError, match=r"lap: expected a field, or an expression of some, got 1.0"):
+        pinn.Problem(line, pinn.Stochastic(lambda u, lap: lap(1.0) + u, n=4))
 
 
 @pytest.mark.parametrize("points", [pinn.RAD(12, every=1), pinn.R3(every=1), pinn.Fresh(1)])
