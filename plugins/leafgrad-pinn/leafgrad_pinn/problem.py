@@ -24,7 +24,7 @@ from leafgrad_pinn.places import Part
 from leafgrad_pinn.planner import MODES, DerivativePlan, plan as cheapest
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import scales_of, sizes_of
-from leafgrad_pinn.system import System, Tensors, on_device
+from leafgrad_pinn.system import System, Tensors, leaves_of, on_device
 from leafgrad_pinn.unknowns import Unknown
 
 if TYPE_CHECKING:
@@ -295,10 +295,24 @@ class Problem:
             for k in {0, len(found) // 2, len(found) - 1}:  # the first depends on none before, as in running sums
                 alone, _ = system.residuals(index, {key: t[k : k + 1] for key, t in few.items()})
                 self._check_alone(name, found, k, alone.detach().numpy())
+            self._check_leaves(name, leaves_of(residuals), leaves_of(alone), system)
             self._check_loss(index, residuals.detach())
             self.marks.append(marks(residuals.detach(), self.conditions[index].loss, batch))
         if unused := [unknown.name for unknown in self.unknowns if not unknown.used]:
             raise ValueError(f"unknowns: {', '.join(unused)}: expected in some condition, found in none")
+
+    def _check_leaves(self, name: str, first: dict[int, Tensor], second: dict[int, Tensor], system: System) -> None:
+        """ValueError if residuals have gradients for a tensor that no training changes.
+
+        Those of points are made anew for each evaluation, and are not in both.
+        """
+        trained = {id(p) for p in system.parameters()}
+        if other := [leaf for key, leaf in first.items() if key in second and key not in trained]:
+            raise ValueError(
+                f"{name}: expected fields, numbers and unknowns, got a tensor of shape {tuple(other[0].shape)} that "
+                "requires grad, which training would leave as it is: if it is to be found, take Unknown(...) and "
+                "Problem(..., unknowns=...); if it is known, its detach(), or requires_grad_(False) of its module"
+            )
 
     def _check_loss(self, index: int, residuals: Tensor) -> None:
         """ValueError unless a condition's own loss gives a number for each residual (n, k)."""

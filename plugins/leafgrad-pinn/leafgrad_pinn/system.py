@@ -143,6 +143,20 @@ class System(nn.Module):
         return {u.name: float(u.number(p.detach())) for u, p in zip(self.unknowns, self.numbers, strict=True)}
 
 
+def leaves_of(result: Tensor) -> dict[int, Tensor]:
+    """The tensors that it has gradients for, by id."""
+    todo, seen, found = [result.grad_fn], set[Any](), {}
+    while todo:
+        node = todo.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if isinstance(leaf := getattr(node, "variable", None), Tensor):
+            found[id(leaf)] = leaf
+        todo += [after for after, _ in node.next_functions]
+    return found
+
+
 def on_device(batches: Sequence[Batch], dtype: Any, device: Any) -> list[Tensors]:
     """Batches as tensors."""
     return [

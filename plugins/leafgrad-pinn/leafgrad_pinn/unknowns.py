@@ -101,6 +101,17 @@ class Unknown:
     def __rpow__(self, other: Any) -> Tensor:
         return apply(operator.pow, other, self)
 
+    def __eq__(self, other: object) -> bool:
+        raise TypeError(
+            f"Unknown {self.name!r}: expected one expression for all of its values, got a comparison; take "
+            f"lg.where(+{self.name} > 0, a, b)"
+        )
+
+    __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__
+
+    def __hash__(self) -> int:  # one in C would be no attribute that compiled steps know
+        return id(self)
+
     def __repr__(self) -> str:
         return f"Unknown({self.name!r}, {self.value}, positive={self.positive})"
 

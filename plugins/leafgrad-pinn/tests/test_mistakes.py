@@ -204,6 +204,28 @@ def test_unknowns_stand_on_either_side():
     assert lg.equal(first, second)
 
 
+@pytest.mark.parametrize("choose", [lambda k: k == 1, lambda k: k != 1, lambda k: k > 0, lambda k: k >= 0])
+def test_unknowns_are_not_compared(choose):
+    k = pinn.Unknown("k", 1.0)
+    with pytest.raises(TypeError, match=r"Unknown 'k': .* got a comparison; take lg.where\(\+k > 0, a, b\)"):
+        problem(inside(lambda u: u.t + (5 if choose(k) else k) * u), unknowns=k)
+    chosen = inside(lambda u: u.t + lg.where(+k > 0, u, 2 * u))
+    assert k in problem(chosen, unknowns=k).unknowns
+
+
+def test_what_requires_grad_and_is_not_trained_is_told():
+    k, factor = lg.nn.Parameter(lg.tensor(1.0, dtype=lg.float64)), lg.nn.Linear(1, 1).double()
+    for equation in (lambda u: u.t + k * u, lambda u, x: u.t - factor(x[:, None])[:, 0]):
+        with pytest.raises(ValueError, match="inside: expected fields, numbers and unknowns, got a tensor of shape"):
+            problem(inside(equation, name="inside"))
+    with pytest.raises(ValueError, match=r"shape \(\) that requires grad, which .* take Unknown\(...\)"):
+        problem(inside(), pinn.Initial(lambda x: k * x))
+    with pytest.raises(ValueError, match="that requires grad"):
+        problem(inside(), initial=pinn.Hard(lambda x: k * x**3))
+    factor.requires_grad_(False)
+    problem(inside(lambda u, x: u.t - k.detach() * factor(x[:, None])[:, 0]))
+
+
 @pytest.mark.parametrize(
     ("equation", "message"),
     [
