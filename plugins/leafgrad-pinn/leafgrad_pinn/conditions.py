@@ -141,6 +141,11 @@ class Condition(ABC):
             raise ValueError(f"{self.name}: points: expected ones for which `where` is true, got others")
         return {"points": points, "weights": self.own["weights"]}
 
+    @property
+    def parameters(self) -> list[str]:
+        """The names that its functions ask for."""
+        return [name for each in vars(self).values() if isinstance(each, Named) for name in each.parameters]
+
     @abstractmethod
     def bind(self, scene: Scene) -> None:
         """Look up fields, coordinates and edges; ValueError for what does not exist."""

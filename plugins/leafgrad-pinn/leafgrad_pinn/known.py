@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from leafgrad import nn
 from leafgrad_pinn.complex import ComplexValue
 from leafgrad_pinn.domains import Domain
+from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.values import Points
 
 if TYPE_CHECKING:
@@ -24,9 +25,10 @@ class Known:
 
     Attributes:
         names: of the fields, complex ones too.
+        domain: where they are known.
 
     Raises:
-        TypeError: it is no solution. ValueError: it does not reach over the domain, or is in parts or windows.
+        TypeError: it is no solution. ValueError: it has other coordinates, or is in parts or windows.
     """
 
     def __init__(self, solution: Solution, domain: Domain) -> None:
@@ -36,16 +38,20 @@ class Known:
             raise ValueError("Problem: known: expected one problem of the family, as sol(f=...), got the family")
         if solution.moments or any(field.part for field in solution.fields):
             raise ValueError("Problem: known: expected fields of a whole domain, in one window of time, got others")
-        bounds = dict(zip(domain.names, domain.bounds.tolist(), strict=True))
-        for name, (low, high) in zip(solution.domain.names, solution.domain.bounds.tolist(), strict=True):
-            if name not in bounds or not low <= bounds[name][0] < bounds[name][1] <= high:
-                got = "none" if name not in bounds else "{:g} to {:g}".format(*bounds[name])
-                raise ValueError(
-                    f"Problem: known: expected {name} between {low:g} and {high:g}, as it has it, got {got}"
-                )
+        if other := [name for name in solution.domain.names if name not in domain.names]:
+            raise ValueError(
+                f"Problem: known: expected a solution of coordinates among {', '.join(domain.names)}, got one of "
+                f"{', '.join(other)}, too"
+            )
+        self.domain, self.axes = solution.domain, [domain.names.index(name) for name in solution.domain.names]
         self.pairs, self.coordinates = solution.pairs, {field.name: field.domain.names for field in solution.fields}
         self.modules: Sequence[nn.Module] = solution.run.modules
         self.names = [*self.coordinates, *self.pairs]
+
+    def check(self, what: str, parameters: Sequence[str], points: Array) -> None:
+        """ValueError if points (n, d) of a function that asks for its fields lie where these are not known."""
+        if asked := [name for name in self.names if name in parameters]:
+            self.domain.check_inside(f"{what}: {', '.join(asked)} of known=", points[:, self.axes])
 
     def to(self, dtype: Any, device: Any) -> Known:
         """The same, in a dtype and on a device."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from leafgrad_pinn.stages import Stage
 
 LOOKS = 16  # points of each condition that are tried before training
+DENSE = 4096  # points at which it is seen whether a known solution reaches so far
 UNITS = 128  # points of a condition by which its terms are sized
 TYPED = 1e-3  # of values, how far soft ones may be apart where they meet, as by constants of a few digits
 COLUMNS = ("window", "stage", "step", "seconds", "loss")  # of a history, beside the terms
@@ -274,6 +275,8 @@ class Problem:
             if not len(batch["points"]):
                 raise ValueError(f"{name}: expected points, got none; raise n, or take another sampler")
             self.domain.check_inside(name, batch["points"])
+            if self.known is not None:
+                self.known.check(name, self.conditions[index].parameters, self._places(index, batch))
             every = {key: leafgrad.tensor(np.ascontiguousarray(values)) for key, values in batch.items()}
             self.few.append({key: t[:UNITS] for key, t in every.items()})
             few = {key: t[:LOOKS] for key, t in every.items()}
@@ -300,6 +303,14 @@ class Problem:
             self.marks.append(marks(residuals.detach(), self.conditions[index].loss, batch))
         if unused := [unknown.name for unknown in self.unknowns if not unknown.used]:
             raise ValueError(f"unknowns: {', '.join(unused)}: expected in some condition, found in none")
+
+    def _places(self, index: int, batch: Batch) -> Array:
+        """Where a condition takes its fields, (n, d): at the points of its rule, or dense ones."""
+        if "nodes" in batch:
+            return np.concatenate([batch["points"], batch["nodes"].reshape(-1, len(self.domain.names))])
+        dense = copy.copy(self.conditions[index])
+        dense.n, dense.sampler = max(dense.n, DENSE), "sobol"
+        return np.concatenate([batch["points"], dense.draw(self.domain, np.random.default_rng(1))["points"]])
 
     def _check_leaves(self, name: str, first: dict[int, Tensor], second: dict[int, Tensor], system: System) -> None:
         """ValueError if residuals have gradients for a tensor that no training changes.

@@ -43,8 +43,12 @@ def test_heat_in_a_flow_that_was_solved_before(flow):
 def test_what_cannot_be_known_is_refused(flow):
     wide = pinn.Box(x=(0, 3), y=(0, 1))
     c = pinn.Field("c", wide, pinn.MLP(4, 1))
-    with pytest.raises(ValueError, match="known: expected x between 0 and 2, as it has it, got 0 to 3"):
-        pinn.Problem(c, pinn.Interior(lambda c, u: c.x - u, n=8), known=flow)
+    carried = pinn.Interior(lambda c, u: c.x - u, n=8)
+    with pytest.raises(ValueError, match=r"interior: u of known=: expected points inside Box.* outside, the first at"):
+        pinn.Problem(c, carried, known=flow)
+    line = pinn.Field("c", pinn.Interval("x", 0, 1), pinn.MLP(4, 1))
+    with pytest.raises(ValueError, match="known: expected a solution of coordinates among x, got one of y, too"):
+        pinn.Problem(line, carried, known=flow)
     u = pinn.Field("u", CHANNEL, pinn.MLP(4, 1))
     with pytest.raises(ValueError, match=r"expected different names, .*got u, u"):
         pinn.Problem(u, pinn.Interior(lambda u: u.x, n=8), known=flow)
@@ -53,3 +57,20 @@ def test_what_cannot_be_known_is_refused(flow):
         pinn.Problem(c, pinn.Interior(lambda c: c.x, n=8), known=u)
     with pytest.raises(ValueError, match="field: expected one of c, got 'u'"):
         pinn.Problem(c, [pinn.Interior(lambda c, u: c.x - u, n=8), pinn.Dirichlet(0, field="u")], known=flow)
+
+
+def test_a_solution_is_known_inside_of_its_domain_alone():
+    disk, square = pinn.Disk(1, x=0, y=0), pinn.Box(x=(-1, 1), y=(-1, 1))
+    w = pinn.Field("w", disk - pinn.Disk(0.2, edge="hole", x=0, y=0), pinn.MLP(3, 1))
+    ring = pinn.Problem(w, pinn.Interior(lambda w: w - 1, n=8)).solve(pinn.Adam(1))
+    for domain, where in ((disk, {}), (square, {}), (square, {"of": disk})):
+        c = pinn.Field("c", domain, pinn.MLP(3, 1))
+        with pytest.raises(ValueError, match="interior: w of known=: expected points inside"):
+            pinn.Problem(c, pinn.Interior(lambda c, w: c - w, n=8, **where), known=ring)
+    half = pinn.Box(x=(0.3, 0.6), y=(0.3, 0.6))
+    inside = pinn.Interior(lambda c, w: c.lap - w, n=8, of=half), pinn.Interior(lambda c: c.lap, n=8)
+    pinn.Problem(c, [*inside, pinn.Dirichlet(0)], known=ring)
+    with pytest.raises(ValueError, match="dirichlet: w of known=: expected points inside"):
+        pinn.Problem(c, [*inside, pinn.Dirichlet(lambda w: w)], known=ring)
+    with pytest.raises(ValueError, match="integral: w of known=: expected points inside"):
+        pinn.Problem(c, [*inside, pinn.Integral(lambda c, w: c * w)], known=ring)
