@@ -14,17 +14,18 @@ from leafgrad_pinn.scales import norm
 SIZES = (1e-6, 1e-3, 1.0, 1e3, 1e6)  # of residuals at which losses are compared
 
 
-def marks(residuals: Tensor, loss: Callable[[Any], Any] | None, batch: Mapping[str, Array]) -> list[float]:
+def marks(residuals: Tensor, loss: Callable[[Any], Any] | None, batch: Mapping[str, Tensor]) -> list[float]:
     """Those of a condition: others for another equation, another loss, or other points, values and weights.
 
     Args:
-        residuals: at a few of its points, (n, k).
+        residuals: at its points, (n, k).
         loss: its own, if it has one.
         batch: what it draws, (n, ...) each.
     """
     found = residuals.numpy()
     losses = [norm((loss or abs)((residuals + 1) * size).numpy()) / size for size in SIZES]
-    return [norm(found), norm(found + 1), *losses, *[mark for values in batch.values() for mark in in_order(values)]]
+    summed = [mark for values in (found, *[t.numpy() for t in batch.values()]) for mark in in_order(values)]
+    return [norm(found), norm(found + 1), *losses, *summed]
 
 
 def in_order(values: Array) -> list[float]:

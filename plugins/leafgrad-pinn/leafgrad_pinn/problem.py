@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 LOOKS = 16  # points of each condition that are tried before training
 DENSE = 4096  # points at which it is seen whether a known solution reaches so far
+CHUNK = 1024  # points whose residuals are computed at once
 UNITS = 128  # points of a condition by which its terms are sized
 TYPED = 1e-3  # of values, how far soft ones may be apart where they meet, as by constants of a few digits
 COLUMNS = ("window", "stage", "step", "seconds", "loss")  # of a history, beside the terms
@@ -96,7 +97,6 @@ class Problem:
         self.plans: list[DerivativePlan] = []
         self.sizes: list[list[float]] = []  # for each condition those of its equations' terms, which divide residuals
         self.few: list[Tensors] = []  # points by which units are found
-        self.marks: list[list[float]] = []  # for each condition, those of `leafgrad_pinn.marks`
         self.before: tuple[Surrogate, ...] = ()  # for each group what it goes on from, in a later window of time
         if not self.fields or not self.conditions:
             raise ValueError(
@@ -147,6 +147,18 @@ class Problem:
     def system(self, seed: int = 0, dtype: Any = leafgrad.float64, device: Any = "cpu") -> System:
         """The networks and unknowns of a seed, as a module."""
         return System(self, Maker(np.random.default_rng([seed, 1]), dtype, device))
+
+    @leafgrad.enable_grad()
+    def marks(self, every: bool = False) -> list[list[float]]:
+        """For each condition what tells it from others, at some of its points or all, as its functions are now."""
+        system, drawn = self.system(), self.draw(np.random.default_rng(0)) if every else []
+        batches, found = on_device(drawn, leafgrad.float64, "cpu") if every else self.some(), []
+        for index, batch in enumerate(batches):
+            parts = [{key: t[begin : begin + CHUNK] for key, t in batch.items()}
+                     for begin in range(0, len(batch["points"]), CHUNK)]  # fmt: skip
+            residuals = leafgrad.cat([system.residuals(index, part)[0].detach() for part in parts])
+            found.append(marks(residuals, self.conditions[index].loss, batch))
+        return found
 
     def solve(self, *stages: Stage, **options: Any) -> Solution:
         """Train: ``problem.solve(Adam(2000), LBFGS(5000), reference=..., seeds=3, out="runs/a", resume=True)``.
@@ -300,7 +312,6 @@ class Problem:
                 self._check_alone(name, found, k, alone.detach().numpy())
             self._check_leaves(name, leaves_of(residuals), leaves_of(alone), system)
             self._check_loss(index, residuals.detach())
-            self.marks.append(marks(residuals.detach(), self.conditions[index].loss, batch))
         if unused := [unknown.name for unknown in self.unknowns if not unknown.used]:
             raise ValueError(f"unknowns: {', '.join(unused)}: expected in some condition, found in none")
 

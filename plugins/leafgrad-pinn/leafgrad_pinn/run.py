@@ -122,8 +122,8 @@ class Run:
         """
         if not self._asked and not self._estimated and self.trainees:
             try:
-                if self.free:
-                    raise Unfit(self.free)
+                if why := self.free or self.changed:
+                    raise Unfit(why)
                 self._estimated, self.unestimated = estimated(self.trainees, self.functions)
             except Unfit as error:
                 self.unestimated, self.astray = str(error), isinstance(error, Astray)
@@ -136,7 +136,14 @@ class Run:
         if len(self.trainees) != 1 or self.functions:
             got = "one of a family" if self.functions else "windows of time" if self.trainees else "one that was loaded"
             raise ValueError(f"deviation: expected a solution as it was solved, in one window of time, got {got}")
+        if self.changed:
+            raise ValueError(f"deviation: {self.changed}")
         return Posterior(self.trainees[0])
+
+    @property
+    def changed(self) -> str:
+        """Which condition is another now than the one that was trained, in words; "" for none."""
+        return next((words for trainee in self.trainees if (words := trainee.changed)), "")
 
     def details(self) -> dict[str, Any]:
         """All but seed and modules, as numbers, strings, lists and dicts."""

@@ -9,6 +9,7 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor
+from leafgrad_pinn.marks import alike
 from leafgrad_pinn.objective import Objective
 from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.system import Tensors, on_device
@@ -32,6 +33,7 @@ class Trainee:
         system: the networks and unknowns.
         objective: the loss as compiled functions.
         linear: the same, of the last layers and the unknowns alone.
+        marks: what tells the problem from others, as it is trained.
         batches: for each condition tensors of its points, (n, d), and what else belongs to them.
         weights: for each condition the weights of its points (n,), 1 at first.
         notes: numbers that schemes of weights keep between steps.
@@ -49,7 +51,7 @@ class Trainee:
         compiles: bool | None = None,
     ) -> None:
         self.problem, self.seed, self.dtype, self.device = problem, seed, dtype, device
-        self.system = problem.system(seed, dtype, device)
+        self.system, self.marks = problem.system(seed, dtype, device), problem.marks()
         self.notes: dict[str, Any] = {}
         self.take(on_device(problem.draw(np.random.default_rng([seed, 2])), dtype, device))
         if before is not None:
@@ -100,6 +102,17 @@ class Trainee:
         with leafgrad.enable_grad():  # derivatives of fields need it
             found, _ = self.system.residuals(index, batch)
         return found.detach()
+
+    @property
+    def changed(self) -> str:
+        """Which condition is another now than the one that was trained, in words; "" for none."""
+        for name, old, new in zip(self.problem.names, self.marks, self.problem.marks(), strict=True):
+            if not alike(old, new):
+                return (
+                    f"{name} is another equation by now than the one that was solved, for something that it takes from "
+                    "around it has changed, as the k of a loop: ask before, or make it its own, as lambda u, k=k: ..."
+                )
+        return ""
 
     def state_dict(self) -> dict[str, Any]:
         """Networks, unknowns, points and weights."""

@@ -32,7 +32,7 @@ from leafgrad_pinn.windows import Piecewise, window
 
 ENDINGS = BACK, INTERRUPTED, DIVERGED = "went back", "interrupted", "diverged"  # in reasons that are to be told
 GROWN = 10  # times its first loss: a stage that ends above has diverged
-FORMAT = 3  # of checkpoints: those of before do not tell all problems apart
+FORMAT = 4  # of checkpoints: those of before do not tell all problems apart
 DENSE = 500  # calls whose terms all go into the history; later ones, only with the error
 
 Modules = list[Surrogate | Piecewise]
@@ -83,7 +83,7 @@ class Training:
         self.rows: list[dict[str, Any]] = []
         self.reasons: list[str] = []
         self.seconds = 0.0
-        self.setup = {
+        self.setup: dict[str, Any] = {
             "format": FORMAT,
             "problem": describe(problem),
             "stages": repr(list(stages)),
@@ -91,7 +91,7 @@ class Training:
             "dtype": str(dtype),
             "windows": repr(self.moments),
             "compiles": self.trainee.compiles,
-            "marks": problem.marks,
+            "marks": [] if folder is None else problem.marks(every=True),  # which nobody else compares
             "units": units_of(problem),
         }
         self.checkpoints = None if folder is None else Checkpoints(folder)
@@ -300,7 +300,7 @@ class Training:
         for name, value in self.setup.items():
             if name not in ("marks", "units") and setup.get(name, True) != value:
                 raise ValueError(f"resume: expected {name} {setup.get(name, True)}, as {where}, got {value}")
-        for name, old, new in zip(self.problem.names, setup["marks"], self.problem.marks, strict=True):
+        for name, old, new in zip(self.problem.names, setup["marks"], self.setup["marks"], strict=False):
             if not alike(old, new):
                 raise ValueError(f"resume: {name}: expected the same equations, values and data as {where}, got others")
         if not all(alike(old, new) for old, new in zip(setup["units"], units_of(self.problem), strict=True)):

@@ -66,6 +66,24 @@ def test_fields_that_are_derivatives_and_unknowns():
     close(pinn.Problem([s, v], conditions, k).solve(pinn.LevenbergMarquardt(8), reference=truth), 5)
 
 
+def test_equations_that_have_changed_since_have_no_estimate():
+    x, around, sols = np.linspace(0, 1, 101), {"k": 0}, []
+    for k in (1, 2):
+        around["k"] = k
+        for equation in (lambda u: u.xx - 2 * around["k"], lambda u, k=k: u.xx - 2 * k):
+            conditions = [pinn.Interior(equation, n=20), pinn.Dirichlet(lambda x, k=k: k * x * x)]
+            problem = pinn.Problem(pinn.Field("u", X, pinn.MLP(8, 1)), conditions)
+            sols.append((k, problem.solve(pinn.LevenbergMarquardt(20))))
+    (_, changed), *same = sols
+    assert changed.errors.estimated == {}
+    assert "no estimate: interior is another equation by now than the one that was solved" in str(changed.errors)
+    with pytest.raises(ValueError, match=r"deviation: interior is another equation by now .* lambda u, k=k: ..."):
+        changed.deviation(0.5, by="residuals")
+    for k, sol in same:
+        error = np.linalg.norm(sol(x) - k * x * x) / np.linalg.norm(k * x * x)
+        assert 0.3 < sol.errors.estimated["u"] / error < 3
+
+
 def test_residuals_change_with_unknowns_also_without_grad_mode():
     """-a u'' = 1, u = x (1 - x) / 4, a = 2: the residual changes with a by u'' = -1/2."""
     x, a = np.linspace(0, 1, 20), pinn.Unknown("a", 1)

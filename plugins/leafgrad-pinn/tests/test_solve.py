@@ -197,6 +197,23 @@ def test_other_equations_and_values_are_not_resumed(tmp_path):
             train(True, **other)
 
 
+def test_one_value_of_a_table_tells_a_problem_from_another(tmp_path):
+    def train(resume, k=None):
+        values = np.sin(np.linspace(0, 1, 50))
+        if k is not None:
+            values[k] += 0.01
+        table = pinn.Table({"x": np.linspace(0, 1, 50)}, values)
+        u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(3, 1))
+        equation = pinn.Interior(lambda u, x: u.xx - table(x), n=200)
+        return pinn.Problem(u, equation).solve(pinn.Adam(1), out=tmp_path, resume=resume)
+
+    train(False)
+    train(True)
+    for k in (0, 17, 31, 49):
+        with pytest.raises(ValueError, match="resume: interior: expected the same equations, values and data"):
+            train(True, k)
+
+
 def test_what_cannot_be_saved_is_an_error_before_the_training(tmp_path):
     two = lg.tensor(2.0, dtype=lg.float64)
     u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(3, 1), boundary=pinn.Hard(lambda x: two * x))
@@ -359,9 +376,9 @@ def test_checkpoints_of_other_versions_and_units_are_not_resumed(tmp_path):
 
     units = checkpoints.latest()["setup"]["units"]
     assert "expected fields and equations of the sizes" in wrong(units=[[2.0], *units[1:]])
-    assert "format 3" in wrong(format=2)
+    assert "format 4" in wrong(format=2)
     saved = checkpoints.latest()
     del saved["setup"]["format"], saved["setup"]["units"]  # as before there were formats
     checkpoints.save(saved)
-    with pytest.raises(ValueError, match=r"resume: expected format 3 .*, got 1, of another version of leafgrad-pinn"):
+    with pytest.raises(ValueError, match=r"resume: expected format 4 .*, got 1, of another version of leafgrad-pinn"):
         solve(pinn.Adam(5), out=tmp_path, resume=True)
