@@ -154,6 +154,18 @@ class Condition(ABC):
     def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
         """New points: ``points`` (n, d), and what else the residual needs at them, as (n, ...)."""
 
+    @property
+    def anywhere(self) -> bool:
+        """Whether it holds all over its domain, and may be looked at wherever one likes."""
+        return self.of is None and self.where is None and self.own is None
+
+    def thinned(self, n: int) -> Condition:
+        """A copy; of own points it has about n at most."""
+        part = copy.copy(self)
+        if self.own is not None:
+            part.own = {name: array[:: max(1, self.n // n)] for name, array in self.own.items()}
+        return part
+
     def within(self, domain: Domain) -> Condition | None:
         """What it asks for in a part of its domain; None for nothing."""
         found = self.placed(domain)

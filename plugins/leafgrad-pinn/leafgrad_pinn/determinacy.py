@@ -7,14 +7,14 @@ condition, no training can find.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, nn
-from leafgrad_pinn.conditions import Initial, Interior, OnBoundary, Wrap
+from leafgrad_pinn.conditions import Condition, Initial, Interior, OnBoundary, Wrap
 from leafgrad_pinn.field import Ansatz, Derivative
 from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.sampling import Array
@@ -87,7 +87,7 @@ def undetermined(problem: Problem) -> list[str]:
     if directions:
         found.append(f"at least {len(directions)} direction{'s are' * (len(directions) > 1) or ' is'} free: "
                      f"{', '.join(directions)} is as good as any other; add a condition that says which")  # fmt: skip
-    return [*found, *beginnings(problem, unseen), *open_edges(problem, unseen)]
+    return [*found, *beginnings(problem, unseen), *open_edges(problem, unseen), *loose_ends(problem)]
 
 
 def homogeneous(problem: Problem) -> str:
@@ -205,9 +205,8 @@ def open_edges(problem: Problem, unseen: set[str]) -> Iterator[str]:
     An ordinary equation may have all of its conditions at one end; its rank tells what they leave open.
     """
     domain, shape = problem.domain, problem.domain.shape
-    usual = all(isinstance(c, (Interior, OnBoundary, Initial)) and c.of is None and c.own is None
-                for c in problem.conditions)  # fmt: skip
-    if not isinstance(shape, Box) or len(domain.names) < 2 or not usual or problem.unknowns:
+    whole = usual(problem) and all(c.of is None and c.own is None for c in problem.conditions)
+    if not isinstance(shape, Box) or len(domain.names) < 2 or not whole:
         return
     asked = set[Request]().union(*[plan.asked for plan in problem.plans])
     said = [(spoken_of(problem, c), c.edges, len(sizes)) for c, sizes in zip(problem.conditions, problem.sizes,
@@ -220,9 +219,8 @@ def open_edges(problem: Problem, unseen: set[str]) -> Iterator[str]:
             known.update(dict.fromkeys(edges, count) if field.name in names else {})
         ansatz = Ansatz(field)
         known.update(dict.fromkeys(ansatz.edges, 1 + bool(ansatz.clamped)))
-        paths = [path for name, path in asked if name == field.name]
         for name in shape.names:
-            order = max([2 if path == LAP else path.count(name) for path in paths], default=0)
+            order = highest(asked, field.name, name)
             both = [edge for edge in (f"{name}_min", f"{name}_max") if edge in domain.edges]
             few = [edge for edge in both if known[edge] < order // 2]
             if few and order == 2:
@@ -232,10 +230,34 @@ def open_edges(problem: Problem, unseen: set[str]) -> Iterator[str]:
                 yield f"{field.name}: {order} derivatives across need as many conditions, got {counts}"
 
 
-def spoken_of(problem: Problem, condition: OnBoundary) -> set[str]:
-    """The fields with networks that a condition on edges is about, or may be."""
+def loose_ends(problem: Problem) -> Iterator[str]:
+    """Periodic coordinates whose ends agree in fewer derivatives than equations need."""
+    if not usual(problem):
+        return
+    agree: dict[tuple[str, str], int] = {}
+    for c in problem.conditions:
+        for name in problem.pairs.get(c.target, (c.target,)) if isinstance(c, Wrap) else ():
+            agree[name, c.coordinate] = max(c.order, agree.get((name, c.coordinate), 0))
+    asked = set[Request]().union(*[plan.asked for plan in problem.plans])
+    for field in problem.fields:
+        for name in set(field.domain.periodic) - field.net.rings(field.domain.periodic):
+            order, known = highest(asked, field.name, name), agree[field.name, name]
+            if known + 1 < order:
+                yield (
+                    f"{field.name}: {order} derivatives by {name} need ends that agree in {order - 1}, got {known}: "
+                    f"say Wrap({name!r}, order={order - 1})"
+                )
+
+
+def highest(asked: Iterable[Request], field: str, coordinate: str) -> int:
+    """The order of the highest derivative of a field by a coordinate of space that is asked for."""
+    return max([2 if path == LAP else path.count(coordinate) for name, path in asked if name == field], default=0)
+
+
+def spoken_of(problem: Problem, condition: Condition) -> set[str]:
+    """The fields with networks that a condition is about, or may be."""
     fields = {field.name: field for field in problem.fields}
-    names, found = [*condition.call.parameters, *filter(None, [getattr(condition, "target", None)])], set()
+    names, found = [*condition.parameters, *filter(None, [getattr(condition, "target", None)])], set()
     for part in [part for name in names for part in problem.pairs.get(name, (name,))]:
         field = fields.get(part)
         while isinstance(field, Derivative):

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import linalg
 
 import leafgrad
+from leafgrad_pinn.conditions import Interior
 from leafgrad_pinn.contradiction import stuck
 from leafgrad_pinn.field import columns_of
 from leafgrad_pinn.linearised import Before, Linearised, numbers
@@ -185,6 +186,8 @@ def fitted(
 
 def fit(trainee: Trainee, size: float, ratio: float, before: Earlier, functions: Mapping[str, Array]) -> Fit:
     """The linearised problem solved in so many polynomials, and what that leaves of the residuals at other points."""
+    if any(isinstance(c, Interior) and c.own is not None for c in trainee.problem.conditions):
+        raise Unfit("an equation at given points, where more cannot be drawn")
     problem = Linearised(trainee, degrees(trainee, size, ratio), Before(before) if before else None, functions)
     count = max(basis.size for _, basis in problem.bases.values())
     a, r = problem.everything(max(64, int(POINTS * count)), np.random.default_rng(0))

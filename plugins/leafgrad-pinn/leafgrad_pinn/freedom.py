@@ -15,8 +15,12 @@ from scipy import linalg
 
 import leafgrad
 from leafgrad import Tensor
-from leafgrad_pinn.field import columns_of
-from leafgrad_pinn.linearised import Linearised, numbers
+from leafgrad_pinn.conditions import Interior
+from leafgrad_pinn.determinacy import spoken_of
+from leafgrad_pinn.domains import Domain
+from leafgrad_pinn.field import Field, columns_of
+from leafgrad_pinn.linearised import Linearised, Polynomials, numbers
+from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import norm
 from leafgrad_pinn.taylor import Unfit
@@ -31,6 +35,9 @@ ABOUT = 3.0, 1e-3  # times the residuals, but at most so much: what a symmetry o
 INDIFFERENT = 1e-2  # of the terms: what unknowns without effect may change at most
 FITS = 1e-4  # how far a symmetry may be from polynomials
 PART = 0.01  # of a direction's square: what has less is not named
+LEAST = 6  # polynomials of a coordinate, where given points tell no more apart
+HELD = 0.03  # of the terms, what each direction changes residuals by where fewer polynomials than usual are to tell
+TOLD = 0.01  # of polynomials over the domain, what they are at given points that tell them apart
 DEGREES = {1: 18, 2: 15, 3: 8}  # polynomials of each coordinate at most, by the number of these
 COLUMNS = 450  # of all fields
 
@@ -47,19 +54,22 @@ COMBINED: dict[str, Moved] = {  # two unknowns, moved so that a combination of t
 
 
 @leafgrad.enable_grad()
-def directions(trainee: Trainee) -> str:
-    """What may be added to the fields and unknowns, in words; "" where all is determined, or it cannot be told."""
-    names, fields = trainee.problem.domain.names, sum(map(len, trainee.problem.groups))
+def directions(trainee: Trainee) -> tuple[str, str]:
+    """What may be added to the fields and unknowns, in words, "" where all is determined, or it cannot be told; and
+    that this is so for equations at given points."""
+    names = trainee.problem.domain.names
     if len(names) not in DEGREES:
-        return ""
-    degree = max(4, min(DEGREES[len(names)], int((COLUMNS / fields) ** (1 / len(names)))))
+        return "", ""
+    degree, few = degree_of(trainee.problem)
+    if not degree:
+        return "", few
     try:
         problem = Linearised(trainee, dict.fromkeys(names, degree))
         a, left = problem.everything(3 * degree ** len(names), np.random.default_rng(0))
     except Unfit:
-        return ""
+        return "", ""
     if problem.energies or not (np.isfinite(a).all() and np.isfinite(left).all()):
-        return ""
+        return "", ""
     points = problem.domain.interior(4 * problem.size, "sobol", np.random.default_rng(0))
     r: Array = np.asarray(np.linalg.qr(sizes(problem, points), mode="r"))
     whitened = np.linalg.qr(linalg.solve_triangular(r.T, a.T, lower=True).T, mode="r")
@@ -77,9 +87,46 @@ def directions(trainee: Trainee) -> str:
     rest = unexplained(open_, known)
     count = len(known) + len(rest)
     if not count:
-        return ""
+        return "", few if found[-1] < HELD else ""
     said = [*(words for words, _ in known), *([described(problem, points, r, rest, bool(known))] if len(rest) else [])]
-    return f"{'1 direction is' if count == 1 else f'{count} directions are'} free: {', '.join(said)}"
+    return f"{'1 direction is' if count == 1 else f'{count} directions are'} free: {', '.join(said)}", ""
+
+
+def degree_of(problem: Problem) -> tuple[int, str]:
+    """How many polynomials each coordinate has, no more than given points tell apart, 0 for too few; and in words that
+    they are fewer for that."""
+    dim, given = len(problem.domain.names), places(problem)
+    full = max(4, min(DEGREES[dim], int((COLUMNS / len(problem.fields)) ** (1 / dim))))
+    fields, degree = {field.name: field for field in problem.fields}, full
+    while degree and not all(tells(problem.domain, fields[n], points, degree) for n, points in given.items()):
+        degree -= 1
+    counts = ", ".join(f"{len(points)} points of the equations of {name}" for name, points in given.items())
+    few = f"the {counts} are too few, or too close together, to tell" if degree < full else ""
+    return degree if degree >= min(LEAST, full) else 0, few
+
+
+def places(problem: Problem) -> dict[str, Array]:
+    """For each field whose equations all hold at given points alone, these (n, d)."""
+    found: dict[str, Array] = {}
+    inside = [(c, spoken_of(problem, c)) for c in problem.conditions if isinstance(c, Interior)]
+    for field in problem.fields:
+        given = [c.placed(problem.domain) for c, names in inside if field.name in names]
+        if given and (batches := [batch["points"] for batch in given if batch]) and len(batches) == len(given):
+            found[field.name] = np.concatenate(batches)
+    return found
+
+
+def tells(domain: Domain, field: Field, points: Array, degree: int) -> bool:
+    """Whether points (n, d) tell so many polynomials of each coordinate apart, as those of the whole domain do."""
+    basis = Polynomials(field, dict.fromkeys(domain.names, degree))
+    if len(points) < basis.size:
+        return False
+    whole = domain.interior(8 * basis.size, "sobol", np.random.default_rng(0))
+    whole = whole if field.part is None else whole[domain.covered(field.part, whole)]
+    some = points[:: max(1, len(points) // (8 * basis.size))]
+    values = [basis(dict(zip(domain.names, rows.T, strict=True)), ()) for rows in (some, whole)]
+    here, there = (np.asarray(np.linalg.qr(v / len(v) ** 0.5, mode="r")) for v in values)
+    return bool(linalg.svdvals(linalg.solve_triangular(there.T, here.T, lower=True))[-1] > TOLD)
 
 
 def sizes(problem: Linearised, points: Array) -> Array:
@@ -139,7 +186,7 @@ def simple(problem: Linearised) -> Iterator[Named]:
         step = basis.size
         for which, (coordinate, degree) in enumerate([("", 1), *zip(basis.domain.names, basis.degrees, strict=True)]):
             step //= degree  # how far apart the next polynomials of a coordinate are
-            if coordinate in basis.domain.periodic:
+            if coordinate in basis.periodic:
                 continue
             c = np.zeros(problem.size)
             c[begin + (step if which else 0)] = 1

@@ -7,16 +7,15 @@ harmonics. It serves to say what the conditions leave open, and how large the er
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.polynomial import chebyshev
 
 import leafgrad
 from leafgrad import Tensor
-from leafgrad_pinn.conditions import Condition, Interior, Wrap
+from leafgrad_pinn.conditions import Condition, Interior
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.field import Derivative, Field
 from leafgrad_pinn.integrals import Integral
@@ -50,6 +49,7 @@ class Polynomials:
         if field.part is not None:
             self.bounds[: len(field.part.names)] = field.part.bounds
         self.degrees = [degrees[name] for name in self.domain.names]
+        self.periodic = field.net.rings(self.domain.periodic)
         self.size = int(np.prod(self.degrees))
 
     def __call__(self, columns: Mapping[str, Array], path: Path) -> Array:
@@ -58,7 +58,7 @@ class Polynomials:
             return np.sum([self(columns, (c, c)) for c in self.domain.space], axis=0)
         found = np.ones((len(next(iter(columns.values()))), 1))
         for name, degree, ends in zip(self.domain.names, self.degrees, self.bounds, strict=True):
-            one = harmonics if name in self.domain.periodic else polynomials
+            one = harmonics if name in self.periodic else polynomials
             each = one(columns[name], ends, degree, path.count(name))
             found = (found[:, :, None] * each[:, None, :]).reshape(len(found), -1)
         return found
@@ -112,13 +112,9 @@ class Linearised:
             raise Unfit("a family of problems, whose errors differ")
         if functions and any(isinstance(condition, Data) for condition in trainee.problem.conditions):
             raise Unfit("data of other problems of the family")
-        if any(isinstance(condition, Wrap) for condition in trainee.problem.conditions):
-            raise Unfit("ends of a coordinate that agree softly")
         self.energies = [k for k, condition in enumerate(trainee.problem.conditions) if condition.minimised]
         if self.energies and self.system.unknowns:
             raise Unfit("unknowns of an energy")
-        if any(isinstance(c, Interior) and c.own is not None for c in trainee.problem.conditions):
-            raise Unfit("an equation at given points, where more cannot be drawn")
         self.taylor = Taylor(trainee, None if before is None else self._wrong)
         self.fields = self.taylor.fields
         self.bases: dict[str, tuple[int, Polynomials]] = {}
@@ -170,7 +166,8 @@ class Linearised:
 
     def drawn(self, condition: Condition, n: int, rng: np.random.Generator) -> dict[str, Array]:
         """New points for a condition, about n, with the functions at each."""
-        batch = drawn(condition, self.domain, n, rng)
+        closed = {name for _, basis in self.bases.values() for name in basis.periodic}
+        batch = drawn(condition, self.domain, n, rng, closed)
         return batch | {
             f.key: np.repeat(self.functions[f.name], len(batch["points"]), 0) for f in self.domain.functions
         }
@@ -323,10 +320,13 @@ def everywhere(condition: Condition) -> bool:
     return isinstance(condition, Interior) or (isinstance(condition, Integral) and condition.n > 1)
 
 
-def drawn(condition: Condition, domain: Domain, n: int, rng: np.random.Generator) -> dict[str, Array]:
-    """New points for a condition. Inside a box they are denser at its ends, as polynomials want them."""
-    if not isinstance(condition, Interior) or condition.where is not None or condition.of is not None:
-        other = copy.copy(condition)
+def drawn(
+    condition: Condition, domain: Domain, n: int, rng: np.random.Generator, closed: Collection[str]
+) -> dict[str, Array]:
+    """New points for a condition, or some of those that it has. Inside a box they are denser at its ends, as
+    polynomials want them, but not along closed coordinates."""
+    if not isinstance(condition, Interior) or not condition.anywhere:
+        other = condition.thinned(n)
         if isinstance(condition, Integral):
             n = min(n if condition.n > 1 else 1, max(1, NODES // len(condition.rule(domain)[1])))
         other.n, other.sampler = n, "sobol"
@@ -334,7 +334,7 @@ def drawn(condition: Condition, domain: Domain, n: int, rng: np.random.Generator
     points = domain.interior(n, "sobol", rng)
     if domain.shape is None or isinstance(domain.shape, Box):
         for axis, (name, (low, high)) in enumerate(zip(domain.names, domain.bounds, strict=True)):
-            if name not in domain.periodic:
+            if name not in closed:
                 u = (points[:, axis] - low) / (high - low)
                 points[:, axis] = low + (high - low) * (1 - np.cos(np.pi * u)) / 2
     return condition.at(points, rng)

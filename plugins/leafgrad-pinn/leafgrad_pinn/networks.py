@@ -14,7 +14,7 @@ import numpy as np
 import leafgrad
 from leafgrad import Tensor, nn
 from leafgrad_pinn.callables import Function, Named, check_number
-from leafgrad_pinn.layers import Dense, Factorised, Inputs, Maker, activation
+from leafgrad_pinn.layers import Dense, Factorised, Inputs, Maker, Periodic, activation
 from leafgrad_pinn.sampling import Array
 
 
@@ -50,6 +50,12 @@ class Network:
                 f"{type(self).__name__}: expected a width and depth of at least 1, got {self.width}, {self.depth}"
             )
         activation(self.activation)
+
+    def rings(self, names: Sequence[str]) -> set[str]:
+        """The coordinates in which it is periodic by itself, in a domain that is so in these."""
+        parts = self.embed if isinstance(self.embed, (tuple, list)) else [self.embed]
+        exact = {name for part in parts if isinstance(part, Periodic) for name in part.harmonics}
+        return exact | set(names if self.closed else ())
 
     def build(self, names: Sequence[str], bounds: Array, outputs: int, make: Maker) -> nn.Module:
         """The module: a list of as many columns of n numbers as there are names -> (n, outputs)."""

@@ -18,7 +18,7 @@ from leafgrad_pinn.domains import widest
 from leafgrad_pinn.elsewhere import check
 from leafgrad_pinn.field import Ansatz, Field, Surrogate, columns_of
 from leafgrad_pinn.known import Known
-from leafgrad_pinn.layers import Maker, Periodic
+from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.marks import marks
 from leafgrad_pinn.places import Part
 from leafgrad_pinn.planner import MODES, DerivativePlan, plan as cheapest
@@ -206,11 +206,9 @@ class Problem:
             for target in self.pairs.get(c.target, (c.target,))
         }
         for field in self.fields:
-            embed = field.net.embed
-            parts = list(embed) if isinstance(embed, (tuple, list)) else [embed]
-            exact = {name for part in parts if isinstance(part, Periodic) for name in part.harmonics}
+            exact = field.net.rings(field.domain.periodic)
             for name in field.domain.periodic:
-                if not field.net.closed and name not in exact and (name, field.name) not in wrapped:
+                if name not in exact and (name, field.name) not in wrapped:
                     raise ValueError(
                         f"Field {field.name!r}: nothing makes it periodic in {name}: "
                         f"add embed=Periodic({name}=5) to its net, or the condition Wrap({name!r})"

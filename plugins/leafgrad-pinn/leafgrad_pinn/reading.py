@@ -90,14 +90,15 @@ DETAILS = schema.record(
         "unknowns": NUMBERS, "deviations": NUMBERS, "relative": NUMBERS, "estimated": NUMBERS,
         "suspected": NUMBERS,
         "residuals": schema.mapping(schema.record({"points": schema.array(2), "sizes": schema.array(1)})),
-        "free": schema.text, "contradicted": schema.text, "rough": schema.text,
+        "free": schema.text, "untold": schema.text, "contradicted": schema.text, "rough": schema.text,
         "undefined": schema.mapping(schema.text),
         "scattered": schema.mapping(schema.text), "backwards": schema.items(schema.text),
         "reasons": schema.items(schema.text), "seconds": schema.number,
         "history": schema.items(schema.mapping(NOTED, stage=schema.text, step=schema.number, loss=schema.number)),
     },
     optional=(
-        "relative", "undefined", "estimated", "rough", "suspected", "free", "contradicted", "scattered", "backwards"
+        "relative", "undefined", "estimated", "rough", "suspected", "free", "untold", "contradicted", "scattered",
+        "backwards",
     ),
 )  # fmt: skip
 REFERENCE = schema.record(

@@ -25,6 +25,7 @@ KEPT = (
     "undefined",
     "suspected",
     "free",
+    "untold",
     "contradicted",
     "scattered",
     "backwards",
@@ -50,6 +51,7 @@ class Run:
         scattered: for measured values whose residuals look like noise what `Data` is given that expects such.
         backwards: which equations go backwards in time, so that small errors of what is given grow without bound.
         free: what may be added to the fields without a change of any residual, by the rank of the linearised problem.
+        untold: why it cannot be said whether anything may be added.
         reasons: why each stage stopped.
         seconds: of training.
         history: a dict for each noted step.
@@ -77,6 +79,7 @@ class Run:
         self.scattered: dict[str, str] = details.get("scattered", {})
         self.backwards: list[str] = details.get("backwards", [])
         self.free: str = details.get("free", "")
+        self.untold: str = details.get("untold", "")
         self.reasons: list[str] = details["reasons"]
         self.seconds: float = details["seconds"]
         self.history: list[dict[str, Any]] = details["history"]
@@ -104,6 +107,8 @@ class Run:
         found = [f"not solved: {', '.join(wrong)}"] if wrong else []
         if self.free:
             found.append(f"not determined: {self.free}")
+        if self.untold:
+            found.append(f"perhaps not determined: {self.untold}")
         found += [f"not well posed: {words}" for words in self.backwards]
         return "; ".join(found)
 

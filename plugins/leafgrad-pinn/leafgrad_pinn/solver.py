@@ -204,7 +204,7 @@ def doubts(runs: Sequence[Run]) -> list[str]:
 
 def details_of(training: Training, problem: Problem, reference: Reference | None) -> dict[str, Any]:
     """What a run keeps of a training beside its networks."""
-    shares, free = relative(training.trainees), directions(training.trainee)
+    shares, (free, untold) = relative(training.trainees), directions(training.trainee)
     lacking = undefined(training.trainees)
     solved = not free and not lacking and all(share < UNSOLVED for share in shares.values())
     large, contradicted = suspected(training.trainees, max(shares.values(), default=0.0)) if solved else ({}, "")
@@ -213,6 +213,7 @@ def details_of(training: Training, problem: Problem, reference: Reference | None
         "unknowns": training.trainee.system.solved(),
         "deviations": Posterior(training.trainee).unknowns() if problem.unknowns else {},
         "free": free,
+        "untold": untold,
         "residuals": residuals(training.trainees),
         "relative": shares,
         "undefined": lacking,

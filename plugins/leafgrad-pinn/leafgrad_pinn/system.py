@@ -75,18 +75,12 @@ class System(nn.Module):
     ) -> tuple[Tensor, Points]:
         """The residuals (n, k), of other fields or by another plan if given, and points that know what was asked."""
         condition, label = self.conditions[index], self.labels[index]
-        points = self.points(batch)
-        others: list[Points] = [self.points({**batch, "points": batch["opposite"]})] if "opposite" in batch else []
+        *elsewhere, points = map(self.points, self.taken_at(batch).values())
         chosen = plan or (self.plans[index] if index < len(self.plans) else cheapest((), self.domain.space))
         with bound(self.unknowns, list(self.numbers)):
-            extra: dict[str, Any] = {**batch}
-            if others:
-                extra["opposite"] = self.values(others[0], chosen, fields)
-            for rule in self.taken_at(batch)[:-1]:
-                inner = self.points(rule)
-                extra["inner"] = self.values(inner, chosen, fields)
-                others.append(inner)
-            with noted([points, *others]) if index >= len(self.plans) else nullcontext():
+            others = [self.values(each, chosen, fields) for each in elsewhere]
+            extra = {**batch, **dict(zip(self.taken_at(batch), others, strict=False))}
+            with noted([points, *elsewhere]) if index >= len(self.plans) else nullcontext():
                 result = condition.residual(self.values(points, chosen, fields), points, extra)
         parts = parts_of(result)
         if not parts:
@@ -101,11 +95,11 @@ class System(nn.Module):
             if not isinstance(part, Tensor) or tuple(part.shape) != (n,) or not part.is_floating_point():
                 got = f"{part.dtype}, shape {tuple(part.shape)}" if isinstance(part, Tensor) else type(part).__name__
                 raise ValueError(f"{label}: expected one number for each of {n} points, shape ({n},), got {got}")
-        for each in [place for root in (points, *others) for place in root.places]:
+        for each in [place for root in (points, *elsewhere) for place in root.places]:
             points.asked |= each.asked
             points.beyond |= each.beyond
             each.forget()
-        points.visited += [visit for root in others for visit in root.visited]
+        points.visited += [visit for root in elsewhere for visit in root.visited]
         found, share = leafgrad.stack(parts, 1), self.share(index, batch)
         return found if share is None else found * share, points
 
@@ -113,11 +107,15 @@ class System(nn.Module):
         """What the residuals of a condition are multiplied by, in this batch, if by anything."""
         return batch.get("share", dict(self.named_buffers(recurse=False)).get(f"share{index}"))
 
-    def taken_at(self, batch: Tensors) -> list[Tensors]:
-        """The points at which a condition integrates, q for each of its own, (n, q, d), if it does; then its own."""
-        named = {"points": "nodes", "normals": "sides"}
-        rule = {name: batch[key].flatten(0, 1) for name, key in named.items() if key in batch}
-        return [*([rule | {f.key: batch[f.key] for f in self.domain.functions}] if rule else []), batch]
+    def taken_at(self, batch: Tensors) -> dict[str, Tensors]:
+        """Where a condition takes its fields, as it calls these: at ends opposite to its points, at those of a rule, q
+        for each of its own, (n, q, d), if it has such; and at its own, which come last."""
+        named, found = {"points": "nodes", "normals": "sides"}, {}
+        if "opposite" in batch:
+            found["opposite"] = {**batch, "points": batch["opposite"]}
+        if rule := {name: batch[key].flatten(0, 1) for name, key in named.items() if key in batch}:
+            found["inner"] = rule | {f.key: batch[f.key] for f in self.domain.functions}
+        return found | {"own": batch}
 
     def points(self, batch: Tensors) -> Points:
         """A batch's points (n, d), normals (n, k), and input functions (n, m), by name."""

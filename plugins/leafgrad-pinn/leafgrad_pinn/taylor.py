@@ -72,8 +72,6 @@ class Taylor:
         Raises:
             Unfit: a residual depends on more than fields and derivatives at its points.
         """
-        if "opposite" in tensors:
-            raise Unfit(f"{self.trainee.problem.names[index]}, which depends on fields at other points, too")
         with leafgrad.enable_grad():
             known, visited = self.system.residuals(index, tensors)[0].detach(), self._visited(index, tensors)
         while True:

@@ -88,7 +88,7 @@ def expanded(problem: Linearised, index: int) -> Expansion:
         [problem.drawn(condition, condition.n, np.random.default_rng(0))], problem.trainee.dtype, problem.trainee.device
     )
     _, places = problem.taylor.expanded(index, tensors)
-    rule, own = problem.system.taken_at(tensors)
+    rule, own = problem.system.taken_at(tensors).values()
     shares, reverse_passes = tensors["shares"], cheapest((), domain.space)
 
     def sums(leaves: Leaves) -> list[Tensor]:

@@ -125,6 +125,23 @@ def test_edges_of_which_nothing_is_said():
     assert told(psi, *conditions, pinn.Boundary(lambda psi: psi.x, "x_max", n=8)) == []
 
 
+def test_ends_that_agree_in_too_few_derivatives():
+    ring = pinn.Interval("x", 0, 1, periodic=True)
+    u, psi = pinn.Field("u", ring, NET), pinn.ComplexField("psi", ring * T, NET)
+    beam = inside(lambda u: u.xxxx + u - 1)
+    line = "u: 4 derivatives by x need ends that agree in 3, got 1: say Wrap('x', order=3)"
+    assert told(u, beam, pinn.Wrap("x", n=8)) == [line]
+    assert told(u, beam, pinn.Wrap("x", 3, n=8)) == []
+    assert told(u, inside(lambda u: u.x + u - 1), pinn.Wrap("x", 0, n=8)) == []
+    exact = pinn.Field("u", ring, pinn.MLP(4, 1, embed=pinn.Periodic(x=2)))
+    assert told(exact, beam, pinn.Wrap("x", n=8)) == []
+    moves = inside(lambda psi: 1j * psi.t + psi.xx), pinn.Initial(1, n=8), pinn.Wrap("x", 0, n=8)
+    assert [words[:18] for words in told(psi, *moves)] == ["psi_re: 2 derivati", "psi_im: 2 derivati"]
+    band = pinn.Box("x", x=(0, 1), y=(0, 1))
+    walls = inside(lambda u: u.lap - u), pinn.Dirichlet(1, "y_min", n=8), pinn.Wrap("x", n=8)
+    assert told(pinn.Field("u", band, NET), *walls) == ["u: no condition on y_max, but second derivatives across"]
+
+
 def test_derivatives_of_fourth_order_need_two_conditions_on_each_edge():
     square = pinn.Box(x=(0, 1), y=(0, 1))
     u, clamped = (pinn.Field("u", square, NET, boundary=hard) for hard in (None, pinn.Hard(0, clamped=True)))

@@ -104,11 +104,21 @@ def test_where_there_is_none_it_says_why(monkeypatch):
     sol = pinn.Problem(u, [pinn.Interior(lambda u: u.lap + 1, n=32), pinn.Dirichlet(0, n=32)]).solve(pinn.Adam(1))
     assert sol.errors.estimated == {}
     assert sol.run.unestimated == "an error as large as the solution itself"
-    ends = pinn.Interval("x", 0, 1, periodic=True)
-    w = pinn.Field("w", ends, pinn.MLP(4, 1))
-    soft = pinn.Problem(w, [pinn.Interior(lambda w, x: w.xx - w, n=16), pinn.Wrap("x", n=1)]).solve(pinn.Adam(1))
-    assert soft.errors.estimated == {}
-    assert "no estimate: ends of a coordinate that agree softly" in str(soft.errors)
+    given = pinn.Interior(lambda w: w.xx + 1, points={"x": np.linspace(0, 1, 30)})
+    w = pinn.Field("w", X, pinn.MLP(4, 1), boundary=pinn.Hard(0))
+    sol = pinn.Problem(w, given).solve(pinn.GaussNewton(4))
+    assert sol.errors.estimated == {}
+    assert "no estimate: an equation at given points, where more cannot be drawn" in str(sol.errors)
+
+
+def test_ends_that_agree_softly_have_errors_as_others():
+    ring, k = pinn.Interval("x", 0, 1, periodic=True), 2 * math.pi
+    u = pinn.Field("u", ring, pinn.MLP(14, 1))
+    equation = pinn.Interior(lambda u, x: u.xxxx / k**4 + u - 2 * lg.sin(k * x), n=60)
+    sol = pinn.Problem(u, [equation, pinn.Wrap("x", 3)]).solve(pinn.LevenbergMarquardt(20))
+    x = np.linspace(0, 1, 101)
+    error = np.linalg.norm(sol(x) - np.sin(k * x)) / np.linalg.norm(np.sin(k * x))
+    assert 0.7 < sol.errors.estimated["u"] / error < 1.4
 
 
 def test_files_keep_an_estimate_that_was_made(tmp_path):

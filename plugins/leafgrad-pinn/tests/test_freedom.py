@@ -25,7 +25,12 @@ def inside(equation):
 
 def found(domain, *conditions, names="u"):
     fields = pinn.fields(names, domain, pinn.MLP(6, 1))
-    return directions(Trainee(Problem(list(fields), list(conditions)), 0, lg.float64, "cpu"))
+    return told(Problem(list(fields), list(conditions)))
+
+
+def told(problem):
+    free, untold = directions(Trainee(problem, 0, lg.float64, "cpu"))
+    return free or untold
 
 
 def stokes(u, v, p):
@@ -69,7 +74,7 @@ def test_pressure_is_determined_up_to_a_constant():
 def test_exact_conditions_determine():
     for boundary, expected in ((pinn.Hard(0), ""), (pinn.Hard(0, on="x_min"), "1 direction is free")):
         u = pinn.Field("u", X, pinn.MLP(6, 1), boundary=boundary)
-        said = directions(Trainee(Problem(u, inside(lambda u: u.xx + 1)), 0, lg.float64, "cpu"))
+        said = told(Problem(u, inside(lambda u: u.xx + 1)))
         assert said[: len(expected)] == expected
         assert bool(said) == bool(expected)
 
@@ -130,3 +135,63 @@ def test_a_pinned_value_determines():
     slopes = inside(lambda u: (u.x - 1, u.y - 2))
     assert found(SQUARE, slopes) == "1 direction is free: u + constant"
     assert found(SQUARE, slopes, level) == ""
+
+
+def test_points_that_are_given_tell_what_is_open():
+    x = np.linspace(0, 1, 40)
+    given = pinn.Interior(lambda u: u.xx - u, points={"x": x})
+    assert found(X, given, pinn.Dirichlet(1, n=2)) == ""
+    assert found(X, given, pinn.Dirichlet(1, "x_min", n=1)).startswith("1 direction is free: 1 change of u")
+    level = pinn.Interior(lambda u: u - 1, points={"x": [0.5]})  # beside an equation that has points of its own
+    assert found(X, inside(lambda u: u.x), level) == ""
+
+
+FEW = "are too few, or too close together, to tell"
+
+
+def test_too_few_points_to_tell_are_a_doubt(tmp_path):
+    u = pinn.Field("u", X, pinn.MLP(4, 1))
+    for x, few in ((np.linspace(0, 1, 3), True), (np.linspace(0, 1, 8), False), (0.5 + 1e-3 * np.arange(8), True)):
+        problem = Problem(u, [pinn.Interior(lambda u: u.xx, points={"x": x}), pinn.Dirichlet(1, n=2)])
+        assert (FEW in told(problem)) == few
+    assert told(Problem(u, [pinn.Interior(lambda u: u.xx, n=2), pinn.Dirichlet(1, n=2)])) == ""
+    sol = problem.solve(pinn.GaussNewton(4), out=tmp_path)
+    assert f"perhaps not determined: the 8 points of the equations of u {FEW}" in sol.run.doubts
+    assert pinn.Solution.load(tmp_path / "solution.safetensors").run.doubts == sol.run.doubts
+
+
+def test_fewer_polynomials_tell_that_all_is_determined_or_nothing():
+    lattice = dict(zip("xy", map(np.ravel, np.meshgrid(np.linspace(0, 1, 40), np.linspace(0, 1, 7))), strict=True))
+    laplace = pinn.Interior(lambda u: u.lap, points=lattice)
+    assert found(SQUARE, laplace, pinn.Dirichlet(0, n=40)) == ""
+    assert FEW in found(SQUARE, laplace, pinn.Dirichlet(0, "x_min x_max y_min", n=40))
+    assert "directions are free" in found(SQUARE, laplace, pinn.Dirichlet(0, "x_min", n=40))
+
+
+def test_parts_at_given_points():
+    left, right = pinn.Interval("x", 0, 0.4), pinn.Interval("x", 0.4, 1)
+    a, b = (pinn.Field(name, X, pinn.MLP(4, 1), part=part) for name, part in (("a", left), ("b", right)))
+    conditions = [
+        pinn.Interior(lambda a: a.xx, points={"x": np.linspace(0, 0.4, 20)}, of=left),
+        pinn.Interior(lambda b: b.xx, points={"x": np.linspace(0.4, 1, 20)}, of=right),
+        pinn.Boundary(lambda a, b: (a - b, a.n - b.n), "x_max", of=left),
+        pinn.Dirichlet(0, "x_min", field="a"),
+    ]
+    for more, said in (([pinn.Dirichlet(1, "x_max", field="b")], ""), ([], "1 direction is free")):
+        free = told(Problem([a, b], [*conditions, *more]))
+        assert free[: len(said)] == said
+        assert bool(free) == bool(said)
+
+
+def test_ends_that_agree_softly():
+    ring = pinn.Interval("x", 0, 1, periodic=True)
+    fourth = inside(lambda u: u.xxxx + 1e3 * u)
+    assert found(ring, fourth, pinn.Wrap("x", 3)) == ""
+    assert found(ring, fourth, pinn.Wrap("x")).startswith("2 directions are free")
+    rod = ring * pinn.Time("t", 0, 0.1)
+    heat, start = inside(lambda u: u.t - u.xx), pinn.Initial(lambda x: lg.sin(2 * math.pi * x), n=20)
+    assert found(rod, heat, start, pinn.Wrap("x", n=20)) == ""
+    band = pinn.Box("x", x=(0, 1), y=(0, 1))
+    laplace = inside(lambda u: u.lap - u), pinn.Wrap("x", n=20)
+    assert found(band, *laplace, pinn.Dirichlet(1, n=20)) == ""
+    assert "directions are free" in found(band, *laplace, pinn.Dirichlet(1, "y_min", n=20))
