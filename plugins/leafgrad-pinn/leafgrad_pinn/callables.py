@@ -21,10 +21,10 @@ class Named:
     Args:
         function: a function of fields or coordinates by name, or a number.
         what: how errors call it.
-        known: the names that its parameters may have.
+        known: the names that its parameters may have. Others have defaults, as the k of ``lambda u, k=k: ...``.
 
     Raises:
-        TypeError: it is neither. ValueError: a parameter has another name.
+        TypeError: it is neither. ValueError: a parameter has another name, or one of these and a default.
     """
 
     def __init__(self, function: Function | float, what: str, known: Iterable[str]) -> None:
@@ -43,6 +43,12 @@ class Named:
         if kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
             raise ValueError(f"{what}: expected parameters with names, as in `lambda x, t: ...`, got * or **")
         names = list(known)
+        for p in parameters:  # an unknown, which has a current value, may be its own default
+            if p.name in names and p.default is not p.empty and not hasattr(p.default, "current"):
+                raise ValueError(
+                    f"{what}: {p.name}: expected no default, which would hide {p.name} itself, got {p.default!r:.40}; "
+                    f"call it otherwise, as {p.name}0"
+                )
         if unknown := [name for name in self.parameters if name not in names]:
             raise ValueError(
                 f"{what}: there is no field or coordinate {', '.join(map(repr, unknown))}; there are {', '.join(names)}"

@@ -204,6 +204,16 @@ def test_unknowns_stand_on_either_side():
     assert lg.equal(first, second)
 
 
+def test_defaults_do_not_hide_fields_and_coordinates():
+    for equation, name in ((lambda u, x=0.0: u.t - x, "x"), (lambda t, u=None: t, "u")):
+        with pytest.raises(ValueError, match=f"interior: {name}: expected no default, which would hide {name} itself"):
+            problem(inside(equation))
+    with pytest.raises(ValueError, match="x: expected no default"):
+        problem(inside(), pinn.Initial(lambda x=1.0: x))
+    k = pinn.Unknown("k", 2.0)
+    problem(inside(lambda u, s=3.0, k=k: u.t - s * k * u), unknowns=k)
+
+
 @pytest.mark.parametrize("choose", [lambda k: k == 1, lambda k: k != 1, lambda k: k > 0, lambda k: k >= 0])
 def test_unknowns_are_not_compared(choose):
     k = pinn.Unknown("k", 1.0)
