@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,6 +49,20 @@ def test_methods_whose_object_is_called_self():
         Counter().step(times=3)
     with pytest.raises(TypeError, match=r"Counter.step\(\): argument 'times' \(position 2\) must be int"):
         Counter().step(2, times=None)
+
+
+def test_what_arrays_are_made_of_says_its_own_error():
+    def total(values: np.ndarray[Any, Any], by: int) -> float:
+        if np.iscomplexobj(values):
+            raise TypeError("values: expected real numbers")
+        return float(np.sum(values)) / by
+
+    f = explained(total)
+    assert f([1, 2], 2) == 1.5
+    with pytest.raises(TypeError, match="values: expected real numbers"):
+        f([1j], 2)
+    with pytest.raises(TypeError, match=r"total\(\): argument 'by' \(position 2\) must be int, not str"):
+        f([1], "2")
 
 
 def test_it_looks_like_the_function():

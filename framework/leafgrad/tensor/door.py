@@ -352,7 +352,7 @@ def allows(hint: Any, value: Any) -> bool:
     origin = typing.get_origin(hint) or hint
     if origin is Callable:
         return callable(value)
-    if not isinstance(origin, type):
+    if not isinstance(origin, type) or hasattr(origin, "__array_interface__"):  # arrays of NumPy's are made of anything
         return True
     if _is_sequence(hint) and (isinstance(value, (str, Mapping)) or hasattr(value, "ndim")):
         return isinstance(value, Mapping) and issubclass(origin, Mapping)

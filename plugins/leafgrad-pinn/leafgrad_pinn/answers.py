@@ -16,7 +16,7 @@ from leafgrad_pinn.elsewhere import anywhere, check
 from leafgrad_pinn.families import Given
 from leafgrad_pinn.field import Surrogate, columns_of
 from leafgrad_pinn.quadrature import inside, on_edges
-from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.sampling import Array, reals
 from leafgrad_pinn.unknowns import found as found_numbers
 from leafgrad_pinn.values import Points, Value, noted
 from leafgrad_pinn.windows import Piecewise
@@ -191,7 +191,7 @@ def integrate(
         if wrong := [name for name in fixed if name in domain.space]:
             raise ValueError(f"integral: on: expected no coordinate of space, which edges say, got {wrong[0]}")
         nodes, weights, normals = on_edges(domain, domain.check_edges(names_of("integral: on", on)), over, order)
-    places = np.broadcast_arrays(*[np.asarray(value, dtype=np.float64) for value in fixed.values()])
+    places = np.broadcast_arrays(*[reals(f"integral: {name}", value) for name, value in fixed.items()])
     shape = places[0].shape if places else ()
     totals: list[list[Any]] = []
     for index in np.ndindex(*shape):

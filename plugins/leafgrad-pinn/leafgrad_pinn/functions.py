@@ -17,7 +17,7 @@ import numpy as np
 import leafgrad
 from leafgrad import Tensor
 from leafgrad_pinn.callables import Named
-from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.sampling import Array, reals
 
 if TYPE_CHECKING:
     from leafgrad_pinn.domains import Domain
@@ -65,7 +65,7 @@ class InputFunction:
             raise TypeError(f'{what}: axes: expected arrays by name, as {{"x": x}}, got {type(axes).__name__}')
         self.name, self.mean, self.std, self.degree = name, float(mean), float(std), degree
         self.components = components
-        self.axes = {key: np.asarray(axis, dtype=np.float64) for key, axis in axes.items()}
+        self.axes = {key: reals(f"{what}: {key}", axis) for key, axis in axes.items()}
         for key, axis in self.axes.items():
             even = np.linspace(axis[0], axis[-1], len(axis)) if axis.ndim == 1 and len(axis) > degree else None
             if even is None or not (even[1] > even[0] and np.abs(axis - even).max() < EQUAL * (even[1] - even[0])):
@@ -164,9 +164,10 @@ class InputFunction:
         """
         if callable(given):
             grid = dict(zip(self.axes, np.meshgrid(*self.axes.values(), indexing="ij"), strict=True))
-            called = Named(given, self.name, self.axes) if not isinstance(given, np.ufunc) else None
-            given = given(*grid.values()) if called is None else given(*[grid[p] for p in called.parameters])
-            given = np.broadcast_to(np.asarray(given, dtype=np.float64), self.shape)
+            if isinstance(given, np.ufunc) and given.nin != len(grid):  # one more would be where it writes
+                raise TypeError(f"{self.name}: expected a function of {', '.join(grid)}, got {given}, of {given.nin}")
+            names = grid if isinstance(given, np.ufunc) else Named(given, self.name, self.axes).parameters
+            given = np.broadcast_to(reals(self.name, given(*[grid[name] for name in names])), self.shape)
         array = np.asarray(given)
         if array.dtype.kind not in "biuf":
             raise TypeError(f"{self.name}: expected a function, or numbers at its sensors, got {type(given).__name__}")
@@ -227,7 +228,7 @@ class InputFunction:
         """
 
         def call(*columns: Array) -> Array:
-            arrays = np.broadcast_arrays(*[np.asarray(column, dtype=np.float64) for column in columns])
+            arrays = np.broadcast_arrays(*[reals(self.name, column) for column in columns])
             for (name, axis), a in zip(self.axes.items(), arrays, strict=True):
                 slack = EQUAL * (axis[1] - axis[0])
                 if name not in self.periodic and not ((a >= axis[0] - slack) & (a <= axis[-1] + slack)).all():

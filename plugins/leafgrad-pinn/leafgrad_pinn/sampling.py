@@ -19,6 +19,14 @@ def check_sampler(sampler: str) -> None:
         raise ValueError(f"sampler: expected one of {', '.join(SAMPLERS)}, got {sampler!r}")
 
 
+def reals(what: str, values: Any) -> Array:
+    """Numbers as float64; TypeError for complex ones, and for what is no number."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "biufO":
+        raise TypeError(f"{what}: expected real numbers, got {array.dtype}")
+    return np.asarray(array, dtype=np.float64)
+
+
 def paired(what: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
     """Arrays as (n,) each, element by element; ValueError where it is open which elements belong together.
 
@@ -36,9 +44,9 @@ def columns_given(what: str, points: Any, weights: Any) -> dict[str, Array]:
     """Given points by coordinate, and their weights, as arrays (n,); ValueError if they do not fit together."""
     if not isinstance(points, Mapping) or not points:
         raise TypeError(f'{what}: points: expected arrays by name, as {{"x": x}}, got {type(points).__name__}')
-    given = {name: np.asarray(values, dtype=np.float64) for name, values in points.items()}
+    given = {name: reals(f"{what}: points: {name}", values) for name, values in points.items()}
     first = next(iter(given.values()))
-    given["weights"] = np.ones_like(first) if weights is None else np.asarray(weights, dtype=np.float64)
+    given["weights"] = np.ones_like(first) if weights is None else reals(f"{what}: weights", weights)
     arrays = paired(f"{what}: points", given)
     if not first.size:
         raise ValueError(f"{what}: points: expected at least 1, got none")

@@ -25,7 +25,7 @@ from leafgrad_pinn.networks import Own
 from leafgrad_pinn.reading import read
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.run import Run
-from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.sampling import Array, reals
 from leafgrad_pinn.unknowns import Unknowns
 
 FORMAT = 3
@@ -132,7 +132,8 @@ class Solution:
         ranges = {p.name: p for p in self.domain.parameters}
         if named and not points and set(named) <= set(ranges) and set(named) != set(self.domain.names):
             for name, value in named.items():
-                if not np.all((ranges[name].low <= np.asarray(value)) & (np.asarray(value) <= ranges[name].high)):
+                number = reals(f"Solution: {name}", value)
+                if not np.all((ranges[name].low <= number) & (number <= ranges[name].high)):
                     raise ValueError(f"Solution: {name}: expected a value of {ranges[name]}, got {value}")
             return partial(self, **named)
         values = self.values(self.run, self.columns("Solution", points, named))
@@ -146,7 +147,7 @@ class Solution:
         if len(points) > len(names) or set(given) != set(names) or len(points) + len(named) != len(names):
             got = f"{len(points)} by position" + (f" and {', '.join(named)} by name" if named else "")
             raise TypeError(f"{what}: expected the coordinates {', '.join(names)}, each once, got {got}")
-        return np.broadcast_arrays(*[np.asarray(given[name], dtype=np.float64) for name in names])
+        return np.broadcast_arrays(*[reals(f"{what}: {name}", given[name]) for name in names])
 
     def values(self, run: Run, columns: Sequence[Array], check: bool = True) -> dict[str, Array]:
         """The fields of a run at points, complex ones as such."""

@@ -12,7 +12,7 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor
-from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.sampling import Array, reals
 
 ROUNDING = 1e-6  # of an axis: how far beyond its ends a table goes on
 
@@ -37,8 +37,13 @@ class Table:
     def __init__(self, axes: Mapping[str, Array], values: Array, smooth: bool = False) -> None:
         if not isinstance(axes, Mapping) or not axes:
             raise TypeError(f'Table: axes: expected arrays by name, as {{"x": x}}, got {type(axes).__name__}')
-        self.axes = {name: np.asarray(axis, dtype=np.float64) for name, axis in axes.items()}
-        self.array, self.smooth = np.asarray(values, dtype=np.float64), smooth
+        self.axes = {name: reals(f"Table: {name}", axis) for name, axis in axes.items()}
+        if np.iscomplexobj(values):
+            raise TypeError(
+                "Table: values: expected real numbers, got complex ones; take a table of their .real, one of .imag, "
+                "and re(x) + 1j * im(x)"
+            )
+        self.array, self.smooth = reals("Table: values", values), smooth
         for name, axis in self.axes.items():
             if axis.ndim != 1 or len(axis) < 2 or not np.isfinite(axis).all() or not (np.diff(axis) > 0).all():
                 raise ValueError(f"Table: {name}: expected two or more finite numbers that rise, got {axis!r:.60}")

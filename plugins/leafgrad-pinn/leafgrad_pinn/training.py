@@ -24,7 +24,7 @@ from leafgrad_pinn.field import Surrogate
 from leafgrad_pinn.marks import alike
 from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.ranks import Ranks
-from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.sampling import Array, reals
 from leafgrad_pinn.stages import Stage, Worker
 from leafgrad_pinn.system import System
 from leafgrad_pinn.trainee import Trainee
@@ -254,7 +254,7 @@ class Training:
         given = dict(zip(names, columns, strict=False)) | named
         if set(given) != set(names) or len(columns) + len(named) != len(names):
             raise TypeError(f"fields: expected {', '.join(names)}, got {len(columns)} and {', '.join(named) or 'none'}")
-        rows = np.broadcast_arrays(*[np.asarray(given[name], dtype=np.float64) for name in names])
+        rows = np.broadcast_arrays(*[reals(f"fields: {name}", given[name]) for name in names])
         return evaluate(self.modules, self.problem.domain, rows)
 
     def _go_back(self, worker: Worker, good: dict[str, Any], what: str) -> None:

@@ -204,6 +204,40 @@ def test_unknowns_stand_on_either_side():
     assert lg.equal(first, second)
 
 
+COMPLEX = np.exp(1j * np.linspace(0, 1, 5))
+FAMILY = pinn.Box(x=(0, 1), y=(0, 2)) * pinn.GaussianField("f", length=0.4, sensors=6)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: pinn.Table({"x": COMPLEX.real[::-1]}, COMPLEX),
+            r"Table: values: expected real .* re\(x\) \+ 1j \* im",
+        ),
+        (lambda: pinn.Table({"x": [0, 1]}, [1 + 1j, 2]), "Table: values: expected real numbers, got complex ones"),
+        (lambda: pinn.Table({"x": COMPLEX}, COMPLEX.real), "Table: x: expected real numbers, got complex128"),
+        (lambda: inside(points={"x": COMPLEX, "t": COMPLEX}), "points: x: expected real numbers, got complex128"),
+        (lambda: inside(points={"x": ["a"], "t": [1]}), "points: x: expected real numbers, got <U1"),
+        (lambda: inside(points={"x": [1], "t": [1]}, weights=[1j]), "weights: expected real numbers, got complex128"),
+        (lambda: FAMILY.functions[0].values(lambda x, y: np.exp(1j * x)), "f: expected real numbers, got complex128"),
+        (lambda: FAMILY.functions[0].values(np.sin), "f: expected a function of x, y, got <ufunc 'sin'>, of 1"),
+    ],
+)
+def test_numbers_are_real(make, message):
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+def test_points_of_solutions_are_real():
+    assert FAMILY.functions[0].values(np.add)[0][-1] == 3
+    sol = problem(inside()).solve(pinn.Adam(1))
+    for ask in (sol, lambda *points: sol.evaluate(lambda u: u, *points), lambda x, t: sol.integral(1, x=x)):
+        for value, kind in ((COMPLEX, "complex128"), ("a", "<U1")):
+            with pytest.raises(TypeError, match=f": x: expected real numbers, got {kind}"):
+                ask(value, 0.5)
+
+
 def test_defaults_do_not_hide_fields_and_coordinates():
     for equation, name in ((lambda u, x=0.0: u.t - x, "x"), (lambda t, u=None: t, "u")):
         with pytest.raises(ValueError, match=f"interior: {name}: expected no default, which would hide {name} itself"):
