@@ -154,11 +154,6 @@ class Condition(ABC):
     def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
         """New points: ``points`` (n, d), and what else the residual needs at them, as (n, ...)."""
 
-    @property
-    def anywhere(self) -> bool:
-        """Whether it holds all over its domain, and may be looked at wherever one likes."""
-        return self.of is None and self.where is None and self.own is None
-
     def thinned(self, n: int) -> Condition:
         """A copy; of own points it has about n at most."""
         part = copy.copy(self)
@@ -349,6 +344,8 @@ class Robin(OnBoundary):
         super().__init__(value, on, **options)
         check_number(f"{self.name}: a", a)
         check_number(f"{self.name}: b", b)
+        if a == b == 0:
+            raise ValueError(f"{self.name}: expected a or b other than 0, got a={a}, b={b}")
         self.a, self.b = float(a), float(b)
 
     def equation_of(self) -> tuple[Hashable, ...]:

@@ -108,6 +108,10 @@ class Field:
                 f"Field {name!r}: part: expected a shape of {', '.join(self.domain.space) or 'space'}, in this order, "
                 f"got {part!r}"
             )
+        if part is not None:
+            inside = Domain(part).interior(64, "sobol", np.random.default_rng(0))
+            if not Domain(self.domain.shape).inside(inside).any():
+                raise ValueError(f"Field {name!r}: part: expected a shape within {self.domain.shape}, got {part}")
         self.shared: tuple[Field, ...] = (self,)
         clash = {name, *RESERVED} & {*self.domain.names, *(f.name for f in self.domain.functions)}
         if clash or not name.isidentifier():
@@ -119,7 +123,7 @@ class Field:
 
 
 def fields(
-    names: str,
+    names: str | Sequence[str],
     domain: Any,
     net: Network,
     *,
@@ -131,12 +135,12 @@ def fields(
     """Several fields on one network, which has an output for each: ``u, v, p = fields("u v p", domain, net=...)``.
 
     Args:
-        names: of the fields, as one string.
+        names: of the fields, as one string, or a list.
         domain, net: as for `Field`.
         initial, boundary: exact conditions by field.
         scale, history: sizes, and what they were before, by field.
     """
-    split = names.split()
+    split = names_of("fields: names", names)
     for given, what, example in (
         (initial, "conditions", "Hard(0)"),
         (boundary, "conditions", "Hard(0)"),

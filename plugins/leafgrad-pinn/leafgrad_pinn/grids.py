@@ -11,7 +11,7 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, nn
-from leafgrad_pinn.answers import FieldFunction, evaluate
+from leafgrad_pinn.answers import FieldFunction, check_one, evaluate
 from leafgrad_pinn.callables import Function
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.field import columns_of
@@ -78,9 +78,12 @@ def paraview(
 
 
 def fields_with(solution: Solution, also: Mapping[str, Function], columns: Sequence[Array]) -> dict[str, Array]:
-    """The real fields at points, and expressions of them."""
+    """The real fields at points, and expressions of them; of complex ones two parts, as fields have."""
     fields = evaluate(solution.run.modules, solution.domain, columns, check=False)
-    return fields | derived(solution, also, np.stack(columns, 1))
+    for name, values in derived(solution, also, np.stack(columns, 1)).items():
+        whole = {f"{name}_re": values.real, f"{name}_im": values.imag} if np.iscomplexobj(values) else {name: values}
+        fields |= whole
+    return fields
 
 
 def derived(solution: Solution, also: Mapping[str, Function], rows: Array) -> dict[str, Array]:
@@ -115,6 +118,7 @@ def write(solution: Solution, path: Path) -> None:
         return
     if path.suffix != ".onnx":
         raise ValueError(f"export: expected a path ending in .safetensors or .onnx, got {path}")
+    check_one("export", solution.domain)
     if solution.moments:
         raise ValueError("export: expected one network for all times, got windows of time; save it, or solve without")
     parameter = next(iter(modules[0].parameters()))

@@ -129,6 +129,10 @@ class Fourier:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
+        check_number("Fourier: features", self.features, whole=True)
+        check_number("Fourier: scale", self.scale)
+        if self.scale <= 0:
+            raise ValueError(f"Fourier: scale: expected a positive number, got {self.scale}")
         if self.features < 2 or self.features % 2:
             raise ValueError(f"Fourier: features: expected an even number of at least 2, got {self.features}")
 

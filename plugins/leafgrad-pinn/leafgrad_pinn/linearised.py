@@ -325,7 +325,8 @@ def drawn(
 ) -> dict[str, Array]:
     """New points for a condition, or some of those that it has. Inside a box they are denser at its ends, as
     polynomials want them, but not along closed coordinates."""
-    if not isinstance(condition, Interior) or not condition.anywhere:
+    part = condition.of, condition.where, condition.own
+    if not isinstance(condition, Interior) or any(each is not None for each in part):
         other = condition.thinned(n)
         if isinstance(condition, Integral):
             n = min(n if condition.n > 1 else 1, max(1, NODES // len(condition.rule(domain)[1])))

@@ -239,6 +239,10 @@ class SIREN(Network):
         super().__post_init__()
         if self.activation != "sin" or self.factorised is not None:
             raise ValueError("SIREN: expected activation='sin' and factorised=None; take MLP for others")
+        for frequency in self.frequency.values() if isinstance(self.frequency, dict) else [self.frequency]:
+            check_number("SIREN: frequency", frequency)
+            if frequency <= 0:
+                raise ValueError(f"SIREN: frequency: expected positive numbers, got {self.frequency}")
 
     def layers(self, inputs: Inputs, outputs: int, make: Maker) -> nn.Module:
         if not isinstance(self.frequency, dict):

@@ -295,7 +295,7 @@ def history(panel: Axes, run: Run) -> None:
 def film(solution: Solution, path: Path, frames: int, seconds: float) -> None:
     """Write a GIF of the fields over time, with the reference dashed where it has one coordinate of space."""
     domain = solution.domain
-    if domain.time is None or len(domain.names) > 3:
+    if domain.time is None or len(domain.names) not in (2, 3):
         raise ValueError(f"animate: expected time and one or two coordinates of space, got {', '.join(domain.names)}")
     if path.suffix != ".gif" or frames < 2 or seconds <= 0:
         raise ValueError(f"animate: expected a path ending in .gif, frames >= 2, seconds > 0, got {path}, {frames}")

@@ -305,10 +305,12 @@ class Problem:
                 wrong = batch["points"][:LOOKS][~np.isfinite(found).all(1)][0]
                 place = dict(zip(self.domain.names, wrong.tolist(), strict=True))
                 raise ValueError(f"{name}: expected finite residuals at the start, got nan or inf at {place}")
+            again, _ = system.residuals(index, few)
+            self._check_again(name, found, again.detach().numpy())
+            self._check_leaves(name, leaves_of(residuals), leaves_of(again), system)
             for k in {0, len(found) // 2, len(found) - 1}:  # the first depends on none before, as in running sums
                 alone, _ = system.residuals(index, {key: t[k : k + 1] for key, t in few.items()})
                 self._check_alone(name, found, k, alone.detach().numpy())
-            self._check_leaves(name, leaves_of(residuals), leaves_of(alone), system)
             self._check_loss(index, residuals.detach())
         if unused := [unknown.name for unknown in self.unknowns if not unknown.used]:
             raise ValueError(f"unknowns: {', '.join(unused)}: expected in some condition, found in none")
@@ -364,6 +366,15 @@ class Problem:
                 field.scale = scales.get(field.name)
                 field.shared = tuple(copies[other.name] for other in field.shared)
             self.fields = list(copies.values())
+
+    def _check_again(self, name: str, first: Array, second: Array) -> None:
+        """ValueError if residuals (n, k) are others when they are evaluated again."""
+        gap = float(np.abs(first - second).max())
+        if not gap <= 1e-9 * (1 + np.abs(first).max()):
+            raise ValueError(
+                f"{name}: expected an equation that is the same each time, got one whose residuals are others when it "
+                f"is evaluated twice, as with random numbers, or state that it changes: by {gap:.2g}"
+            )
 
     def _check_alone(self, name: str, together: Array, k: int, alone: Array) -> None:
         """ValueError if the residual at a point is another where it is the only one. (n, k), its index, (1, k)"""

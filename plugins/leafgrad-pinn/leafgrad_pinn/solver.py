@@ -80,7 +80,7 @@ def solve(
         ValueError: a reference of other fields; ``resume`` without ``out``, or of another problem; windows of a problem
             without time, with unknowns, or without the initial values that its derivatives by time need.
     """
-    check(problem, stages, reference, out, resume, callback, compile)
+    check(problem, stages, reference, out, resume, callback, compile, dtype)
     ranks, numbers, moments = meet(), seeds_of(seeds), moments_of(problem, windows)
     folder = None if out is None else Path(out)
     job = Job(problem, stages, reference, folder, resume, moments, dtype, device, callback, compile)
@@ -235,6 +235,7 @@ def check(
     resume: bool,
     callback: Any,
     compile: Any,
+    dtype: Any,
 ) -> None:
     """ValueError without stages, for ``resume`` without a folder, or another's reference; TypeError for other kinds."""
     if resume and out is None:
@@ -245,6 +246,8 @@ def check(
         raise TypeError(f"callback: expected a function of a row and the fields, got {callback!r}")
     if compile not in (None, True, False):
         raise TypeError(f"compile: expected True, False, or None for where it pays, got {compile!r}")
+    if dtype not in (leafgrad.float64, leafgrad.float32):
+        raise TypeError(f"dtype: expected leafgrad.float64 or leafgrad.float32, got {dtype!r}")
     if not stages:
         raise ValueError("solve: expected at least one stage, such as LBFGS(1000), got none")
     if wrong := [stage for stage in stages if not isinstance(stage, Stage)]:

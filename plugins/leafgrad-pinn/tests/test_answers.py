@@ -134,6 +134,11 @@ def test_derived_fields_in_files_of_paraview(tmp_path):
     text = path.read_text()
     assert 'Name="vorticity"' in text
     assert 'Name="v"' in text
+    psi = pinn.ComplexField("psi", LINE, pinn.MLP(3, 1))
+    waves = pinn.Problem(psi, pinn.Interior(lambda psi: psi - 1, n=4)).solve(pinn.Adam(1))
+    (path,) = waves.to_vtu(tmp_path / "psi.vtu", points=5, also={"twice": lambda psi: 2 * psi})
+    for name in ("psi_re", "psi_im", "twice_re", "twice_im"):
+        assert f'Name="{name}"' in path.read_text()
 
 
 def test_a_grid_of_xarray(monkeypatch):
@@ -156,6 +161,14 @@ def test_weights_for_others(tmp_path):
     sol.export(tmp_path / "net.safetensors")
     saved = lg.load(tmp_path / "net.safetensors")
     assert sorted(t.numel() for t in saved.values()) == sorted(p.numel() for p in sol.run.modules[0].parameters())
+
+
+def test_a_family_is_no_model_of_onnx(tmp_path):
+    family = LINE * pinn.GaussianField("f", length=0.4, sensors=9)
+    s = pinn.Field("s", family, pinn.DeepONet(4, 1))
+    sol = pinn.Problem(s, pinn.Interior(lambda s, f: s - f, n=8)).solve(pinn.Adam(1))
+    with pytest.raises(TypeError, match=r"export: expected one problem of the family, as sol\(f=...\) gives it"):
+        sol.export(tmp_path / "s.onnx")
 
 
 def test_a_model_of_onnx_computes_the_fields(tmp_path):

@@ -57,6 +57,17 @@ def data(x, u=None, **options):
         (lambda: problem(pinn.Dirichlet(None)), "expected a number or a function, got NoneType"),
         (lambda: problem(pinn.Dirichlet(math.nan)), "expected a finite number, got nan"),
         (lambda: field(boundary=pinn.Hard(math.inf)), "expected a finite number, got inf"),
+        (lambda: pinn.Robin(1, a=0, b=0.0), "robin: expected a or b other than 0, got a=0, b=0.0"),
+        (lambda: pinn.Fourier(scale=-1), "Fourier: scale: expected a positive number, got -1"),
+        (lambda: pinn.Fourier(4.0), "Fourier: features: expected a whole number, got 4.0"),
+        (lambda: pinn.SIREN(frequency="a"), "SIREN: frequency: expected a number, got 'a'"),
+        (lambda: pinn.SIREN(frequency={"x": 0}), "SIREN: frequency: expected positive numbers, got {'x': 0}"),
+        (lambda: field(part=pinn.Interval("x", 2, 3)), "part: expected a shape within Interval.*, got Interval"),
+        (lambda: pinn.fields(3, X, NET), "fields: names: expected names in one string"),
+        (
+            lambda: problem(inside(lambda u: u - np.random.default_rng().random())),
+            "interior: expected an equation that is the same each time, got one whose residuals are others",
+        ),
         (lambda: problem(inside(lambda u: u == 0)), "got leafgrad.bool, shape"),
         (lambda: problem(inside(lambda u: ())), r"or a tuple of such, got \(\)"),
         (lambda: problem(inside(lambda u: [u.x, u.t])), "got list"),
@@ -172,6 +183,12 @@ def test_misspelt_arguments(make, message):
 def test_misspelt_names():
     with pytest.raises(AttributeError, match="Did you mean: 'LevenbergMarquardt'"):
         _ = pinn.LevenbergMarquard
+
+
+@pytest.mark.parametrize("dtype", [lg.float16, lg.int64, lg.complex128, "float32", np.float64])
+def test_wrong_dtypes(dtype):
+    with pytest.raises(TypeError, match=r"dtype: expected leafgrad.float64 or leafgrad.float32, got"):
+        problem(inside()).solve(pinn.Adam(1), dtype=dtype)
 
 
 @pytest.mark.parametrize("seeds", ["3", [1, 1], 0, -1, [0.5], [-1], 2.0, True])

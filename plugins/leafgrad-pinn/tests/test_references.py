@@ -78,7 +78,7 @@ def test_exact_is_nan_outside():
     assert np.isnan(found.fields["u"][0, 0])
     assert found.fields["u"][10, 20] == 1.0
     assert found.points().shape == (441, 2)
-    with pytest.raises(ValueError, match="no coordinate z"):
+    with pytest.raises(ValueError, match="exact: u: there is no field or coordinate 'z'"):
         references.exact(pinn.Disk(1.0, x=0, y=0), u=lambda z: z)
 
 
@@ -129,6 +129,15 @@ def test_trajectories_keep_what_their_equations_keep():
     found = references.lorenz(0.0, 0.0, 2.0, start=(0, 1, 1), stop=1.0)  # x = 0: y and z decay
     assert np.abs(found.fields["y"] - np.exp(-found.axes["t"])).max() < 1e-11
     assert np.abs(found.fields["z"] - np.exp(-2 * found.axes["t"])).max() < 1e-11
+
+
+def test_numbers_as_closed_forms():
+    found = references.exact(pinn.Interval("x", 0, 1), u=3, points=5)
+    assert np.array_equal(found.fields["u"], np.full(5, 3.0))
+    with pytest.raises(TypeError, match="exact: u: expected a number or a function, got str"):
+        references.exact(pinn.Interval("x", 0, 1), u="x")
+    with pytest.raises(TypeError, match="scattered: u: expected a function of all points, got 3"):
+        references.scattered(pinn.Interval("x", 0, 1), u=3)
 
 
 def test_scattered_points():

@@ -167,6 +167,8 @@ def test_films(space, tmp_path):
 def test_wrong_films(tmp_path):
     with pytest.raises(ValueError, match="animate: expected time and"):
         untrained(LINE).animate(tmp_path / "f.gif")
+    with pytest.raises(ValueError, match="animate: expected time and one or two coordinates of space, got x"):
+        untrained(pinn.Time("x", 0, 1)).animate(tmp_path / "f.gif")
     with pytest.raises(ValueError, match=r"expected a path ending in \.gif"):
         untrained(LINE * pinn.Time("t", 0, 1)).animate(tmp_path / "f.png")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from leafgrad_pinn.callables import Named
 from leafgrad_pinn.domains import Domain, as_domain
 from leafgrad_pinn.references.reference import EPS, Reference, relative_l2
 from leafgrad_pinn.sampling import Array
@@ -25,6 +25,8 @@ def scattered(domain: Any, *, points: int = 10000, **fields: Callable[[Array], A
     space: Domain = as_domain(domain)
     begin = time.perf_counter()
     rows = space.interior(points, "uniform", np.random.default_rng(0))
+    if wrong := [name for name, function in fields.items() if not callable(function)]:
+        raise TypeError(f"scattered: {wrong[0]}: expected a function of all points, got {fields[wrong[0]]!r}")
     values = {name: np.asarray(function(rows)) for name, function in fields.items()}
     if wrong := [f"{name} {v.shape}" for name, v in values.items() if v.shape != (points,)]:
         raise ValueError(f"scattered: expected fields of shape ({points},), got {', '.join(wrong)}")
@@ -32,13 +34,13 @@ def scattered(domain: Any, *, points: int = 10000, **fields: Callable[[Array], A
     return Reference("closed form", axes, values, dict.fromkeys(fields, EPS), time.perf_counter() - begin, grid=False)
 
 
-def exact(domain: Any, *, points: int | Mapping[str, int] = 101, **fields: Callable[..., Array]) -> Reference:
+def exact(domain: Any, *, points: int | Mapping[str, int] = 101, **fields: Callable[..., Array] | float) -> Reference:
     """Closed forms on a grid of the domain's bounding box; outside the domain they count nothing.
 
     Args:
         domain: a shape, a time, or ``shape * time``.
         points: of each axis, its ends included.
-        fields: for each field a function of NumPy arrays by coordinate: ``u=lambda x, y: np.sin(x) * y``.
+        fields: for each field a function of NumPy arrays by coordinate, ``u=lambda x, y: np.sin(x) * y``, or a number.
     """
     space: Domain = as_domain(domain)
     begin = time.perf_counter()
@@ -51,10 +53,7 @@ def exact(domain: Any, *, points: int | Mapping[str, int] = 101, **fields: Calla
     inside = space.inside(np.stack([column.ravel() for column in grid.values()], 1)).reshape(shape)
     values = {}
     for name, function in fields.items():
-        wanted = [p.name for p in inspect.signature(function).parameters.values() if p.default is p.empty]
-        if unknown := [n for n in wanted if n not in grid]:
-            raise ValueError(f"exact: {name}: there is no coordinate {', '.join(unknown)}; there are {', '.join(grid)}")
-        values[name] = np.where(inside, function(*[grid[n] for n in wanted]), np.nan) + np.zeros(shape)
+        values[name] = np.where(inside, Named(function, f"exact: {name}", grid)(grid), np.nan) + np.zeros(shape)
     return Reference("closed form", axes, values, dict.fromkeys(fields, EPS), time.perf_counter() - begin)
 
 
