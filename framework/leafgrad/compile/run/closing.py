@@ -104,7 +104,7 @@ class Attempt:
         self.followed: Followed | None = None
         self.results: list[Any] = [None]
         self.changed: list[Place] = []  # what it changed, as far as that is not followed
-        self.handlers = Handlers(self.before, not self.first, self.growing)
+        self.growing: list[GrowingList] = []  # what stood for lists
 
     def close(self, name: str | None, known: Sequence[Call]) -> Call:
         """The program of the call: one of those of ``known`` calls, perhaps.
@@ -187,10 +187,6 @@ class Attempt:
         if self.followed is not None:
             self.followed.end(frame, begins)
 
-    def growing(self) -> list[GrowingList]:
-        """What stands, or stood, for lists."""
-        return [] if self.followed is None else [spot.number for _, spot in self.followed.growing]
-
     def torn(self) -> None:
         """Python is needed, so that following numbers is of no use."""
         if self.followed is not None:
@@ -209,6 +205,7 @@ class Attempt:
         followed = self.followed = self.following.begin(self)
         if followed is not None:
             args, kwargs = followed.args, followed.kwargs
+        self.handlers = Handlers(self.before, not self.first, [] if followed is None else followed.growing)
         failure, around = None, Waiting.around
         try:
             Waiting.around = self.handlers
@@ -222,6 +219,7 @@ class Attempt:
         Waiting.around, recorder.torn = around, None  # which hold this attempt, and all that it holds
         if followed is not None:
             followed.take_back(results, self.watch.codes, self.before)
+            self.growing = [spot.number for _, spot in followed.growing]
             asks = "type" in self.before.renamed or asks_types(self.watch.codes) or asks_identity(self.watch.codes)
             asks |= self.watch.failed  # perhaps a function of C's, which takes a number only from itself
             asks &= followed.stands_for_some and not followed.ended
@@ -275,7 +273,7 @@ class Attempt:
         if not self.recorder.given_up or not self.recorder.can_be_undone:
             return False
         self.before.put_back(self.held, self.filled)
-        for growing in [growing for growing in self.growing() if growing.read]:
+        for growing in [growing for growing in self.growing if growing.read]:
             growing.real[:] = growing.before
         self.following.rewind()
         return True

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import signals
-from leafgrad.compile.guard.environment import Environment
-from leafgrad.compile.record.growing import GrowingList
+from leafgrad.compile.guard.environment import Environment, Place
+from leafgrad.compile.run.left import Written
 
 PATIENCE = 50  # looks at what handlers have changed, if others come that fast
 
@@ -18,14 +18,14 @@ class Handlers:
     Args:
         before: what the call may read.
         known: whether it is known what that is.
-        growing: what stands for the lists to which it appends.
+        growing: the places of lists to which it appends, with what stands in them.
 
     Attributes:
         count: how many are running, or came since what they may have changed was last looked at.
         changed: whether they changed what the call reads, for all that is known.
     """
 
-    def __init__(self, before: Environment, known: bool, growing: Callable[[], Sequence[GrowingList]]) -> None:
+    def __init__(self, before: Environment, known: bool, growing: Sequence[tuple[Place, Written]]) -> None:
         self.before, self.known, self.growing = before, known, growing
         self.count = 0
         self.changed = False
@@ -52,4 +52,4 @@ class Handlers:
         return bool(self.before.changed(held)) or self.lengths() != lengths
 
     def lengths(self) -> list[int]:
-        return [*map(list.__len__, self.growing())]
+        return [list.__len__(spot.number) for _, spot in self.growing]
