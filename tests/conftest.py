@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import multiprocessing
 import os
 import runpy
 import signal
@@ -20,6 +21,15 @@ from leafgrad import distributed
 from leafgrad.distributed import launcher
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+@pytest.fixture
+def forks():
+    """Workers are forked, so that they may be given any function, as by default before Python 3.14."""
+    before = multiprocessing.get_start_method()
+    multiprocessing.set_start_method("fork", force=True)
+    yield
+    multiprocessing.set_start_method(before, force=True)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import time
@@ -12,16 +11,10 @@ import pytest
 
 from leafgrad.utils.data import DataLoader, Dataset
 
-pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="asks /proc about files and processes")
-
-
-@pytest.fixture(autouse=True)
-def forks():
-    """Workers are forked, so that they may be given any function, as by default before Python 3.14."""
-    before = multiprocessing.get_start_method()
-    multiprocessing.set_start_method("fork", force=True)
-    yield
-    multiprocessing.set_start_method(before, force=True)
+pytestmark = [
+    pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="asks /proc about files and processes"),
+    pytest.mark.usefixtures("forks"),
+]
 
 
 class Workers(Dataset):

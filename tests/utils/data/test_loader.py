@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import multiprocessing
 import os
 import pickle
 import random
@@ -23,16 +22,8 @@ from leafgrad.testing import fake
 from leafgrad.utils import data
 from leafgrad.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate, get_worker_info
 
+pytestmark = pytest.mark.usefixtures("forks")
 TESTS = "utils.data.fetch utils.data.transport utils.data.worker utils.data.workers"
-
-
-@pytest.fixture(autouse=True)
-def forks():
-    """Workers are forked, so that they may be given any function, as by default before Python 3.14."""
-    before = multiprocessing.get_start_method()
-    multiprocessing.set_start_method("fork", force=True)
-    yield
-    multiprocessing.set_start_method(before, force=True)
 
 
 @pytest.fixture
