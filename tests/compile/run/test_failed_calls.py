@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import random
 import signal
@@ -13,6 +14,7 @@ from contextlib import nullcontext
 import pytest
 
 import leafgrad
+from leafgrad.compile.run.runner import Runner
 from leafgrad.errors import TraceError
 
 TRIES = 8
@@ -426,3 +428,33 @@ def test_a_handler_calls_the_step_that_it_interrupts(executor, scarce, monkeypat
     finally:
         signal.signal(signal.SIGALRM, before)
     assert found == [pytest.approx(expected[1])]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="there is no such signal here")
+def test_a_first_call_that_a_handler_interrupts_runs_as_compiled_and_is_not_kept(monkeypatch):
+    """Else a training that a signal has stopped, and that was resumed, would come to other bits."""
+    ran, count = [], {"n": 0}
+    run = Runner.__call__
+    monkeypatch.setattr(Runner, "__call__", lambda self, *args: ran.append(True) or run(self, *args))
+
+    def function(x):
+        return (x * count["n"]).sin().sum()
+
+    def tracer(frame, event, _):
+        if frame.f_code is function.__code__:
+            signal.raise_signal(signal.SIGALRM)
+
+    step = leafgrad.compile(function)
+    before = signal.signal(signal.SIGALRM, lambda *_: count.update(n=2))
+    try:
+        sys.settrace(tracer)
+        first = step(leafgrad.ones(3))
+    finally:
+        sys.settrace(None)
+        signal.signal(signal.SIGALRM, before)
+    assert first.item() == pytest.approx(3 * math.sin(2))
+    assert len(ran) == 1
+    assert not step._calls.programs
+    for n in (2, 2, 3, 3):
+        count["n"] = n
+        assert step(leafgrad.ones(3)).item() == pytest.approx(3 * math.sin(n))

@@ -193,7 +193,7 @@ class Calls:
         self.misses.made(call.runner.before, call.runner.elements)
         self.watch, self.last = attempt.watch, call
         call.first = attempt.first
-        if not any(is_again(call, fit) for fit in fits):  # else rounding decides
+        if not (attempt.handlers.unknown or any(is_again(call, fit) for fit in fits)):  # else rounding decides
             self.programs = [call, *([] if new else settled)][:KEPT]
         seconds = time.perf_counter() - start
         log(

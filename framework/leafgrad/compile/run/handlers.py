@@ -23,18 +23,19 @@ class Handlers:
     Attributes:
         count: how many are running, or came since what they may have changed was last looked at.
         changed: whether they changed what the call reads, for all that is known.
+        unknown: whether any came in a call of which that is not known, so that no other call may be like it.
     """
 
     def __init__(self, before: Environment, known: bool, growing: Sequence[tuple[Place, Written]]) -> None:
         self.before, self.known, self.growing = before, known, growing
         self.count = 0
-        self.changed = False
+        self.changed = self.unknown = False
 
     def __call__(self, handler: Callable[[], Any]) -> None:
         """Call one. Those that come until it is over, and until that is known to have changed nothing, count as it."""
         self.count += 1
-        if not self.known or self.changed or self.count > 1:
-            self.changed |= not self.known
+        self.unknown |= not self.known
+        if self.unknown or self.changed or self.count > 1:
             return handler()
         held, lengths = signals.held(self.state)
         handler()
