@@ -508,3 +508,24 @@ def test_a_length_waits_until_its_program_is_repaid(monkeypatch):
     assert ran == 4
     compiled(leafgrad.ones(6))
     assert compiled._calls.misses.waited == ran
+
+
+@pytest.mark.parametrize("vary", [1, 2, 4])
+def test_what_a_step_of_many_lengths_leaves_is_computed_by_its_program(vary):
+    """It was read at the end of the call, so that the step was open if lengths vary from its second call on."""
+    left, weight = {"last": 0.0, "sum": 0.0}, leafgrad.ones(3)
+
+    @leafgrad.compile(closed=True)
+    def step(x):
+        loss = (x * weight).square().mean()
+        weight.mul_(0.9)
+        left["last"] = loss.item()
+        left["sum"] = left["sum"] + loss.item() * len(x)
+
+    total = 0.0
+    for i in range(12):
+        n = 4 if i < vary else 4 + i % 3
+        step(leafgrad.full((n, 3), float(i)))
+        expected = i**2 * 0.9 ** (2 * i)
+        total += expected * n
+        assert (left["last"], left["sum"]) == (pytest.approx(expected), pytest.approx(total))

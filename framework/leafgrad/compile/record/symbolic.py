@@ -131,6 +131,11 @@ def fixed(value: Any, sizes: bool = True) -> Any:
     return value
 
 
+def placeholder(number: SymbolicNumber) -> Any:
+    """What is in its place until the number itself is: nan where that would have to be computed first."""
+    return math.nan if number._value is UNREAD else number._value
+
+
 def settled(value: Any) -> Any:
     """A number as it is once the recording is over, or a tuple of some; other values as they are."""
     if type(value) is tuple:

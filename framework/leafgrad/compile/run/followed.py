@@ -24,7 +24,7 @@ from leafgrad.compile.record.growing import READING, GrowingList
 from leafgrad.compile.record.kept import held_elsewhere
 from leafgrad.compile.record.numbers import Numbers
 from leafgrad.compile.record.symbol import Symbol
-from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, SymbolicNumber, settled
+from leafgrad.compile.record.symbolic import NUMBERS, SymbolicNumber, placeholder, settled
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.variables import being_shown, referrers, replace_variables
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, source_of
@@ -322,7 +322,7 @@ class Followed:
         if elsewhere:
             own = {id(holder) for holder in holders if not isinstance(holder, tuple)}
             own |= {id(part) for part in (self.spots, self.written, self.replaced, holders, self, vars(self))}
-            plain = {id(n): float("nan") if n._value is UNREAD else n._value for n in alive}
+            plain = {id(n): placeholder(n) for n in alive}
             self.replace(alive, plain, own)
 
     def check_containers(self) -> None:

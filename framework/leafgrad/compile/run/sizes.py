@@ -25,7 +25,7 @@ from leafgrad.compile.ir.lengths import Length, resized
 from leafgrad.compile.ir.sources import Argument
 from leafgrad.compile.record.drawn import Drawer
 from leafgrad.compile.record.numbers import Numbers
-from leafgrad.compile.record.symbolic import SymbolicNumber, holds, settled
+from leafgrad.compile.record.symbolic import SymbolicNumber, holds, placeholder, settled
 from leafgrad.compile.record.trace import Traced
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes, is_ours
@@ -133,7 +133,7 @@ class Sizes:
         waiting, seen = [*outside.values(), *self.containers, *returned], {*outside, *environment.seen}
         while waiting:
             container = waiting.pop()
-            for written in self.made_ordinary(container):
+            for written in self.made_ordinary(container, id(container) in outside):
                 if id(container) in outside and type(written.number) is SymbolicNumber:
                     yield written
                 else:
@@ -149,14 +149,18 @@ class Sizes:
                 self.kept = True
                 break
 
-    def made_ordinary(self, container: Any) -> list[Written]:
-        """Put arguments and numbers in the place of what stands for them in a container; what was there."""
+    def made_ordinary(self, container: Any, outside: bool) -> list[Written]:
+        """Put arguments and numbers in the place of what stands for them in a container; what was there.
+
+        Of a place outside the program tells the number, so that nothing is read for it.
+        """
         plain: dict[int, Any] = {key: tensor for key, (_, tensor) in self.standing.items()}
         held = [v for v in values_of(container) if type(v) in ALONE or id(v) in plain or isinstance(v, OF_PARTS)]
         if not held and type(container) in WITHOUT_SLOTS:
             return []
         for value in held:
-            real = self.real(ordinary(value))
+            told = outside and type(value) is SymbolicNumber
+            real = placeholder(value) if told else self.real(ordinary(value))
             if real is not value:
                 plain[id(value)] = real
         return [Written(*slot) for slot in swapped(container, plain)]
