@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -501,15 +502,20 @@ FFT = "plugins/leafgrad-fft/leafgrad_fft.py"
 KIT = "framework/leafgrad/testing/kit.py"
 
 
+NUMBERS = itertools.count()
+
+
 @pytest.fixture
 def tree(tmp_path):
     """Writes files into an otherwise empty project, and returns its root."""
 
+    root = tmp_path / str(next(NUMBERS))  # of which nothing is known yet
+
     def write(files):
         for name, text in files.items():
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name).write_text(text)
-        return tmp_path
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        return root
 
     return write
 

@@ -19,6 +19,8 @@ def as_int(value: Any) -> int | None:
     """
     if isinstance(value, int):
         return None if isinstance(value, bool) else value
+    if getattr(getattr(value, "dtype", None), "kind", "") == "b":  # NumPy before 2.3 takes these for 0 and 1
+        return None
     try:
         return operator.index(value) if hasattr(type(value), "__index__") else None
     except TypeError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import itertools
 import os
 import signal
 import sys
@@ -36,13 +37,17 @@ def available():
 needs_compiler = pytest.mark.skipif(available() is None, reason="no C compiler")
 
 
+NUMBERS = itertools.count()
+
+
 @pytest.fixture
 def use(tmp_path, monkeypatch):
     """Makes a script of sh the compiler."""
     monkeypatch.setenv("LEAFGRAD_CACHE", str(tmp_path / "cache"))
 
     def script(text, name="compiler"):
-        path = tmp_path / name
+        path = tmp_path / str(next(NUMBERS)) / name  # of which nothing is known yet
+        path.parent.mkdir()
         path.write_text(f"#!/bin/sh\n{text}\n")
         path.chmod(0o700)
         monkeypatch.setenv("LEAFGRAD_CC", str(path))
