@@ -300,8 +300,9 @@ class Training:
         for name, value in self.setup.items():
             if name not in ("marks", "units") and setup.get(name, True) != value:
                 raise ValueError(f"resume: expected {name} {setup.get(name, True)}, as {where}, got {value}")
-        for name, old, new in zip(self.problem.names, setup["marks"], self.setup["marks"], strict=False):
+        for k, (old, new) in enumerate(zip(setup["marks"], self.setup["marks"], strict=True)):
             if not alike(old, new):
+                name = self.problem.names[k]
                 raise ValueError(f"resume: {name}: expected the same equations, values and data as {where}, got others")
         if not all(alike(old, new) for old, new in zip(setup["units"], units_of(self.problem), strict=True)):
             raise ValueError(
