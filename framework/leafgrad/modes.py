@@ -357,6 +357,16 @@ def tracer() -> Tracer | None:
     return HERE.tracer
 
 
+@contextmanager
+def untraced() -> Iterator[None]:
+    """Within it operations are done, not recorded."""
+    token = FLAGS.set(get() & ~TRACE)
+    try:
+        yield
+    finally:
+        FLAGS.reset(token)
+
+
 def settle(tensor: Any, what: str) -> None:
     """In a trace: a tensor gets the memory, base and version that it has without one, since ``what`` tells of them."""
     if here := tracer():

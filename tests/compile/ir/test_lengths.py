@@ -2,7 +2,7 @@
 
 import leafgrad
 from leafgrad.compile.ir.lengths import Length, changed, lengths_in, resized
-from leafgrad.compile.run.closing import graph_of
+from leafgrad.compile.run.inputs import graph_of
 
 
 def any_length(n):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from leafgrad.compile.guard.known import DICTS, LISTS
 from leafgrad.compile.ir.keys import same
-from leafgrad.compile.record.recorder import is_exposed
+from leafgrad.compile.ir.memory import is_exposed
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.signals import raised_by_handler
 from leafgrad.tensor.tensor import Tensor

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import backends
-from leafgrad.ops.dispatch import copied, memory_of
+from leafgrad.ops.dispatch import EXPOSED, copied, memory_of
 from leafgrad.tensor.inplace import overlaps
 
 
@@ -16,6 +16,11 @@ def overlap(a: Any, b: Any) -> bool:
     if memory_of(a) is not memory_of(b):
         return False
     return bool(backends.backend_of(a).xp.may_share_memory(a, b))
+
+
+def is_exposed(array: Any) -> bool:
+    """Whether others may hold the memory of a raw array."""
+    return bool(EXPOSED) and id(memory_of(array)) in EXPOSED
 
 
 def unshared(arrays: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:

@@ -129,6 +129,16 @@ def wanted(rule: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(declared(rule)[1])
 
 
+def given_shape(*, shape: Shape) -> Shape:
+    """The shape of what an op of this package makes of no arrays but a shape."""
+    return shape
+
+
+def unknown() -> Shape:
+    """Nobody knows the shape of what an op makes: it depends on no size that may change."""
+    return ()
+
+
 def abstract(operand: Operand) -> Abstract | None:
     if isinstance(operand, Value):
         return Abstract(operand.shape, operand.dtype)

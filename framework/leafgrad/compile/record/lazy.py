@@ -7,22 +7,21 @@ an uncompiled call.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, ClassVar
 
 from leafgrad import modes
 from leafgrad.backends.place import place
-from leafgrad.compile.ir import memory
 from leafgrad.compile.ir.effects import complete
 from leafgrad.compile.ir.graph import Equation, Operand, Value
 from leafgrad.compile.ir.lines import Line, Position, positions_in, user_line
+from leafgrad.compile.ir.memory import is_exposed
 from leafgrad.compile.ir.sources import Argument, Captured, KeptArray
 from leafgrad.compile.record.ancestors import arrays_of
 from leafgrad.compile.record.forwards import keeps_state
 from leafgrad.compile.record.outside import Outside
 from leafgrad.compile.record.part import PartRecorder
-from leafgrad.compile.record.recorder import is_exposed
 from leafgrad.compile.record.shared import can_share, hand_over, heir_of, owner
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.unclosed import must_stay_closed
@@ -94,12 +93,8 @@ class LazyRecorder(PartRecorder):
         found = self.inner.get(id(inner))
         root = inner if inner._view is None else inner._view.base
         outer = self.inner.get(id(root))
-        waits = (
-            outer.written or outer.before is not None
-            if outer is not None
-            else not (type(root._data) is Symbol and root._data.value in self.waiting)
-        )
-        if waits:
+        done = type(root._data) is Symbol and root._data.value in self.waiting
+        if not done if outer is None else outer.written or outer.before is not None:
             self.flush()
         if found is None and self.lift(inner).value not in self.waiting:  # a view of what was written
             self.flush()
@@ -132,8 +127,7 @@ class LazyRecorder(PartRecorder):
         if any(id(dispatch.memory_of(array)) in written for array in arrays):  # which the program writes at its end
             self.ancestors.restore(freed=False)
             return False
-        held = [self.outside.get(id(t)) for t in self.ancestors.leaves]
-        if any(o is not None and o.written for o in held):
+        if any(o.written for t in self.ancestors.leaves if (o := self.outside.get(id(t)))):
             return False
         self.unless_run(self.ancestors.restore)
         self.ancestors.lift(nodes, self.kept)
@@ -187,14 +181,9 @@ class LazyRecorder(PartRecorder):
         """The op runs once in each call, in its place."""
         self.interrupt(f"op {op.name!r}, {why}")
         raw = tuple([self.waiting[a.value] if isinstance(a, Symbol) else a for a in args])
-        flags = modes.FLAGS.set(modes.get() & ~modes.TRACE)
-        try:
+        with modes.untraced():
             result = interruptible(op.compute, raw, params)
-        finally:
-            modes.FLAGS.reset(flags)
-        several = type(result) is tuple
-        symbols = tuple([self.symbol_of(array) for array in (result if several else (result,))])
-        return symbols if several else symbols[0]
+        return tuple(map(self.symbol_of, result)) if type(result) is tuple else self.symbol_of(result)
 
     def symbol_of(self, array: Any) -> Symbol:
         """A symbol for what was computed already."""
@@ -261,11 +250,8 @@ class LazyRecorder(PartRecorder):
         """``tensor``, from outside, takes another shape, now; the views of it stay what they are."""
         self.interrupt(what)
         own, before = tensor._view is None, dispatch.alias(tensor._data)
-        token = modes.FLAGS.set(modes.get() & ~modes.TRACE)
-        try:
+        with modes.untraced():
             change()
-        finally:
-            modes.FLAGS.reset(token)
         self.release(tensor, tensor._view.base if own and tensor._view is not None else before)
 
     def release(self, tensor: Tensor, heir: Tensor) -> None:
@@ -298,7 +284,7 @@ class LazyRecorder(PartRecorder):
     def meet(self, found: Outside) -> None:
         """A tensor is about to be read: what was written to its memory through others comes first."""
         group = self.owners.setdefault(id(dispatch.memory_of(found.tensor._data)), [])
-        if any(o.written for o in self.beside(found, group)):
+        if any(o.written and found.overlaps(o) for o in group):
             self.flush()
         group.append(found)
 
@@ -330,12 +316,7 @@ class LazyRecorder(PartRecorder):
 
     def shared(self, found: Outside) -> bool:
         """Whether the memory of a tensor is read or written through another one, too."""
-        return bool(self.beside(found, self.owners.get(id(dispatch.memory_of(found.tensor._data)), ())))
-
-    def beside(self, found: Outside, among: Iterable[Outside]) -> list[Outside]:
-        """Those that stand for memory which overlaps that of ``found``."""
-        mine = found.tensor._data
-        return [o for o in among if o is not found and o.inner._view is None and memory.overlap(o.tensor._data, mine)]
+        return any(map(found.overlaps, self.owners.get(id(dispatch.memory_of(found.tensor._data)), ())))
 
     # ---- the end of the call ----------------------------------------------------------------------------------
 

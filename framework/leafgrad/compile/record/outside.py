@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from leafgrad.compile.ir import memory
 from leafgrad.compile.ir.graph import Value
 from leafgrad.compile.ir.sources import Source
 from leafgrad.ops import dispatch
@@ -39,6 +40,11 @@ class Outside:
     def written(self) -> bool:
         """Whether the memory of the tensor is to be overwritten."""
         return self.base is not None and self.inner._data.value is not self.base
+
+    def overlaps(self, other: Outside) -> bool:
+        """Whether another one is no view, and stands for memory that overlaps."""
+        mine, its = self.tensor._data, other.tensor._data
+        return other is not self and other.inner._view is None and memory.overlap(its, mine)
 
     def changed(self) -> bool:
         """Whether others have written the memory since it was copied."""

@@ -12,12 +12,11 @@ from leafgrad.compile.ir.draws import generators, restore, states
 from leafgrad.compile.ir.effects import complete
 from leafgrad.compile.ir.graph import Graph, Value
 from leafgrad.compile.ir.lengths import changed
-from leafgrad.compile.ir.memory import laid_out
+from leafgrad.compile.ir.memory import is_exposed, laid_out
 from leafgrad.compile.ir.replay import ReplayProgram, run_equation
 from leafgrad.compile.ir.sources import Given, Source
 from leafgrad.compile.record.events import hollow
 from leafgrad.compile.record.outside import Outside
-from leafgrad.compile.record.recorder import is_exposed
 from leafgrad.compile.record.settle import Settler
 from leafgrad.compile.record.shared import Shared, set_memory
 from leafgrad.compile.record.symbol import Symbol

@@ -18,6 +18,7 @@ from leafgrad.compile.ir.draws import rewound
 from leafgrad.compile.ir.graph import Equation, Operand, Value
 from leafgrad.compile.ir.lengths import changed
 from leafgrad.compile.ir.lines import user_line
+from leafgrad.compile.ir.memory import is_exposed
 from leafgrad.compile.ir.sources import Argument, Captured, Grad, Raw, Source
 from leafgrad.compile.record import outside
 from leafgrad.compile.record.ancestors import NUMBERS, Ancestors, Owner
@@ -28,7 +29,6 @@ from leafgrad.compile.record.outside import Outside
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import SymbolicNumber, fixed, holds, settled
 from leafgrad.compile.record.watch import is_ours, unwatched
-from leafgrad.ops import dispatch
 from leafgrad.ops.node import SEQ, GraphNode, Leaf, Node, Output, SymbolBase, TensorBase, Version
 from leafgrad.ops.signature import as_now
 from leafgrad.signals import held, interruptible
@@ -137,11 +137,8 @@ class Recorder(Layouts):
 
     def node_of(self, tensor: Tensor) -> Any:
         """The node of a tensor from outside; that of a view is made anew there, if its base was written since."""
-        token = modes.FLAGS.set(modes.get() & ~modes.TRACE)
-        try:
+        with modes.untraced():
             return tensor._node
-        finally:
-            modes.FLAGS.reset(token)
 
     def memory_in(self, tensor: Any) -> Any:
         """What stands for the memory that a tensor has until the program has run."""
@@ -301,7 +298,7 @@ class Recorder(Layouts):
 
     def create(self, op: Any, where: tuple[str, int], params: dict[str, Any]) -> Any:
         """An op without array arguments, on a device."""
-        rule = op.shaping or (given_shape if is_ours(op.forward.__code__.co_filename) else unknown)
+        rule = op.shaping or (shapes.given_shape if is_ours(op.forward.__code__.co_filename) else shapes.unknown)
         if self.numbers is not None:
             params = {k: v if k in shapes.wanted(rule) else fixed(v) for k, v in params.items()}
         backend = backends.by_device_type(where[0])
@@ -344,18 +341,3 @@ def is_ours_alone(node: GraphNode) -> bool:
     return node.hooks is None and (
         type(node) in (Leaf, Output) or (type(node) is Node and getattr(node.op, "ours", False))
     )
-
-
-def given_shape(*, shape: Sequence[int]) -> Sequence[int]:
-    """The shape of what an op of this package makes of no arrays but a shape."""
-    return shape
-
-
-def unknown() -> Sequence[int]:
-    """Nobody knows the shape of what an op makes: it depends on no size that may change."""
-    return ()
-
-
-def is_exposed(array: Any) -> bool:
-    """Whether others may hold the memory of a raw array."""
-    return bool(dispatch.EXPOSED) and id(dispatch.memory_of(array)) in dispatch.EXPOSED

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
+import types
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -129,6 +130,13 @@ def fixed(value: Any, sizes: bool = True) -> Any:
     if type(value) is dict:
         return {key: fixed(part, sizes) for key, part in value.items()}
     return value
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is an int or float, or a tuple of some, in which a None may stand for one."""
+    if type(value) is tuple:
+        return not {*map(type, value)}.isdisjoint(NUMBERS) and {*map(type, value)} <= {*NUMBERS, types.NoneType}
+    return type(value) in NUMBERS
 
 
 def placeholder(number: SymbolicNumber) -> Any:

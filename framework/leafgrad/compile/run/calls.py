@@ -18,12 +18,12 @@ from leafgrad.compile.run.breaks import Breaks
 from leafgrad.compile.run.call import Call, Failed
 from leafgrad.compile.run.checked import asked
 from leafgrad.compile.run.closing import Attempt
-from leafgrad.compile.run.followed import Unfollowed
 from leafgrad.compile.run.following import Following
 from leafgrad.compile.run.misses import RECORDING, Cost, Misses, kind_of
 from leafgrad.compile.run.numbers import Strayed
 from leafgrad.compile.run.pace import Pace
 from leafgrad.compile.run.turn import Turn
+from leafgrad.compile.run.unfollowed import Unfollowed
 from leafgrad.errors import CompileError
 from leafgrad.signals import interruptible
 

@@ -20,78 +20,34 @@ from leafgrad.compile.guard.environment import Environment, GivenPlaces, Place, 
 from leafgrad.compile.guard.guards import Symbolic
 from leafgrad.compile.ir.keys import same
 from leafgrad.compile.record.drawn import Drawer, Draws
-from leafgrad.compile.record.growing import READING, GrowingList
+from leafgrad.compile.record.growing import GrowingList
 from leafgrad.compile.record.kept import held_elsewhere
 from leafgrad.compile.record.numbers import Numbers
 from leafgrad.compile.record.symbol import Symbol
-from leafgrad.compile.record.symbolic import NUMBERS, SymbolicNumber, placeholder, settled
+from leafgrad.compile.record.symbolic import NUMBERS, SymbolicNumber, is_number, placeholder, settled
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.variables import being_shown, referrers, replace_variables
-from leafgrad.compile.record.watch import Codes, is_library, is_ours, source_of
-from leafgrad.compile.run.left import ALL, END, Written, ordinary, remade, settle_keys, settled_parts, subtrees, swapped
+from leafgrad.compile.record.watch import Codes, is_library, source_of
+from leafgrad.compile.run.left import (
+    ALL,
+    END,
+    Contents,
+    Written,
+    are_elsewhere,
+    contents,
+    ordinary,
+    remade,
+    settle_keys,
+    settled_parts,
+    subtrees,
+    swapped,
+)
 from leafgrad.compile.run.sizes import Sizes, is_apart
+from leafgrad.compile.run.unfollowed import Changes, calls_slots
 from leafgrad.ops.node import Node
 
-CONVERSIONS = frozenset("__float__ __int__ __index__ __complex__ __len__ __length_hint__ __hash__".split())
 KEEPS_SET = "it keeps a number that changes in a frozenset"
 KEEPS_DRAWER = "it keeps a function that draws random numbers"
-COMMON = frozenset("__hash__ __repr__ __str__ __format__".split())  # what other objects are asked for, too
-NUMERIC = {n for kind in NUMBERS for n in vars(kind) if not n.startswith("__") or n in vars(SymbolicNumber)} - COMMON
-ASKING = frozenset({"type", "__class__", "TypeError"}) | NUMERIC  # one may be caught that is a symbolic number's
-SLOTS = frozenset({"getattr", *(name for name in READING if name.startswith("__"))})
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is an int or float, or a tuple of some, in which a None may stand for one."""
-    if type(value) is tuple:
-        return not {*map(type, value)}.isdisjoint(NUMBERS) and {*map(type, value)} <= {*NUMBERS, types.NoneType}
-    return type(value) in NUMBERS
-
-
-class Unfollowed(Exception):
-    """The Python fails, or may go another way, by a symbolic number; nothing has been done."""
-
-
-class NewCode(Unclosed):
-    """Code of the user began that the call before did not execute, so that numbers are no longer followed."""
-
-
-class Changes(Unclosed):
-    """The call changes numbers or tensors in places that are guarded."""
-
-    def __init__(self, places: Sequence[Place], what: str | None = None) -> None:
-        super().__init__(what or f"it changes {places[0].path}")
-        self.places = places
-
-
-Contents = list[tuple[int, Any, list[int]]]
-
-
-def contents(tree: Any) -> Contents:
-    """What the lists and dicts in a pytree hold, as identities."""
-    return [
-        (id(part), [*part] if isinstance(part, dict) else None, [*map(id, parts_of(part))]) for part in containers(tree)
-    ]
-
-
-def asks_types(codes: Codes) -> bool:
-    """Whether code of the user may see, or show to C, that a symbolic number is not of the type that it says."""
-    return any(code.co_name in CONVERSIONS or not ASKING.isdisjoint(code.co_names) for code in codes.of_users())
-
-
-def calls_slots(codes: Codes) -> bool:
-    """Whether code of the user may call ``list.__len__`` or the like, which no subclass of list hears of."""
-    return any(not SLOTS.isdisjoint(code.co_names) for code in codes.of_users())
-
-
-def may_be_of_numbers(error: BaseException) -> bool:
-    """Whether an error may be that of a symbolic number: C's, which it is not what it seems for, or a check of ours."""
-    if isinstance(error, MemoryError):
-        return False
-    at = error.__traceback__
-    while at is not None and at.tb_next is not None:
-        at = at.tb_next
-    return isinstance(error, TypeError) or at is None or is_ours(at.tb_frame.f_code.co_filename)
 
 
 class Followed:
@@ -328,16 +284,8 @@ class Followed:
     def check_containers(self) -> None:
         """A list or dict of tensors that is left in a place must be a new one, and nowhere else."""
         left = [w for w in self.replaced if w.key is not END]
-        made = [part for w in left for part in containers(w.number)]
-        before = {id(part) for _, kept, _ in self.kept for part in containers(kept.before)}
-        ids = {*map(id, made)}
-        if not made or (
-            len(ids) == len(made)
-            and ids.isdisjoint(before)
-            and not held_elsewhere(made, [*left, *subtrees([w.number for w in left])])
-        ):
-            return
-        for place, _, _ in self.kept:
+        elsewhere = are_elsewhere(left, [kept.before for _, kept, _ in self.kept])
+        for place, _, _ in self.kept if elsewhere else ():
             if any(w.is_at(place) and containers(w.number) for w in left):
                 self.leave(place, f"it puts a list or dict into {place.path} that is elsewhere, too")
 

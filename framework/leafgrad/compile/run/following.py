@@ -23,13 +23,14 @@ from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.ir.draws import States, restore, states
 from leafgrad.compile.ir.keys import same
 from leafgrad.compile.record.drawn import Draw, Source, source_of_draws
-from leafgrad.compile.record.symbolic import NUMBERS
+from leafgrad.compile.record.symbolic import NUMBERS, is_number
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.variables import referrers
 from leafgrad.compile.record.watch import Codes
-from leafgrad.compile.run.followed import Changes, Followed, NewCode, asks_types, calls_slots, is_number
+from leafgrad.compile.run.followed import Followed
 from leafgrad.compile.run.left import Written
 from leafgrad.compile.run.paths import paths_of, walk
+from leafgrad.compile.run.unfollowed import Changes, NewCode, asks_types, calls_slots
 from leafgrad.tensor.tensor import Tensor
 
 TENSOR = {Tensor}

@@ -7,8 +7,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from leafgrad.compile.run.closing import graph_of
 from leafgrad.compile.run.compiled import Compiled
+from leafgrad.compile.run.inputs import graph_of
 from leafgrad.signals import held
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.tensor import Tensor

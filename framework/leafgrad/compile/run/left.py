@@ -6,7 +6,7 @@ import functools
 import operator
 import types
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from leafgrad.batching.pytree import DICTS, containers, is_tuple, parts_of, with_parts
@@ -15,12 +15,21 @@ from leafgrad.compile.ir.attributes import attribute_of
 from leafgrad.compile.ir.keys import same
 from leafgrad.compile.record.drawn import Drawer
 from leafgrad.compile.record.growing import Append, GrowingList
+from leafgrad.compile.record.kept import held_elsewhere
 from leafgrad.compile.record.symbolic import holds, settled
 from leafgrad.tensor.size import Size
 
 ALL = object()  # a key: everything in a set, or all items of a dict, of which some keys are numbers
 PARTIAL = object()  # a key: the arguments of functools.partial
 END = object()  # a key: what is appended to a list
+Contents = list[tuple[int, Any, list[int]]]
+
+
+def contents(tree: Any) -> Contents:
+    """What the lists and dicts in a pytree hold, as identities."""
+    return [
+        (id(part), [*part] if isinstance(part, dict) else None, [*map(id, parts_of(part))]) for part in containers(tree)
+    ]
 
 
 class Written(NamedTuple):
@@ -179,3 +188,17 @@ def slots_of(holder: Any) -> list[tuple[Any, Any]]:
     slots = [slot for slot in members if type(slot) is types.MemberDescriptorType]
     found = [(slot, held_in(slot, holder)) for slot in slots]
     return [(slot, value) for slot, value in found if value is not GONE]
+
+
+def are_elsewhere(left: Sequence[Written], before: Sequence[Any]) -> bool:
+    """Whether lists and dicts that are left are not all new ones, or something else holds them, too.
+
+    Args:
+        left: what was put into places.
+        before: what was there.
+    """
+    made = [part for written in left for part in containers(written.number)]
+    new = {*map(id, made)} - {id(part) for tree in before for part in containers(tree)}
+    return bool(made) and (
+        len(new) < len(made) or held_elsewhere(made, [*left, *subtrees([written.number for written in left])])
+    )
