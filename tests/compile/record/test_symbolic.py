@@ -1,6 +1,8 @@
 """Numbers that change from call to call, in Python's arithmetic and in NumPy's."""
 
 import json
+import math
+import re
 import statistics
 from decimal import Decimal
 
@@ -32,6 +34,20 @@ STEPS = {
         [1, 2, 3, 4],
     ),
     "a text": (lambda k: (X * 2, json.dumps({"k": k}), f"{k:03d}", str(Decimal(k))), [1, 2, 3, 0, 8]),
+    "rounded": (
+        lambda k: X * round(k, 1) + int(k) + round(k) + math.floor(k) + math.ceil(k) + math.trunc(k),
+        [0.5, 1.5, 1.52, -0.04, 0.04, 2.5, math.nan, 3.5, math.inf, 0.5],
+    ),
+    "rounded to a zero of either sign": (lambda k: X / round(k, 1), [0.5, 0.04, -0.04, 0.03, -0.03, 0.0, -0.0]),
+    "rounded badly": (lambda k: X * round(k, 1.0), [1.5, 2.5, 3.5, 4.5]),
+    "its bits": (
+        lambda k: X * (k & 3) + (k >> 1) + (k << 1) + (k ^ 5) + (k | 2) + divmod(k, 3)[1] + divmod(k, 2.5)[0],
+        [1, 2, 5, 9, 8, -3],
+    ),
+    "bits of a fraction": (lambda k: X * (k & 3), [1.5, 2.5, 3.5, 4.5]),
+    "parts by zero": (lambda k: X * divmod(k, k - k)[0], [1, 2, 3, 4]),
+    "texts": (lambda k: (X * k, f"{k:.1f}", f"{k!r:>9}", format(k), f"{k:+.0%}"), [0.51, 0.52, 0.53, 1.0, -0.0, 0.0]),
+    "a bad text": (lambda k: (X * k, f"{k:d}"), [0.5, 1.5, 2.5, 3.5]),
     "a mean": (lambda k: X * statistics.mean([k, 2]), [1, 2, 3, 0, 8]),
 }
 
@@ -56,6 +72,26 @@ def test_is_as_uncompiled(name):
     compiled = leafgrad.compile(lambda k: step(k))
     for k in numbers:
         assert done(compiled, k) == done(step, k)
+
+
+@pytest.mark.parametrize(
+    ("step", "numbers"),
+    [
+        (lambda k: X * k + int(k), [0.1, 0.2, 0.3, 0.7]),
+        (lambda k: X[: math.ceil(k)] * k, [0.1, 0.2, 0.3, 0.7]),
+        (lambda k: X * k + round(k, 1), [0.51, 0.52, 0.53, 0.54]),
+        (lambda k: X * k + (k & 1), [1, 3, 5, 7]),
+        (lambda k: (X * k, f"{k:.1f}"), [0.51, 0.52, 0.53, 0.54]),
+    ],
+    ids=["int", "ceil", "round", "bits", "text"],
+)
+def test_a_program_is_bound_to_what_is_made_of_it(step, numbers):
+    compiled = leafgrad.compile(lambda k: step(k))
+    for k in numbers:
+        assert done(compiled, k) == done(step, k)
+    assert "closed; 1 program, traced again 0 times" in compiled.explain().summary
+    compiled(numbers[-1] + 1)
+    assert re.search(r"what is computed of k was \S+ and became", compiled.explain())
 
 
 @pytest.mark.parametrize("step", [lambda k: leafgrad.rand(k % 4 + 1), lambda k: X[k % 4 + 1]], ids=["size", "index"])

@@ -34,14 +34,14 @@ class Symbolic:
     """The numbers that a recording followed, which guards let differ.
 
     Attributes:
-        relations: expressions that must be true, each with what it looks at, and the expression that it binds, if any.
+        relations: expressions that must be true, each with what it looks at, and what it binds to which value, if any.
         outcomes: the same of values that the program computes, with which these are.
         arguments: which leaves, named ``a0``, ``a1``, … in expressions.
         lengths: of tensors among the leaves, dimensions of any size.
         places: numbers outside, or tuples of some, by their names ``p0``, ``p1``, ….
     """
 
-    relations: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    relations: dict[str, tuple[str, tuple[str, Any] | None]] = field(default_factory=dict)
     outcomes: dict[str, tuple[str, frozenset[int]]] = field(default_factory=dict)
     arguments: set[int] = field(default_factory=set)
     lengths: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -149,7 +149,9 @@ class Guards(TensorConditions):
             if bound is None:
                 self.add(test, path, "on one side of a test", lambda _: "on the other side", "test")
             else:
-                self.add(test, path, "one number", partial(self.bound_to, bound), "value")
+                text, found = bound
+                of = "" if text.partition("[")[0].isidentifier() else "what is computed of "
+                self.add(test, of + path, repr(found), partial(self.bound_to, text), "value")
 
     def bound_to(self, expression: str, leaves: Sequence[Any]) -> str:
         """What it is now."""

@@ -22,7 +22,7 @@ class Numbers:
 
     Attributes:
         relations: expressions that are true as long as the Python goes the same way, each with a reader's words for
-            what it looks at, and the expression that it binds to its value, if it does.
+            what it looks at, and the expression that it binds to a value, with that, if it does.
         outcomes: the same of values that the program computes, which are known after it has run.
         items: tensors of one element that were read as numbers ``r0``, ``r1``, …, whose program has not run.
         follows: whether items are.
@@ -34,7 +34,7 @@ class Numbers:
 
     def __init__(self, recorder: Any, follows: bool) -> None:
         self.recorder, self.follows = recorder, follows
-        self.relations: dict[str, tuple[str, str | None]] = {}
+        self.relations: dict[str, tuple[str, tuple[str, Any] | None]] = {}
         self.outcomes: dict[str, tuple[str, frozenset[int]]] = {}
         self.items: list[Any] = []
         self.made: list[weakref.ref[SymbolicNumber]] = []

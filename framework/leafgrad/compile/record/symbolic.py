@@ -123,7 +123,7 @@ def fixed(value: Any, sizes: bool = True) -> Any:
                 test = f"repr({text}) == {repr(found)!r}"
             else:
                 test = f"{text} == {number_source(found)}"
-            numbers.relations.setdefault(test, (told((value,)), text))
+            numbers.relations.setdefault(test, (told((value,)), (text, found)))
         return found
     if type(value) in (tuple, list):
         return type(value)([fixed(part, sizes) for part in value])
@@ -283,6 +283,27 @@ def asked(function: Callable[..., Any], *, reflected: bool = False) -> Callable[
     return lambda self, *args: function(fixed(self), *args)
 
 
+def rounded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A method ``name`` that gives the same for many numbers: the program is bound to what it gives, not to them."""
+
+    def method(self: SymbolicNumber, *args: Any) -> Any:
+        numbers = self._numbers
+        written = {*map(type, args)} <= {*PLAIN, str, types.NoneType}  # whose texts give the same
+        try:
+            bound = written and not (numbers.apart or self._items or self._size)
+            found = getattr(self._value, name)(*args) if bound else NotImplemented
+        except (ArithmeticError, AttributeError, TypeError, ValueError):
+            found = NotImplemented
+        if found is NotImplemented:
+            return function(fixed(self), *args)
+        text = f"({self._text}).{name}({', '.join(map(repr, args))})"
+        test = f"{text} == {found!r}" if type(found) in (int, str) else f"repr({text}) == {repr(found)!r}"
+        numbers.relations.setdefault(test, (told((self,)), (text, found)))
+        return found
+
+    return method
+
+
 ARITHMETIC: dict[str, tuple[Callable[..., Any], str]] = {
     "__add__": (operator.add, "({} + {})"),
     "__sub__": (operator.sub, "({} - {})"),
@@ -305,11 +326,9 @@ SIGNS: dict[str, tuple[Callable[..., Any], str]] = {
     "__pos__": (operator.pos, "(+{})"),
     "__abs__": (abs, "abs({})"),
 }
-BITS = (divmod, operator.lshift, operator.rshift, operator.and_, operator.or_, operator.xor)
-ASKED = (
-    int, float, complex, repr, str, format, round, math.trunc, math.floor, math.ceil, operator.index,
-    operator.invert, *BITS,
-)  # fmt: skip
+ASKED = float, complex, repr, str, operator.index, operator.invert
+BITS = divmod, operator.lshift, operator.rshift, operator.and_, operator.or_, operator.xor
+ROUNDED = int, round, math.trunc, math.floor, math.ceil, format, *BITS
 
 for name, (function, form) in ARITHMETIC.items():
     method, reflected = binary(function, form)
@@ -319,7 +338,7 @@ for name, (function, form) in COMPARISONS.items():
     setattr(SymbolicNumber, name, binary(function, form, test=True)[0])
 for name, (function, form) in (SIGNS | {name: (f, f"{name}({{}})") for name, f in FUNCTIONS.items()}).items():
     setattr(SymbolicNumber, name, lambda self, function=function, form=form: derived(function, form, self))
-for function in ASKED:
-    setattr(SymbolicNumber, f"__{function.__name__.strip('_')}__", asked(function))
+for name, function in {f"__{function.__name__.strip('_')}__": function for function in (*ASKED, *ROUNDED)}.items():
+    setattr(SymbolicNumber, name, rounded(function, name) if function in ROUNDED else asked(function))
 for function in BITS:
     setattr(SymbolicNumber, f"__r{function.__name__.strip('_')}__", asked(function, reflected=True))
