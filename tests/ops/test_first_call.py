@@ -53,6 +53,17 @@ def test_a_forward_that_writes(make, way):
     assert x.tolist() == [[3.0, 1.0], [2.0, 0.0]]
 
 
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "vmap"])
+def test_an_elementwise_forward_of_another_shape_is_refused(way):
+    @op("elementwise")
+    def summed(xp, x):
+        return x.sum(axis=0)
+
+    for _ in range(2):
+        with pytest.raises(OpDefinitionError, match=r"op 'summed': it is elementwise: expected .* shape \(2, 3\) in"):
+            WAYS[way](summed, leafgrad.ones(2, 3))
+
+
 def test_one_that_writes_on_a_device_without_read_only_arrays(device):
     wrong, x = doubling(), leafgrad.ones(2, device=device)
     with pytest.raises(OpDefinitionError, match=r"op 'doubled': its forward, from .*, writes into"):

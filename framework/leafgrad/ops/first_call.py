@@ -1,4 +1,4 @@
-"""Forwards of others, and memory: they write into nothing that they are given, and give memory of their own.
+"""Forwards of others: they write into nothing that they are given, and give memory of their own, of the right shape.
 
 A forward that changes its arguments changes tensors of the program, so numbers go wrong without an error. Its first
 call on a class of arrays runs on read-only views of them, or on copies where a library has no such views. Later calls
@@ -13,6 +13,7 @@ from typing import Any
 
 from leafgrad import backends
 from leafgrad.ops import dispatch, messages
+from leafgrad.ops.abstract import broadcast_shape
 from leafgrad.ops.shared import Sole, is_shared
 
 Forward = Callable[..., Any]
@@ -23,6 +24,7 @@ def apart(op: Any, forward: Forward) -> Forward:
     """``forward``, whose results show no memory that an argument or anybody else has, unless the op is a view."""
     if "view" in op.traits:
         return forward
+    forward = elementwise(op, forward) if "elementwise" in op.traits else forward
 
     def owning(xp: Any, *args: Any, **params: Any) -> Any:
         result, sole = forward(xp, *args, **params), Sole()
@@ -32,6 +34,26 @@ def apart(op: Any, forward: Forward) -> Forward:
         return own(result, sole)
 
     return owning
+
+
+def elementwise(op: Any, forward: Forward) -> Forward:
+    """``forward`` of an elementwise op: compiled steps and batches rely on the shape of its results."""
+
+    def fitting(xp: Any, *args: Any, **params: Any) -> Any:
+        result = forward(xp, *args, **params)
+        shapes = {a.shape for a in args if hasattr(a, "shape")}
+        expected = shapes.pop() if len(shapes) == 1 else broadcast_shape(shapes)
+        if getattr(result, "shape", expected) != expected:
+            wrong = messages.definition(
+                op.name,
+                f"it is elementwise: expected its forward to return shape {expected} in "
+                f"{messages.call(op, args, params)}, got {result.shape}; compute each element by itself, or leave out "
+                "the trait and say op.shape(rule)",
+            )
+            raise messages.RefusedError(wrong)
+        return result
+
+    return fitting
 
 
 def own(result: Any, sole: Sole, kept: bool = False) -> Any:
