@@ -254,6 +254,20 @@ def test_multivariate_normal():
     assert (batch.batch_shape, batch.log_prob(t(np.zeros(3))).shape) == ((4, 2), (4, 2))
 
 
+@pytest.mark.parametrize("samples", [(), (4,), (0,), (2, 4)])
+@pytest.mark.parametrize(("factors", "means"), [((), ()), ((), (3,)), ((3,), ()), ((3,), (2, 3)), ((2, 1), (1, 3))])
+def test_densities_of_batches_of_multivariate_normals(samples, factors, means):
+    random = np.random.default_rng(0)
+    factor, mean = np.tril(random.random((*factors, 2, 2))) + np.eye(2), random.random((*means, 2))
+    batch = np.broadcast_shapes(factors, means)
+    values = random.random((*samples, *batch, 2))
+    found = d.MultivariateNormal(t(mean), scale_tril=t(factor)).log_prob(t(values))
+    moved = np.linalg.solve(factor, (values - mean)[..., None])[..., 0]
+    halves = np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
+    close(found, -0.5 * (moved**2).sum(-1) - halves - math.log(2 * math.pi))
+    assert found.shape == (*samples, *batch)
+
+
 def test_gradients_of_the_multivariate_normal():
     leaves = t(np.array([0.5, -1.0, 0.3]), requires_grad=True), t(np.linalg.cholesky(COVARIANCE), requires_grad=True)
 

@@ -27,6 +27,15 @@ def test_multinomial_without_replacement_draws_each_place_once_and_none_of_weigh
     assert counts[0, 2] > counts[0, 3] > counts[0, 0]
 
 
+def test_multinomial_with_replacement_draws_by_weight_from_many(device):
+    weights = leafgrad.arange(60_000, device=device) % 4  # each draw beside each weight would take 4 GB
+    shares = np.bincount(leafgrad.multinomial(weights.double(), 60_000, replacement=True).cpu().numpy() % 4)
+    assert shares[0] == 0
+    assert np.abs(shares[1:] / 60_000 - np.array([1, 2, 3]) / 6).max() < 0.01
+    rows = leafgrad.tensor([[0.0, 1.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.5]], device=device)
+    assert leafgrad.multinomial(rows, 4, replacement=True).tolist() == [[1] * 4, [0] * 4, [2] * 4]
+
+
 @pytest.mark.parametrize("rate", [0.0, 0.3, 4.0, 9.9, 10.0, 37.0, 5000.0])
 def test_poisson_numbers_have_the_probabilities(rate, device):
     generator = leafgrad.Generator(device).manual_seed(2)

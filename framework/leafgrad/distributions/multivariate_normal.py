@@ -117,6 +117,9 @@ class MultivariateNormal(Distribution):
 
 
 def mahalanobis(scale_tril: Tensor, x: Tensor) -> Tensor:
-    """``|L^-1 x|^2``. (..., n, n), (..., n) -> (...)"""
-    solved = solve_triangular(scale_tril, x.unsqueeze(-1), upper=False).squeeze(-1)
-    return (solved * solved).sum(-1)
+    """``|L^-1 x|^2``; each L is solved for all of its samples at once. (*batch, n, n), (*samples, *batch, n) -> ..."""
+    samples = x.shape[: max(x.ndim - scale_tril.ndim + 1, 0)]
+    columns = x.reshape(math.prod(samples), *x.shape[len(samples) :]).movedim(0, -1)
+    solved = solve_triangular(scale_tril, columns, upper=False)
+    found = (solved * solved).sum(-2).movedim(-1, 0)
+    return found.reshape(*samples, *found.shape[1:])

@@ -8,6 +8,7 @@ from typing import Any
 from leafgrad import dtypes
 from leafgrad.backends import Generator
 from leafgrad.ops.define import op
+from leafgrad.ops.sort import searchsorted
 
 Shape = tuple[int, ...]
 
@@ -118,7 +119,7 @@ def multinomial(xp: Any, p: Any, *, generator: Generator, count: int, replacemen
     if replacement:
         edges = xp.cumsum(p.astype("float64"), axis=-1)
         drawn = generator.uniform((*p.shape[:-1], count), "float64") * edges[..., -1:]
-        return (drawn[..., None] >= edges[..., None, :]).sum(axis=-1)
+        return searchsorted.forward(xp, edges, drawn, right=True)
     waited = -xp.log(1 - generator.uniform(p.shape, "float64"))  # exponential
     clock = xp.where(p > 0, waited / xp.where(p > 0, p, 1), math.inf)
     return xp.argsort(clock, axis=-1)[..., :count]
