@@ -8,6 +8,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.autograd import engine
+from leafgrad.autograd.context import FunctionNode
 from leafgrad.compile.ir.graph import Graph, SetData, Value, Write
 from leafgrad.compile.ir.lines import user_line
 from leafgrad.compile.ir.sources import Argument, Captured, Expression, Given, Source
@@ -17,7 +18,7 @@ from leafgrad.compile.record.recorder import Recorder
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.errors import MissingGradientError, TraceError
 from leafgrad.ops import messages
-from leafgrad.ops.node import Leaf, Version
+from leafgrad.ops.node import FREED, GraphNode, Leaf, Version
 from leafgrad.tensor import inplace
 from leafgrad.tensor.tensor import Tensor
 
@@ -189,10 +190,18 @@ def differentiable_sources(recorder: Recorder, outputs: dict[int, Tensor]) -> di
     return sources
 
 
+def is_spent(node: GraphNode) -> bool:
+    """Whether it is that of a user's Function that cannot run again: its backward, which does more, is not called."""
+    return isinstance(node, FunctionNode) and not node.op.pure and node.saved is FREED
+
+
 def trace_backward(
     recorder: Recorder, sources: dict[Any, Owner | int], outputs: dict[int, Tensor], forward: Graph
 ) -> Pullback:
     """The program that takes what the forward one saved and gradients of ``outputs`` to gradients of ``sources``."""
+    nodes = engine.reachable([t._node for t in outputs.values()], recorder.born)
+    if any(node.seq >= recorder.born and is_spent(node) for node in nodes):
+        raise messages.freed()
     symbols = []
     for t in outputs.values():
         result = recorder.lift(t).value
