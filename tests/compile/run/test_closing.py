@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import collections
+import math
+import operator
+from types import SimpleNamespace
+
 import pytest
 
 import leafgrad
@@ -184,3 +189,42 @@ def test_what_only_the_first_call_executes():
     for _ in range(5):
         compiled(leafgrad.ones(3))
     assert "open" not in compiled.explain()
+
+
+CHANGES = {
+    "pop": lambda held, n: held.tasks.pop(),
+    "pop the first": lambda held, n: held.tasks.pop(0),
+    "insert": lambda held, n: held.tasks.insert(0, float(n)),
+    "remove": lambda held, n: held.tasks.remove(held.tasks[1]),
+    "append and reverse": lambda held, n: (held.tasks.append(0.5), held.tasks.reverse()),
+    "append and sort": lambda held, n: (held.tasks.append(-0.5), held.tasks.sort()),
+    "pop of a set": lambda held, n: held.tasks.append(held.numbers.pop()),
+    "discard of a set": lambda held, n: held.numbers.discard(float(n)),
+    "add to a set": lambda held, n: held.numbers.add(float(20 + n)),
+}
+IN_C = {
+    "a slice": lambda held, n: setattr(held, "kept", slice(n, n + 2)),
+    "a deque": lambda held, n: setattr(held, "kept", collections.deque(range(3), maxlen=n)),
+    "a text": lambda held, n: setattr(held, "kept", operator.mod("%*d", (n, 1))),
+    "a float": lambda held, n: setattr(held, "kept", math.ldexp(1.0, n)),
+}
+
+
+@pytest.mark.parametrize("given", IN_C)
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_call_that_begins_anew_changes_lists_and_sets_once(change, given):
+    def found(compiler):
+        held = SimpleNamespace(n=0, tasks=[float(i) for i in range(20)], numbers={float(i) for i in range(20)}, kept=0)
+
+        def step(x):
+            held.n += 1
+            CHANGES[change](held, held.n)
+            IN_C[given](held, held.n)
+            return x * held.tasks[0]
+
+        step, said = compiler(step), []
+        for _ in range(7):
+            said.append((step(leafgrad.ones(1)).item(), held.tasks[:], [*held.numbers], str(held.kept)))
+        return said, [held.numbers.pop() for _ in range(3)]
+
+    assert found(leafgrad.compile) == found(lambda step: step)

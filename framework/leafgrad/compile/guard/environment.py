@@ -100,7 +100,7 @@ class Place:
         """Whether it may hold again what it held."""
         match self.kind:
             case "all":
-                return (*set(value),) == value  # in the order that it had
+                return (*set(value),) == value and {*value} <= self.container  # else others are popped next
             case "array":
                 array = self.container
                 return (

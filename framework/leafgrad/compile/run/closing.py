@@ -249,7 +249,7 @@ class Attempt:
         if not all(place.can_be_put(was) for place, was, _ in before.changed(self.held)):
             return False
         recorder.undo()
-        before.put_back(self.held, self.filled)
+        self.put_back()
         recorder.ancestors.restore()
         return True
 
@@ -264,11 +264,15 @@ class Attempt:
         """Where there was no memory for the call, or a signal ended it, it is not done at all. Whether that is so."""
         if not self.recorder.given_up or not self.recorder.can_be_undone:
             return False
+        self.put_back()
+        self.following.rewind()
+        return True
+
+    def put_back(self) -> None:
+        """Let what the call may read be as it was."""
         self.before.put_back(self.held, self.filled)
         for growing in [growing for growing in self.growing if growing.read]:
             growing.real[:] = growing.before
-        self.following.rewind()
-        return True
 
     def check(self) -> bool:
         """Whether all that the call may read is as it was, and the same objects.

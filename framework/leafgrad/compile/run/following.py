@@ -73,7 +73,10 @@ class Following:
         shared: whether that is so since several threads call.
         outside: containers from outside, by id, of which code may ask whether they are among the arguments.
         by_identity: whether code may ask which of those that it is given are one.
+        pauses: whether the last recorded call has changed a set, of which nobody can say what it pops next.
     """
+
+    pauses = False
 
     def __init__(self) -> None:
         self.paths: set[str] = set()
@@ -206,6 +209,7 @@ class Following:
     def learn(self, error: Unclosed, attempt: Any) -> bool:
         """A call was not closed: what the next one is to follow, and what not. Whether it will follow more."""
         count, followed = self.count, attempt.followed
+        self.pauses = any(place.kind == "all" for place in attempt.changed)
         if isinstance(error, Changes):
             self.changed(error.places)
         if isinstance(error, NewCode):
@@ -248,7 +252,9 @@ class Following:
         cached = any(type(held) is known.CACHE for held in environment.seen.values())  # which tells ints from the like
         asks |= environment.by_identity
         unknown = bool(environment.open) or (attempt.calls_unknown and not environment.drawing)
-        if self.stopped or cached or asks or unknown:  # what nobody knows may take no symbolic number, or run twice
+        if (
+            self.stopped or self.pauses or cached or asks or unknown
+        ):  # what nobody knows may take no symbolic number, or run twice
             self.draws = self.draws if unknown else []
             if not (given.tensors or given.lists):
                 return None
