@@ -139,7 +139,9 @@ def _log_of(x: Any, out: Any) -> Any:
     """The logarithm of a number, nan of one that has none beside ``out``."""
     if is_complex(out):
         return cmath.log(x)
-    return math.log(x) if x > 0 else math.nan
+    if not x > 0:
+        return math.nan
+    return x.log() if hasattr(x, "log") else math.log(x)
 
 
 def _at_least_0(y: Any) -> Any:
@@ -148,7 +150,7 @@ def _at_least_0(y: Any) -> Any:
 
 
 def _pow_y(g: Any, out: Any, x: Any, y: Any) -> Any:
-    if type(x) in NUMBERS:
+    if not hasattr(x, "dtype"):  # a number, also one that a recording follows
         if x == 0:
             return where(_at_least_0(y), 0, g * (out * -math.inf))
         return g * (out * _log_of(x, out))

@@ -48,6 +48,8 @@ STEPS = {
     "parts by zero": (lambda k: X * divmod(k, k - k)[0], [1, 2, 3, 4]),
     "texts": (lambda k: (X * k, f"{k:.1f}", f"{k!r:>9}", format(k), f"{k:+.0%}"), [0.51, 0.52, 0.53, 1.0, -0.0, 0.0]),
     "a bad text": (lambda k: (X * k, f"{k:d}"), [0.5, 1.5, 2.5, 3.5]),
+    "too large, where nobody reads it": (lambda k: (X * 2, k / 7)[0], [3, 4, 5, 10**400, 6]),
+    "too large beside a fraction": (lambda k: (X * 2, k * 0.5)[0], [3, 4, 5, 10**400, 6]),
     "a mean": (lambda k: X * statistics.mean([k, 2]), [1, 2, 3, 0, 8]),
 }
 
@@ -110,6 +112,8 @@ def test_what_is_no_int_is_refused_as_uncompiled(step):
     ("step", "numbers"),
     [
         (lambda x, k: x.half().clamp(max=k), (1, 2, 3, 70000, 80000)),
+        (lambda x, k: leafgrad.autograd.grad((k**x).sum(), x)[0], (2.0, 3.0, 4.0, 0.0, 1.5)),
+        (lambda x, k: leafgrad.func.hessian(lambda x: (k**x).sum())(x.detach()), (2, 3, 4, 1, 0, 5)),
         (
             lambda x, k: leafgrad.autograd.grad(((x * x) ** k).sum(), x, create_graph=True)[0].requires_grad,
             (4, 5, 6, 0),

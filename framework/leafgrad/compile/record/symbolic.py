@@ -200,7 +200,7 @@ def derived(function: Callable[..., Any], form: str, *parts: Any) -> Any:
             return function(*map(fixed, parts))
     if type(divisor := divided_by(function, *parts)) is SymbolicNumber:
         compared(operator.ne, "({} != {})", divisor, 0)  # an error would be lost where nobody reads the result
-    if may_overflow(function, text, *parts):
+    if may_overflow(function, *parts):
         compared(lambda *_: True, f"({form} is not None)", *parts)  # which fails where it raises
     size = type(value) is int and all(p._size for p in known)
     return SymbolicNumber(numbers, value, type(value), text, paths, items, size=size)
@@ -211,12 +211,13 @@ def divided_by(function: Callable[..., Any], number: Any = None, other: Any = No
     return other if function in (operator.truediv, operator.floordiv, operator.mod) else None
 
 
-def may_overflow(function: Callable[..., Any], text: str, *parts: Any) -> bool:
+def may_overflow(function: Callable[..., Any], *parts: Any) -> bool:
     """Whether it may be too large for a float, or a power of zero, where the numbers are others."""
     kinds = {type(p._value if type(p) is SymbolicNumber else p) for p in parts}
     if function is operator.pow:
         return kinds != {int} or type(parts[1]) is SymbolicNumber or parts[1] < 0
-    return (kinds == {int, float} or function is operator.truediv) and ("**" in text or "<<" in text)
+    ints = [p for p in parts if type(p) is SymbolicNumber and type(p._value) is int and not (p._size or p._items)]
+    return bool(ints) and (kinds == {int, float} or function is operator.truediv)
 
 
 def kind_of(part: Any) -> Any:
