@@ -41,3 +41,23 @@ def test_distributions_remember_which_parameter_was_given(family):
     assert p.probs.shape == p.param_shape == (2,)
     again = p.expand((2,) if p.batch_shape else ())
     assert again.logits.equal(p.logits)
+
+
+@pytest.mark.parametrize("compiler", [lambda step: step, leafgrad.compile], ids=["eager", "compiled"])
+@pytest.mark.parametrize(
+    "density",
+    [
+        lambda v: d.Normal(2.0, v).log_prob(v * 2),
+        lambda v: d.Beta(v, v + 1).log_prob(v / 3),
+        lambda v: d.Categorical(v).log_prob(leafgrad.tensor(1)),
+        lambda v: d.MultivariateNormal(v, leafgrad.eye(3) * v[0]).log_prob(v * 2),
+        lambda v: d.kl_divergence(d.Gamma(v, 1.0), d.Gamma(2.0, v)),
+    ],
+    ids=["Normal", "Beta", "Categorical", "MultivariateNormal", "Gamma"],
+)
+def test_arguments_are_checked_of_each_sample_of_a_batch(density, compiler):
+    x = leafgrad.tensor([[0.1, 0.5, 0.9], [0.4, 0.3, 0.7]])
+    batched = compiler(leafgrad.vmap(density))
+    assert leafgrad.allclose(batched(x), leafgrad.stack([density(row) for row in x]))
+    with pytest.raises(ValueError, match=r"Expected (parameter|value argument)"):
+        batched(x * leafgrad.tensor([-1.0, 1.0, 1.0]))

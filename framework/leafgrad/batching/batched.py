@@ -115,6 +115,8 @@ class Batched(SymbolOperators, SymbolBase):
         try:
             result = run(call)
         except ValueError as error:
+            if "raises" in op.traits:  # it says so itself
+                raise
             raise messages.failed(op, args, params, error) from error
         if type(result) is tuple:
             return tuple([Batched(r, self.batch) for r in result])

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from leafgrad import forks, modes
 from leafgrad.distributions.constraints import Constraint, is_dependent
 from leafgrad.dtypes import get_default_dtype
+from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.refuse import refuse
 from leafgrad.tensor.creation import full
 from leafgrad.tensor.shapes import broadcast_tensors
@@ -232,7 +233,7 @@ def _validated() -> bool:
 
 def hold(valid: Tensor, message: Callable[[], str]) -> None:
     """A ValueError unless all elements of ``valid`` are true: at once, and of a program in each of its calls."""
-    if modes.tracer():
+    if is_withheld(valid):
         refuse(valid.logical_not(), error=ValueError, message=message())
     elif not valid.all().item():
         raise ValueError(message())
@@ -240,10 +241,15 @@ def hold(valid: Tensor, message: Callable[[], str]) -> None:
 
 def shown(value: Tensor, brief: bool = False) -> Any:
     """A number as such, and of tensors the elements or only the shape."""
-    traced = modes.tracer() is not None
-    if value.numel() == 1 and not traced:
+    withheld = is_withheld(value)
+    if value.numel() == 1 and not withheld:
         return value.item()
-    return value.shape if brief or traced else value
+    return value.shape if brief or withheld else value
+
+
+def is_withheld(value: Tensor) -> bool:
+    """Whether no element of a tensor can be read: it is recorded, or stands for the samples of a batch."""
+    return modes.tracer() is not None or isinstance(value._data, SymbolBase)
 
 
 def parameters(*values: Any) -> tuple[Tensor, ...]:
