@@ -185,6 +185,19 @@ def test_state_replaced_by_the_user_is_used():
     assert optimizer.state[params[0]]["momentum_buffer"].tolist() == [0.0, 0.0]
 
 
+def test_a_state_that_is_none_is_made_anew():
+    params = leaves()
+    optimizer = optim.SGD(params, lr=1.0, momentum=0.5)
+    train(optimizer, params, 1)
+    kept = optimizer.state[params[2]]["momentum_buffer"].tolist()
+    optimizer.state[params[0]]["momentum_buffer"] = None
+    for p in params:
+        p.grad = leafgrad.ones_like(p)
+    optimizer.step()
+    assert optimizer.state[params[0]]["momentum_buffer"].tolist() == [1.0, 1.0]
+    assert optimizer.state[params[2]]["momentum_buffer"].tolist() == (leafgrad.tensor(kept) * 0.5 + 1).tolist()
+
+
 def test_a_parameter_without_gradient_keeps_its_state_and_its_count():
     params = leaves()
     optimizer = optim.Adam(params, lr=0.1)

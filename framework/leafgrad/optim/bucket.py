@@ -176,6 +176,8 @@ class Buckets:
                 together.setdefault(home, []).append(p)
             else:
                 entry = self.state[p]
+                for name in [name for name, value in entry.items() if value is None]:  # which is not made yet
+                    del entry[name]
                 shared = tuple([id(entry.get(name)) for name in self.numbers])
                 alike = p.dtype, p.device, tuple(entry), shared, self.shelf(p)
                 together.setdefault(alike, []).append(p)
