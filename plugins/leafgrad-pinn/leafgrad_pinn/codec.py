@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import fields as members, is_dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, plugins
-from leafgrad_pinn import layers, networks, operators, shapes
+from leafgrad_pinn import layers, networks, operators, schema, shapes
 from leafgrad_pinn.domains import Domain, Parameter, Time
 from leafgrad_pinn.ellipses import Ellipse
 from leafgrad_pinn.field import Derivative, Field, Hard
@@ -38,6 +39,9 @@ RECIPES = {
     )
 }
 CONSTANTS = ("zeros", "full", "constant")  # ops that make a tensor of a number
+COUNTS = (16, 17)  # of points at which a function is recorded: what is the one and the other is their number
+POINTS = 16  # at which a program is tried
+MOST = 256  # numbers that an operation may make of each, and of each number in the program
 
 
 def encode(value: Any) -> Any:
@@ -74,7 +78,9 @@ def encode(value: Any) -> Any:
     if isinstance(value, networks.Own):
         return {"own": value.name, "embed": encode(value.embed), "enrich": encode(value.enrich)}
     if callable(value):
-        return Program.record(value).saved()
+        recorded = Program.record(value).saved()
+        Program.read(recorded, f"save: {value}")  # a file that cannot be read would be a solution that is lost
+        return recorded
     raise ValueError(f"save: expected what fields are made of, got {type(value).__name__}")
 
 
@@ -101,12 +107,12 @@ def encode_shape(shape: shapes.Shape) -> dict[str, Any]:
 
 
 class Program:
-    """A function of coordinates as a list of ops, recorded at one point: it must treat all points alike.
+    """A function of coordinates as a list of ops, for any number of points: it must treat all of them alike.
 
     Args:
         parameters: its parameters' names.
         equations: op, inputs and parameters each. Inputs are ``["value", i]``, the i-th of parameters and earlier
-            results, or ``["number", v]``.
+            results, ``["tensor", t]``, one of its own, or ``["number", v]``, whatever else an op takes.
         result: an input like those.
     """
 
@@ -120,23 +126,23 @@ class Program:
         parameters = [p.name for p in signature if p.default is p.empty]
         if not parameters:
             return Program([], [], ["number", float(function())])
-        record: Callable[..., Any] = vars(leafgrad)["trace"]  # a submodule has its name, which confuses type checkers
-        traced = record(
-            lambda *args: as_tensor(function(*args), args) * 1,  # an op of its own, also if it only returns a parameter
-            *[leafgrad.zeros((), dtype=leafgrad.float64) for _ in parameters],
-        )
-        if not all(hasattr(origin, "index") for origin in traced.inputs.values()):  # places of arguments
-            raise ValueError(f"save: {function}: expected a function of its parameters alone; it uses other tensors")
-        places: dict[Any, int] = {value: origin.index for value, origin in traced.inputs.items()}
+        traced, other = (trace(function, len(parameters), count) for count in COUNTS)
+        origins = traced.inputs.items()
+        places: dict[Any, int] = {value: origin.index for value, origin in origins if hasattr(origin, "index")}
+        own = {value: origin.tensor.detach() for value, origin in origins if value not in places}
 
         def source(value: Any) -> list[Any]:
+            if value in own:
+                return ["tensor", own[value]]
             return ["value", places[value]] if value in places else ["number", value]
 
-        equations = []
-        for equation in traced.equations:
-            inputs, params = [source(value) for value in equation.inputs], pairs(equation.params)
+        equations: list[dict[str, Any]] = []
+        if [equation.name for equation in traced.equations] != [equation.name for equation in other.equations]:
+            raise unlike(function)
+        for equation, again in zip(traced.equations, other.equations, strict=True):
+            inputs, params = [source(value) for value in equation.inputs], sized(equation.params, again.params)
             if not inputs:
-                inputs, params = [constant(function, equation)], {}
+                inputs, params = [constant(function, equation)], {"shape": params.get("shape", {"tuple": []})}
             equations.append({"op": equation.name, "inputs": inputs, "params": params})
             places[equation.out] = len(parameters) + len(equations) - 1
         program = Program(parameters, equations, source(traced.results[0]))
@@ -144,29 +150,37 @@ class Program:
         return program
 
     def check(self, function: Callable[..., Any]) -> None:
-        """ValueError if it gives other numbers than the function."""
+        """ValueError if it gives other numbers than the function, or those of a point depend on others."""
         rng = np.random.default_rng(0)
-        points = [leafgrad.tensor(rng.random(16)) for _ in self.parameters]
-        expected = as_tensor(function(*points), points).expand(16)
+        points = [leafgrad.tensor(rng.random(POINTS)) for _ in self.parameters]
+
+        def numbers(asked: Callable[..., Any], part: slice) -> Tensor:
+            columns = [column[part] for column in points]
+            return as_tensor(asked(*columns), columns).to(leafgrad.float64).expand(columns[0].shape)
+
+        expected = numbers(function, slice(None))
         try:
-            alike = leafgrad.allclose(self(*points).expand(16), expected, rtol=1e-12, atol=1e-12, equal_nan=True)
-        except RuntimeError:  # of shapes: what it does with a point depends on how many there are
-            alike = False
-        if not alike:
-            raise ValueError(f"save: {function}: expected a function that treats each point alike")
+            found = [leafgrad.cat([numbers(f, slice(1)), numbers(f, slice(1, None))]) for f in (self, function)]
+        except (IndexError, RuntimeError, ValueError):  # of shapes: it depends on how many points there are
+            raise unlike(function) from None
+        if not all(leafgrad.allclose(f, expected, rtol=1e-12, atol=1e-12, equal_nan=True) for f in found):
+            raise unlike(function)
 
     def __call__(self, *args: Tensor) -> Any:
         values: list[Any] = list(args)
+        count = args[0].numel() if args else 1
 
         def value(source: list[Any]) -> Any:
-            return values[source[1]] if source[0] == "value" else source[1]
+            kind, found = source
+            return values[found] if kind == "value" else like(found, args[0]) if kind == "tensor" else found
 
         for equation in self.equations:
-            inputs = [value(s) for s in equation["inputs"]]
+            inputs, params = [value(s) for s in equation["inputs"]], at_points(equation["params"], count)
             if equation["op"] in CONSTANTS:
-                values.append(leafgrad.full((), inputs[0], dtype=args[0].dtype, device=args[0].device))
+                shape = params.get("shape", ())
+                values.append(leafgrad.full(shape, inputs[0], dtype=args[0].dtype, device=args[0].device))
             else:
-                values.append(plugins.op(equation["op"])(*inputs, **unpaired(equation["params"])))
+                values.append(plugins.op(equation["op"])(*inputs, **params))
         return value(self.result)
 
     def function(self) -> Callable[..., Any]:
@@ -180,20 +194,101 @@ class Program:
         return call
 
     def saved(self) -> dict[str, Any]:
-        """It as dicts, lists, numbers and strings."""
+        """It as dicts, lists, numbers, strings and tensors."""
         return {"parameters": self.parameters, "equations": self.equations, "result": self.result}
+
+    def tensors(self) -> list[Tensor]:
+        """Those of its own."""
+        return [s[1] for equation in self.equations for s in equation["inputs"] if s[0] == "tensor"]
+
+    @staticmethod
+    def read(saved: Any, where: str) -> Program:
+        """What was saved, after its shapes were followed without computing anything; ValueError for what is wrong."""
+        program = Program(**PROGRAM(saved, where))
+        values: list[Any] = [leafgrad.empty(POINTS, dtype=leafgrad.float64, device="meta") for _ in program.parameters]
+
+        def value(source: list[Any], where: str) -> Any:
+            kind, found = source
+            if kind == "value" and found >= len(values):
+                raise schema.misfit(where, f"one of {len(values)} earlier values", found)
+            return values[found] if kind == "value" else found.to("meta") if kind == "tensor" else found
+
+        most = POINTS * (MOST + sum(held.numel() for held in program.tensors()))
+        for k, equation in enumerate(program.equations):
+            place = f"{where}.equations[{k}]"
+            inputs = [value(s, f"{place}.inputs[{i}]") for i, s in enumerate(equation["inputs"])]
+            with schema.making(place):
+                params = at_points(equation["params"], POINTS)
+                if equation["op"] in CONSTANTS:
+                    (number,) = inputs
+                    schema.number(number, place)
+                    shape = params.get("shape", ())
+                    values.append(leafgrad.empty(shape, dtype=leafgrad.float64, device="meta"))
+                else:
+                    op: Any = plugins.op(equation["op"])
+                    if op.ordered or "random" in op.traits:
+                        raise schema.misfit(f"{place}.op", "an op without effects and random numbers", equation["op"])
+                    values.append(op(*inputs, **params))
+            if not isinstance(values[-1], Tensor) or values[-1].numel() > most:
+                raise schema.misfit(place, f"at most {most} numbers", getattr(values[-1], "shape", values[-1]))
+        value(program.result, f"{where}.result")
+        return program
+
+
+def source(saved: Any, where: str) -> Any:
+    """An input of an equation, or a result."""
+    kind, value = schema.items(schema.anything, 2)(saved, where)
+    check = {"value": schema.count(0, sys.maxsize), "number": schema.constant, "tensor": schema.tensor}
+    return [kind, check[schema.one_of(*check)(kind, where)](value, where)]
+
+
+def parameter(saved: Any, where: str) -> Any:
+    """A parameter of an op."""
+    if isinstance(saved, dict):
+        inner = schema.flag if "points" in saved else schema.items(parameter)
+        return schema.record({"points" if "points" in saved else "tuple": inner})(saved, where)
+    if not (saved is None or isinstance(saved, (bool, int, float, str))):
+        raise schema.misfit(where, "a number, a string or a tuple", saved)
+    return saved
+
+
+EQUATION = schema.record({"op": schema.text, "inputs": schema.items(source), "params": schema.mapping(parameter)})
+PROGRAM = schema.record(
+    {"parameters": schema.items(schema.text), "equations": schema.items(EQUATION), "result": source}
+)
+
+
+def like(tensor: Tensor, points: Tensor) -> Tensor:
+    """A function's own tensor where the points are; real ones in their dtype."""
+    return tensor.to(points.device, points.dtype if tensor.is_floating_point() else tensor.dtype)
+
+
+def trace(function: Callable[..., Any], parameters: int, count: int) -> Any:
+    """The ops that a function does at so many points."""
+    record: Callable[..., Any] = vars(leafgrad)["trace"]  # a submodule has its name, which confuses type checkers
+    return record(
+        lambda *args: as_tensor(function(*args), args) * 1,  # an op of its own, also if it only returns a parameter
+        *[leafgrad.zeros(count, dtype=leafgrad.float64) for _ in range(parameters)],
+    )
+
+
+def unlike(function: Callable[..., Any]) -> ValueError:
+    """For one whose numbers at a point depend on others."""
+    return ValueError(
+        f"save: {function}: expected a function that treats each point alike, got one whose numbers depend on the "
+        "other points, or on how many there are"
+    )
 
 
 def constant(function: Callable[..., Any], equation: Any) -> list[Any]:
-    """The number that an equation without inputs makes. ValueError for one that makes something else."""
-    params = equation.params
-    if (
-        equation.name not in CONSTANTS
-        or params.get("shape", ()) != ()
-        or not isinstance(params.get("value", 0), float | int)
-    ):
-        raise ValueError(f"save: {function}: expected a function of its parameters alone; it uses {equation.name}")
-    return ["number", float(params.get("value", 0))]
+    """The number of which an equation without inputs makes a tensor. ValueError for one that makes something else."""
+    value = equation.params.get("value", 0)
+    if equation.name not in CONSTANTS or not isinstance(value, float | int):
+        raise ValueError(
+            f"save: {function}: expected a function of its parameters alone; it uses {equation.name}; a tensor that is "
+            "the same at each call is to be made before, outside of it"
+        )
+    return ["number", float(value)]
 
 
 def as_tensor(value: Any, like: Sequence[Tensor]) -> Tensor:
@@ -201,11 +296,23 @@ def as_tensor(value: Any, like: Sequence[Tensor]) -> Tensor:
     return value if isinstance(value, Tensor) else leafgrad.full_like(like[0], value)
 
 
-def pairs(params: Any) -> dict[str, Any]:
-    """An op's parameters, tuples marked as such."""
-    return {name: {"tuple": list(v)} if isinstance(v, tuple) else v for name, v in params.items()}
+def sized(params: Any, others: Any) -> dict[str, Any]:
+    """An op's parameters as they are saved, of two recordings: tuples, and the number of points, are marked as such."""
+
+    def marked(value: Any, other: Any) -> Any:
+        if isinstance(value, tuple) and isinstance(other, tuple):
+            return {"tuple": [marked(*parts) for parts in zip(value, other, strict=True)]}
+        return {"points": True} if value != other and (value, other) == COUNTS else value
+
+    return {name: marked(value, others[name]) for name, value in params.items()}
 
 
-def unpaired(params: dict[str, Any]) -> dict[str, Any]:
-    """What ``pairs`` was given."""
-    return {name: tuple(v["tuple"]) if isinstance(v, dict) else v for name, v in params.items()}
+def at_points(params: dict[str, Any], count: int) -> dict[str, Any]:
+    """What ``sized`` was given, for so many points."""
+
+    def whole(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return count if "points" in value else tuple(whole(part) for part in value["tuple"])
+
+    return {name: whole(value) for name, value in params.items()}

@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 
-import leafgrad
-from leafgrad import Tensor, plugins
 from leafgrad_pinn import layers, networks, schema, shapes
-from leafgrad_pinn.codec import CONSTANTS, RECIPES, Program, unpaired
+from leafgrad_pinn.codec import RECIPES, Program
 from leafgrad_pinn.domains import Domain, Parameter, Time
 from leafgrad_pinn.ellipses import Ellipse
 from leafgrad_pinn.field import Derivative, Field, Hard
@@ -26,9 +24,6 @@ from leafgrad_pinn.implicit import SignedDistance
 from leafgrad_pinn.polygons import Polygon
 from leafgrad_pinn.sets import Combined
 from leafgrad_pinn.surfaces import Surface
-
-POINTS = 16  # at which a program is tried
-MOST = 4096  # numbers that an operation may make of them
 
 
 class Decoder:
@@ -132,11 +127,6 @@ class Decoder:
                  "second": shape},
                 lambda shape, how, first, second: Combined(how, first, second),
             ),
-            "parameters": (
-                {"parameters": schema.items(schema.text), "equations": schema.items(equation),
-                 "result": source},
-                Program,
-            ),
         }  # fmt: skip
 
     def __call__(self, saved: Any, where: str) -> Any:
@@ -148,6 +138,8 @@ class Decoder:
             return saved
         if "recipe" in saved:
             return self.recipe(saved, where)
+        if "parameters" in saved:
+            return Program.read(saved, where).function()
         found = saved.get("shape") if "shape" in saved else next((name for name in self.kinds if name in saved), None)
         if not isinstance(found, str) or found not in self.kinds:
             raise schema.misfit(where, f"one of {', '.join(self.kinds)}, or a recipe", ", ".join(map(str, saved)))
@@ -156,8 +148,7 @@ class Decoder:
             saved, where
         )  # which older files do not have
         with schema.making(where):
-            made = make(**parts)
-            return tried(made, where).function() if isinstance(made, Program) else made
+            return make(**parts)
 
     def recipe(self, saved: dict[str, Any], where: str) -> Any:
         """A network, or what one is made of."""
@@ -191,54 +182,3 @@ class Decoder:
         """An encoded dict."""
         whole = schema.mapping(check)
         return lambda saved, where: whole(self(saved, where), where)
-
-
-def source(saved: Any, where: str) -> Any:
-    """An input of an equation, or a result."""
-    name, value = schema.items(lambda item, _: item, 2)(saved, where)
-    schema.one_of("value", "number")(name, where)
-    if name == "number":
-        return [name, schema.number(value, where)]
-    return [name, schema.count(0, sys.maxsize)(value, where)]
-
-
-def parameter(saved: Any, where: str) -> Any:
-    """A parameter of an op."""
-    if isinstance(saved, dict):
-        return schema.record({"tuple": schema.items(parameter)})(saved, where)
-    if saved is not None and not isinstance(saved, (bool, int, float, str)):
-        raise schema.misfit(where, "a number, a string or a tuple", saved)
-    return saved
-
-
-equation = schema.record({"op": schema.text, "inputs": schema.items(source), "params": schema.mapping(parameter)})
-
-
-def tried(program: Program, place: str) -> Program:
-    """The program, after its shapes were followed without computing anything."""
-    values: list[Any] = [leafgrad.empty(POINTS, dtype=leafgrad.float64, device="meta") for _ in program.parameters]
-
-    def value(source: list[Any], where: str) -> Any:
-        if source[0] == "number":
-            return source[1]
-        if source[1] >= len(values):
-            raise schema.misfit(where, f"one of {len(values)} earlier values", source[1])
-        return values[source[1]]
-
-    for k, saved in enumerate(program.equations):
-        where = f"{place}.equations[{k}]"
-        inputs = [value(s, f"{where}.inputs[{i}]") for i, s in enumerate(saved["inputs"])]
-        with schema.making(where):
-            if saved["op"] in CONSTANTS:
-                (constant,) = inputs
-                schema.number(constant, where)
-                values.append(leafgrad.empty((), dtype=leafgrad.float64, device="meta"))
-                continue
-            op: Any = plugins.op(saved["op"])
-            if op.ordered or "random" in op.traits:
-                raise schema.misfit(f"{where}.op", "an op without effects and random numbers", saved["op"])
-            values.append(op(*inputs, **unpaired(saved["params"])))
-        if not isinstance(values[-1], Tensor) or values[-1].numel() > MOST:
-            raise schema.misfit(where, "a number for each point", getattr(values[-1], "shape", values[-1]))
-    value(program.result, f"{place}.result")
-    return program

@@ -53,6 +53,13 @@ def finite(value: Any, where: str) -> Any:
     return value
 
 
+def constant(value: Any, where: str) -> Any:
+    """What operations take beside tensors: None, and numbers of any kind."""
+    if value is not None and not isinstance(value, (bool, int, float, complex)):
+        raise misfit(where, "a number or nothing", value)
+    return value
+
+
 def count(least: int, most: int) -> Check:
     """A whole number in a range."""
 
