@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -181,9 +182,14 @@ class Energy(Integral):
 
     def __init__(self, integrand: Function, *, per: Function | None = None, least: float = 0.0, **options: Any) -> None:
         super().__init__(integrand, least, **options)
-        self.loss = leafgrad.sqrt
+        self.loss = root
         check_number(f"{self.name}: least", least)
-        self.per = per
+        self.per, self.least = per, float(least)
+
+    @property
+    def remedy(self) -> str:
+        """What to do about a ``least`` to which the energy can fall."""
+        return f"give less, as least={self.least - max(1.0, abs(self.least)):g}"
 
     def bind(self, scene: Scene) -> None:
         super().bind(scene)
@@ -194,3 +200,9 @@ class Energy(Integral):
         if self.below is not None:
             energy = energy / self.total(self.below, values, extra)
         return energy - self.call(values)
+
+
+def root(energies: Tensor) -> Tensor:
+    """The square root, and infinity, which no step can take, of what lies below the least."""
+    found: Tensor = leafgrad.where(energies < 0, math.inf, energies).sqrt()
+    return found

@@ -346,7 +346,7 @@ class Problem:
             if self.conditions[index].minimised:
                 raise ValueError(
                     f"{self.names[index]}: least: expected a number that the energy cannot fall to, got one above it "
-                    f"by {-float(residuals.min()):.2g} at the start"
+                    f"by {-float(residuals.min()):.2g} at the start: give less"
                 )
             got = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
             raise ValueError(

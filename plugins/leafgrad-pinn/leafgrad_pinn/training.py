@@ -19,8 +19,10 @@ from tqdm import tqdm
 
 from leafgrad.utils import Checkpoints, Interrupts
 from leafgrad_pinn.answers import evaluate
+from leafgrad_pinn.conditions import Condition
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.field import Surrogate
+from leafgrad_pinn.integrals import Energy
 from leafgrad_pinn.marks import alike
 from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.ranks import Ranks
@@ -30,7 +32,9 @@ from leafgrad_pinn.system import System
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.windows import Piecewise, window
 
-ENDINGS = BACK, INTERRUPTED, DIVERGED = "went back", "interrupted", "diverged"  # in reasons that are to be told
+ENDINGS = BACK, INTERRUPTED, DIVERGED, LOWERED = (  # in reasons that are to be told
+    "went back", "interrupted", "diverged", "can fall no further")  # fmt: skip
+REACHED = 1e-6  # of an energy's size above its least: what is left when it has come down to that
 GROWN = 10  # times its first loss: a stage that ends above has diverged
 FORMAT = 4  # of checkpoints: those of before do not tell all problems apart
 DENSE = 500  # calls whose terms all go into the history; later ones, only with the error
@@ -162,7 +166,7 @@ class Training:
                 if received := self.ranks.most(int(interrupts.received or 0)):
                     self._interrupted(number, worker, received, place is None)
                     return
-                self.reasons.append((worker.reason or "") + self._grown(number))
+                self.reasons.append((worker.reason or "") + self._grown(number) + self._lowered())
                 self._save(number + 1, None)
                 if self.over:
                     return
@@ -184,6 +188,15 @@ class Training:
             return ""
         return f", but {DIVERGED}: the loss went from {losses[0]:.2g} to {losses[-1]:.2g}"
 
+    def _lowered(self) -> str:
+        """Which energies have come down to what was given as their least, for the reason why a stage ended."""
+        last, problem = self.rows[-1] if self.rows else {}, self.trainee.problem
+        return "".join(
+            f", but {name} has come to least={condition.least:g}, and {LOWERED}; if it should, {condition.remedy}"
+            for condition, name in zip(problem.conditions, problem.names, strict=True)
+            if isinstance(condition, Energy) and last and last[name] <= REACHED * condition.weight
+        )
+
     def _label(self, number: int) -> tuple[int | None, str]:
         """The window, if there are several, and the name of a stage, as in the history."""
         at, place = divmod(number, self.count)
@@ -204,7 +217,9 @@ class Training:
             terms = worker.advance()
             self.seconds += time.perf_counter() - begin
             worker.calls += 1
-            wrong = [f"{name} is {term}" for name, term in zip(self.trainee.problem.names, terms, strict=True)
+            problem = self.trainee.problem
+            wrong = [wrong_of(condition, name, term)
+                     for condition, name, term in zip(problem.conditions, problem.names, terms, strict=True)
                      if not math.isfinite(term)]  # fmt: skip
             look = worker.calls % worker.look == 0 or worker.reason is not None
             if not wrong and look and not finite(self.trainee.system):
@@ -314,6 +329,13 @@ class Training:
             if number:
                 self.open()
             self.trainee.load_state_dict(state)
+
+
+def wrong_of(condition: Condition, name: str, term: float) -> str:
+    """What is wrong with a term that is not finite."""
+    if isinstance(condition, Energy) and term == math.inf:
+        return f"{name} fell below least={condition.least:g} ({condition.remedy})"
+    return f"{name} is {term}"
 
 
 def copied(state: Any) -> Any:

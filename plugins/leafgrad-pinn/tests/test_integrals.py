@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -149,6 +150,14 @@ def test_energies():
     assert sol.run.doubts == ""
     with pytest.raises(ValueError, match="to be least; take SSBroyden"):
         pinn.Problem(u, lowest).solve(pinn.GaussNewton(1))
+
+
+@pytest.mark.parametrize("stage", [pinn.Adam(30, lr=0.05), pinn.LBFGS(30), pinn.SSBroyden(30)])
+def test_an_energy_that_falls_to_what_was_given_as_its_least_is_told(stage, capsys):
+    u = pinn.Field("u", X, pinn.MLP(4, 1), boundary=pinn.Hard(0))
+    sol = pinn.Problem(u, pinn.Energy(lambda u: u.x**2 / 2 - u, order=8)).solve(stage)
+    assert re.search(r"energy (fell below|has come to) least=0.*give less, as least=-1", sol.run.reasons[0])
+    assert "give less, as least=-1" in capsys.readouterr().err
 
 
 def test_a_network_that_fits_itself_to_a_rule_is_told(capsys):
