@@ -64,8 +64,8 @@ def solve(
             its own points and its own copy of the networks, and goes on from the end of the one before: exact initial
             values from its values, soft ones from these at points. Unknowns are not possible.
         callback: called with a row of the history and the fields at each evaluation, that is wherever there is an
-            error: ``callback(row, fields)``, where ``fields(x, t)`` gives each field by name. If it returns True the
-            stage ends. With several seeds it is called in their processes.
+            error: ``callback(row, fields)``, where ``fields(x, t)`` gives each field by name. If it returns True, of
+            Python or NumPy, the stage ends. With several seeds it is called in their processes.
         compile: whether steps are compiled. None: where it pays, by the numbers of steps, points and weights; for few
             steps of a small problem it does not, and a line says so.
         dtype: of weights and points; leafgrad.float64 or leafgrad.float32.

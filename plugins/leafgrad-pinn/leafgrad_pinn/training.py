@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from leafgrad import Tensor
 from leafgrad.utils import Checkpoints, Interrupts
 from leafgrad_pinn.answers import evaluate
 from leafgrad_pinn.conditions import Condition
@@ -259,7 +260,7 @@ class Training:
         """Hand an evaluation to the callback, on the first rank; it may end the stage."""
         if self.callback is None or not look:
             return
-        over = self.callback(dict(self.rows[-1]), self.fields) is True if self.ranks.first else False
+        over = ends(self.callback(dict(self.rows[-1]), self.fields)) if self.ranks.first else False
         if self.ranks.of_first(over) and worker.reason is None:
             worker.reason = f"the callback ended it after {worker.done} steps"
 
@@ -329,6 +330,16 @@ class Training:
             if number:
                 self.open()
             self.trainee.load_state_dict(state)
+
+
+def ends(answer: Any) -> bool:
+    """Whether a callback's answer ends the stage; TypeError for what is neither a bool nor None."""
+    if answer is None:
+        return False
+    found = np.asarray(answer) if isinstance(answer, (bool, np.bool_, np.ndarray, Tensor)) else np.empty(0)
+    if found.dtype != np.bool_ or found.size != 1:
+        raise TypeError(f"callback: expected True, which ends the stage, or False or None, got {answer!r:.60}")
+    return bool(found.all())
 
 
 def wrong_of(condition: Condition, name: str, term: float) -> str:

@@ -295,6 +295,13 @@ def test_a_callback_sees_evaluations_and_may_end_a_stage(monkeypatch):
     assert sol.run.reasons == [f"the callback ended it after {seen[-1][0]} steps"]
     assert seen[-1][1] == float(sol(0.5))
     assert seen[-1][2] == [0, 0]
+    problem = pinn.Problem(u, pinn.Interior(lambda u: u.xx + 2, n=8))
+    after = "the callback ended it after 7 steps"
+    for true in (np.True_, np.array([True]), lg.tensor(True)):
+        assert problem.solve(pinn.Adam(14), callback=lambda row, fields, true=true: true).run.reasons == [after]
+    for other in (1, "stop", np.array([True, True]), [True]):
+        with pytest.raises(TypeError, match="callback: expected True, which ends the stage"):
+            problem.solve(pinn.Adam(14), callback=lambda row, fields, other=other: other)
     with pytest.raises(TypeError, match="callback: expected a function"):
         pinn.Problem(u, pinn.Interior(lambda u: u.xx + 2, n=8)).solve(pinn.Adam(5), callback=3)
 
