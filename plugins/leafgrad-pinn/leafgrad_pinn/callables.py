@@ -79,8 +79,8 @@ class Named:
                 ) from error
             if "got complex" in str(error) or "ComplexValue" in str(error):
                 raise TypeError(
-                    f"{self.what}: expected functions of real numbers, as lg.exp(psi.real), got one of a complex "
-                    f"field: {error}"
+                    f"{self.what}: expected functions of real numbers, as lg.exp(psi.real), abs(psi) or psi.conj, "
+                    f"got one of a complex field: {error}"
                 ) from error
             if re.search("(got|not|of type) '?Unknown", str(error)):  # of leafgrad, math and float, NumPy
                 raise TypeError(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from leafgrad import Tensor
 from leafgrad_pinn.callables import Function
 from leafgrad_pinn.field import Field, Hard, fields
 from leafgrad_pinn.networks import Network
 from leafgrad_pinn.unknowns import Unknown
-from leafgrad_pinn.values import Value, derivative
+from leafgrad_pinn.values import Value, derivative, split
 
 
 class ComplexField:
@@ -87,7 +87,18 @@ class ComplexValue:
                 f"{name}: expected a complex field, got an expression of some: differentiate first, as psi.x.conj, "
                 "or by d(psi * psi, x)"
             )
+        if name not in ("lap", "n") and split(name, self.real.points.coordinates) is None:
+            raise AttributeError(
+                f"{name}: expected a derivative of a complex field, as psi.x, lap, n, or its at, conj, abs2, real and "
+                "imag; its modulus is abs(psi), its angle lg.atan2(psi.imag, psi.real)"
+            )
         return ComplexValue(getattr(self.real, name), getattr(self.imag, name))
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError(
+            "a complex field is its values at the condition's points, and psi.conj, psi.abs2, psi.x have no brackets; "
+            "at another place it is psi.at(x=0)"
+        )
 
     def along(self, path: Sequence[str]) -> ComplexValue:
         """The derivative by each coordinate of the path in turn."""

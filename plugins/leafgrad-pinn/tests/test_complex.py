@@ -171,7 +171,11 @@ def test_derivatives_of_complex_expressions():
     ("equation", "message"),
     [
         (lambda psi: psi.conj.x, "x: expected a complex field, got an expression of some: differentiate first"),
-        (lambda psi: lg.exp(psi), r"expected functions of real numbers, as lg.exp\(psi.real\), got one of a complex"),
+        (lambda psi: lg.exp(psi), r"functions of real numbers, as lg.exp\(psi.real\), abs\(psi\) or psi.conj, got one"),
+        (lambda psi: psi.conj() * psi, "psi.conj, psi.abs2, psi.x have no brackets"),
+        (lambda psi: psi.abs(), r"abs: expected a derivative of a complex field, .* its modulus is abs\(psi\)"),
+        (lambda psi: psi.angle(), r"its angle lg.atan2\(psi.imag, psi.real\)"),
+        (lambda psi: psi.xq, "xq: expected a derivative of a complex field"),
         (lambda psi, x: psi.real - lg.exp(1j * x), "expected a real number for each point, got complex ones without"),
     ],
 )
