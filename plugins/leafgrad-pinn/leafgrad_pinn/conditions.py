@@ -14,49 +14,12 @@ from leafgrad_pinn.callables import Function, Named, check_number, names_of
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.places import AtPoints, Nowhere, Part, Somewhere, normals_at, true_at
 from leafgrad_pinn.sampling import Array, check_sampler, columns_given
+from leafgrad_pinn.scene import Scene
 from leafgrad_pinn.shapes import Shape
+from leafgrad_pinn.unknowns import Unknown
 from leafgrad_pinn.values import Points, Value
 
 Batch = dict[str, Array]
-
-
-class Scene:
-    """What conditions may ask for: the domain, the fields' names and values.
-
-    Attributes:
-        domain: of the problem.
-        fields: for each field, and for the parts of complex ones, its coordinates.
-        given: the fields' names as the problem was given them.
-        complex: those of complex ones.
-        on_grid: whether a network gives values on a grid, with kinks between.
-        known: the names of an earlier solution's fields.
-    """
-
-    def __init__(
-        self,
-        domain: Domain,
-        fields: Mapping[str, Sequence[str]],
-        given: Sequence[str],
-        complex: Sequence[str] = (),
-        on_grid: bool = False,
-        known: Sequence[str] = (),
-    ) -> None:
-        self.domain, self.fields, self.given, self.complex = domain, dict(fields), list(given), tuple(complex)
-        self.on_grid, self.known = on_grid, tuple(known)
-
-    def field(self, name: str | None, what: str) -> str:
-        """The name itself, or that of the only field; ValueError if there is none of that name, or several."""
-        if name is None and len(self.given) == 1:
-            return self.given[0]
-        if name is None or name not in self.fields:
-            got = "none" if name is None else repr(name)
-            raise ValueError(f"{what}: field: expected one of {', '.join(self.fields)}, got {got}")
-        return name
-
-    def named(self, function: Function | float, what: str, *more: str) -> Named:
-        """A function of fields, coordinates, and what else it may ask for."""
-        functions = [given.name for given in self.domain.functions]
-        return Named(function, what, [*self.fields, *self.domain.names, *functions, *self.known, *more])
 
 
 class Condition(ABC):
@@ -342,8 +305,13 @@ class Robin(OnBoundary):
         self, value: Function | float, on: str | Sequence[str] | None = None, *, a: float, b: float, **options: Any
     ) -> None:
         super().__init__(value, on, **options)
-        check_number(f"{self.name}: a", a)
-        check_number(f"{self.name}: b", b)
+        for what, factor in (("a", a), ("b", b)):
+            if callable(factor) or isinstance(factor, Unknown):
+                raise TypeError(
+                    f"{self.name}: {what}: expected a number, got {factor!r}; for others there is "
+                    "Boundary(lambda u, h: h * u + u.n - g, on)"
+                )
+            check_number(f"{self.name}: {what}", factor)
         if a == b == 0:
             raise ValueError(f"{self.name}: expected a or b other than 0, got a={a}, b={b}")
         self.a, self.b = float(a), float(b)

@@ -12,10 +12,11 @@ import leafgrad
 from leafgrad import Tensor
 from leafgrad_pinn.callables import Function, check_number, names_of
 from leafgrad_pinn.complex import each_part
-from leafgrad_pinn.conditions import Batch, Condition, Scene
+from leafgrad_pinn.conditions import Batch, Condition
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.quadrature import inside, on_edges
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.scene import Scene
 from leafgrad_pinn.values import Points
 
 

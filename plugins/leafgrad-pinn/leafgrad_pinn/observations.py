@@ -12,9 +12,10 @@ import numpy as np
 from leafgrad import Tensor
 from leafgrad_pinn.callables import Function, check_number
 from leafgrad_pinn.complex import ComplexValue
-from leafgrad_pinn.conditions import Batch, Condition, Scene
+from leafgrad_pinn.conditions import Batch, Condition
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.sampling import Array, columns_given, paired
+from leafgrad_pinn.scene import Scene
 from leafgrad_pinn.values import Points
 
 

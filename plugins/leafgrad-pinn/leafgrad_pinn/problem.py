@@ -13,7 +13,7 @@ import leafgrad
 from leafgrad import Tensor
 from leafgrad_pinn.callables import Named, distinct, listed
 from leafgrad_pinn.complex import ComplexField
-from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Scene, Wrap
+from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Wrap
 from leafgrad_pinn.domains import widest
 from leafgrad_pinn.elsewhere import check
 from leafgrad_pinn.field import Ansatz, Field, Surrogate, columns_of
@@ -24,6 +24,7 @@ from leafgrad_pinn.places import Part
 from leafgrad_pinn.planner import MODES, DerivativePlan, plan as cheapest
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import scales_of, sizes_of
+from leafgrad_pinn.scene import Scene
 from leafgrad_pinn.system import System, Tensors, leaves_of, on_device
 from leafgrad_pinn.unknowns import Unknown
 

@@ -12,8 +12,9 @@ import leafgrad
 from leafgrad import Tensor
 from leafgrad_pinn.callables import Function
 from leafgrad_pinn.complex import each_part
-from leafgrad_pinn.conditions import Batch, Interior, Scene
+from leafgrad_pinn.conditions import Batch, Interior
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.scene import Scene
 from leafgrad_pinn.values import Points, Value, reverse
 
 

@@ -56,7 +56,8 @@ class Unknown:
                 return leafgrad.tensor(KNOWN[-1][self.name], dtype=leafgrad.float64)
             raise RuntimeError(
                 f"Unknown {self.name!r} has a value only in equations and where a solution evaluates functions; give "
-                f"it to Problem(unknowns=...), or take sol.unknowns[{self.name!r}]"
+                "it to Problem(unknowns=...); Hard(...) takes none: say it by Dirichlet(...) or Initial(...); what was "
+                f"found is sol.unknowns[{self.name!r}]"
             )
         self.used = True
         return self.tensor

@@ -50,6 +50,7 @@ def data(x, u=None, **options):
         (lambda: field(initial=lambda x: x), r"initial: expected Hard\(...\)"),
         (lambda: field(initial=pinn.Hard(np.sin)), None),
         (lambda: field(initial=pinn.Hard(lambda x: np.sin(x))), "expected functions of tensors, as lg.sin"),
+        (lambda: field(boundary=pinn.Hard(lambda x: K * x)), r"Hard\(...\) takes none: say it by Dirichlet\(...\) or"),
         (lambda: problem(inside(lambda u, x: u.xx + math.sin(x))), "expected functions of tensors, as lg.sin"),
         (lambda: field(boundary=pinn.Hard(0, on=[3])), "Hard: on: expected names in one string"),
         (lambda: problem(pinn.Dirichlet(0, {"x_min"})), "on: expected names in one string"),
@@ -58,6 +59,8 @@ def data(x, u=None, **options):
         (lambda: problem(pinn.Dirichlet(math.nan)), "expected a finite number, got nan"),
         (lambda: field(boundary=pinn.Hard(math.inf)), "expected a finite number, got inf"),
         (lambda: pinn.Robin(1, a=0, b=0.0), "robin: expected a or b other than 0, got a=0, b=0.0"),
+        (lambda: pinn.Robin(1, "x_max", a=K, b=1), r"robin x_max: a: .* got Unknown.*; for others there is Boundary\("),
+        (lambda: pinn.Robin(1, "x_max", a=1, b=lambda x: x), r"robin x_max: b: expected a number, .* Boundary\("),
         (lambda: pinn.Fourier(scale=-1), "Fourier: scale: expected a positive number, got -1"),
         (lambda: pinn.Fourier(4.0), "Fourier: features: expected a whole number, got 4.0"),
         (lambda: pinn.SIREN(frequency="a"), "SIREN: frequency: expected a number, got 'a'"),
@@ -135,7 +138,7 @@ def test_mistakes_are_errors(make, message):
         with pytest.raises((TypeError, ValueError)):
             make()
         return
-    with pytest.raises((TypeError, ValueError, AttributeError), match=message):
+    with pytest.raises((TypeError, ValueError, AttributeError, RuntimeError), match=message):
         make()
 
 
