@@ -7,6 +7,7 @@ import math
 import numbers
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from keyword import iskeyword
 from typing import Any
 
 import leafgrad
@@ -113,6 +114,14 @@ def check_number(what: str, value: Any, least: float | None = None, whole: bool 
         raise TypeError(f"{what}: expected {'a whole' if whole else 'a'} number, got {value!r}")
     if not math.isfinite(value) or (least is not None and value < least):
         raise ValueError(f"{what}: expected {'a finite number' if least is None else f'at least {least}'}, got {value}")
+
+
+def check_name(what: str, name: Any) -> None:
+    """TypeError unless it is a string, ValueError unless functions can have a parameter of this name."""
+    if not isinstance(name, str):
+        raise TypeError(f"{what}: name: expected a string, got {name!r}")
+    if not name.isidentifier() or iskeyword(name):
+        raise ValueError(f"{what}: name: expected one that a parameter of a function can have, as 'x', got {name!r}")
 
 
 def names_of(what: str, names: str | Iterable[str]) -> list[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from leafgrad_pinn.callables import check_number
+from leafgrad_pinn.callables import check_name, check_number
 from leafgrad_pinn.functions import InputFunction
 from leafgrad_pinn.sampling import Array, unit
 from leafgrad_pinn.shapes import Box, Piece, Shape
@@ -56,8 +56,7 @@ class Parameter:
 
 def check_ends(what: str, name: str, ends: dict[str, float]) -> None:
     """TypeError or ValueError unless there is a name, and two finite numbers of which the first is smaller."""
-    if not isinstance(name, str):
-        raise TypeError(f"{what}: name: expected a string, got {name!r}")
+    check_name(what, name)
     for end, value in ends.items():
         check_number(f"{what}: {name}: {end}", value)
     (first, low), (last, high) = ends.items()
@@ -89,8 +88,8 @@ class Domain:
         if time and time.name in self.space:
             raise ValueError(f"Time: expected a name other than {', '.join(self.space)}, got {time.name!r}")
         self.names = (*self.space, *[p.name for p in self.parameters], *([time.name] if time else []))
-        if "" in self.names:  # which any derivative would begin with
-            raise ValueError(f"expected a name of each coordinate, got {', '.join(map(repr, self.names))}")
+        for name in self.names:
+            check_name("coordinates", name)
         if len(set(self.names)) < len(self.names):
             raise ValueError(
                 f"Parameter: expected another name than other coordinates have, got {', '.join(self.names)}"
@@ -117,6 +116,14 @@ class Domain:
             f"domain * {type(other).__name__}: expected shapes first, then one Time(...), Parameter(...), and input "
             "functions such as GaussianField(...)"
         )
+
+    def __sub__(self, other: Any) -> NoReturn:
+        raise TypeError(
+            f"expected set operations of shapes before times and parameters, as (shape - other) * Time('t', 0, 1), got "
+            f"them of {self} and {type(other).__name__}"
+        )
+
+    __add__ = __and__ = __sub__
 
     def given(self, batch: dict[str, Array], rng: np.random.Generator) -> dict[str, Array]:
         """Points with an input function of each kind at each of them, drawn unless the batch says which."""

@@ -188,11 +188,13 @@ def check_reference(reference: Reference, domain: Domain, names: Sequence[str]) 
             f"reference: expected one for {'input functions ' + ', '.join(expected) if expected else 'one problem'}, "
             f"got {', '.join(reference.functions) or 'none of these'}; references.family(...) makes those of families"
         )
-    if set(reference.axes) != set(domain.names) or not set(reference.fields) <= set(names):
+    if set(reference.axes) != set(domain.names) or not set() < set(reference.fields) <= set(names):
         raise ValueError(
             f"reference: expected coordinates {', '.join(domain.names)} and fields among {', '.join(names)}, "
-            f"got {', '.join(reference.axes)} and {', '.join(reference.fields)}"
+            f"got {', '.join(reference.axes)} and {', '.join(reference.fields) or 'none'}"
         )
+    if wrong := [name for name, values in reference.fields.items() if np.isinf(values).any()]:
+        raise ValueError(f"reference: {wrong[0]}: expected finite numbers, or nan where it is not known, got inf")
     if zero := [name for name, values in reference.fields.items() if not np.nan_to_num(values).any()]:
         raise ValueError(
             f"reference: {', '.join(zero)}: expected numbers other than zero, which errors are relative to, got none; "

@@ -170,7 +170,7 @@ class InputFunction:
             given = np.broadcast_to(reals(self.name, given(*[grid[name] for name in names])), self.shape)
         array = np.asarray(given)
         if array.dtype.kind not in "biuf":
-            raise TypeError(f"{self.name}: expected a function, or numbers at its sensors, got {type(given).__name__}")
+            raise TypeError(f"{self.name}: expected a function, or real numbers at its sensors, got {array.dtype}")
         if array.shape[-len(self.shape) :] != self.shape or array.ndim > len(self.shape) + 1:
             raise ValueError(
                 f"{self.name}: expected values at its sensors, of shape {self.shape}, or several functions, each in a "

@@ -12,7 +12,7 @@ import numpy as np
 import leafgrad
 from leafgrad import Tensor, nn
 from leafgrad_pinn.answers import FieldFunction, check_one, evaluate
-from leafgrad_pinn.callables import Function
+from leafgrad_pinn.callables import Function, check_number
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.field import columns_of
 from leafgrad_pinn.sampling import Array
@@ -28,6 +28,7 @@ def dataset(solution: Solution, points: int, also: Mapping[str, Function]) -> An
         xarray = import_module("xarray")
     except ImportError:
         raise ImportError("to_xarray needs the package xarray: pip install xarray") from None
+    check_number("to_xarray: points", points, 2, whole=True)
     names = list(solution.domain.names)
     axes = [np.linspace(low, high, points) for low, high in solution.domain.bounds]
     grid = np.meshgrid(*axes, indexing="ij")
@@ -55,7 +56,8 @@ def paraview(
         raise ValueError(
             f"to_vtu: expected one to three coordinates of space and a path ending in .vtu, got {dim} and {path}"
         )
-    count = points or (51 if dim == 3 else 201)
+    count = (51 if dim == 3 else 201) if points is None else points
+    check_number("to_vtu: points", count, 2, whole=True)
     axes = [np.linspace(low, high, count) for low, high in domain.bounds[:dim]]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), -1)
     flat = grid.reshape(-1, dim)
@@ -88,6 +90,8 @@ def fields_with(solution: Solution, also: Mapping[str, Function], columns: Seque
 
 def derived(solution: Solution, also: Mapping[str, Function], rows: Array) -> dict[str, Array]:
     """Expressions by name at points (n, d), as an array (n,) each."""
+    if not isinstance(also, Mapping):
+        raise TypeError(f'also: expected functions by name, as {{"flux": lambda u: u.x}}, got {type(also).__name__}')
     found = {}
     for name, function in also.items():
         parts = FieldFunction(solution, function, f"also: {name}")(rows)

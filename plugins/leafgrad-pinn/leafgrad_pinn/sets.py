@@ -8,6 +8,7 @@ from functools import reduce
 import numpy as np
 
 from leafgrad import Tensor
+from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.rfunctions import both, either
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.shapes import Box, Piece, Shape
@@ -41,6 +42,10 @@ class Combined(Shape):
         for shape, later in ((first, False), (second, True)):
             for name, pieces in shape.edges.items():
                 self.edges.setdefault(name, []).extend(self._cut(piece, later) for piece in pieces)
+        try:
+            Domain(self).interior(1, "uniform", np.random.default_rng(0))
+        except ValueError:
+            raise ValueError(f"{how}: nothing is left of {first} and {second}") from None
 
     def _cut(self, piece: Piece, later: bool) -> Piece:
         """What of a piece of the first, or the later, shape is boundary: outside begins there."""

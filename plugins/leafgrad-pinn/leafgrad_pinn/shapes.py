@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leafgrad import Tensor
-from leafgrad_pinn.callables import check_number
+from leafgrad_pinn.callables import check_name, check_number
 from leafgrad_pinn.rfunctions import both, trimmed
 from leafgrad_pinn.sampling import Array
 
@@ -251,8 +251,7 @@ class Box(Shape):
 
 def Interval(name: str, low: float, high: float, periodic: bool = False) -> Box:
     """The interval [low, high] of one coordinate; its edges are ``x_min`` and ``x_max`` for a coordinate x."""
-    if not isinstance(name, str):
-        raise TypeError(f"Interval: name: expected a string, as in Interval('x', 0, 1), got {name!r}")
+    check_name("Interval", name)
     return Box(name if periodic else "", **{name: (low, high)})
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import leafgrad
 from leafgrad import Tensor
-from leafgrad_pinn.callables import check_number
+from leafgrad_pinn.callables import check_name, check_number
 
 KNOWN: list[Mapping[str, float]] = []  # the values that were found, by name, while a solution evaluates a function
 
@@ -30,6 +30,7 @@ class Unknown:
     """
 
     def __init__(self, name: str, value: float, positive: bool = False) -> None:
+        check_name("Unknown", name)
         check_number(f"Unknown {name!r}: value", value)
         if positive and value <= 0:
             raise ValueError(
@@ -175,6 +176,8 @@ class Unknowns(Mapping[str, float]):
         self.deviations = {name: statistics.median(one[name] for one in deviations) for name in found[0]}
 
     def __getitem__(self, name: str) -> float:
+        if name not in self.values_of:
+            raise KeyError(f"expected one of {', '.join(self.values_of) or 'none'}, got {name!r}")
         return statistics.median(self.values_of[name])
 
     def __iter__(self) -> Iterator[str]:

@@ -141,13 +141,20 @@ def test_derived_fields_in_files_of_paraview(tmp_path):
         assert f'Name="{name}"' in path.read_text()
 
 
-def test_a_grid_of_xarray(monkeypatch):
+def test_a_grid_of_xarray(monkeypatch, tmp_path):
     sol = known(pinn.Disk(1, x=0, y=0), u=pinn.Hard(lambda x, y: x))
     with monkeypatch.context() as patched:
         patched.setitem(sys.modules, "xarray", None)
         with pytest.raises(ImportError, match="pip install xarray"):
             sol.to_xarray()
     xarray = pytest.importorskip("xarray")
+    for points in ((3,), 2.5, "x", 0):
+        with pytest.raises((TypeError, ValueError), match="to_xarray: points: expected"):
+            sol.to_xarray(points=points)
+        with pytest.raises((TypeError, ValueError), match="to_vtu: points: expected"):
+            sol.to_vtu(tmp_path / "u.vtu", points=points)
+    with pytest.raises(TypeError, match=r"also: expected functions by name, as .*, got list"):
+        sol.to_xarray(points=3, also=[lambda u: u.x])
     found = sol.to_xarray(points=11, also={"slope": lambda u: u.x})
     assert isinstance(found, xarray.Dataset)
     assert found["u"].dims == ("x", "y")

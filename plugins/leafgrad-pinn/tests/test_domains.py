@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -166,8 +168,15 @@ def test_points_that_are_too_rare_are_said_to_be(rng, monkeypatch):
     ring = as_domain(Disk(1, x=0, y=0) - Disk(0.999, x=0, y=0))
     with pytest.raises(ValueError, match=r"points inside: expected 999 of them, found \d+ among 399600 drawn; take"):
         ring.interior(999, "uniform", rng)
-    with pytest.raises(ValueError, match="no points inside were found"):
-        as_domain(Disk(1, x=0, y=0) - Disk(1, "other", x=0, y=0)).interior(9, "uniform", rng)
+
+
+@pytest.mark.parametrize("operation", [operator.sub, operator.add, operator.and_])
+def test_set_operations_come_before_products(operation):
+    disk, domain = Disk(0.1, x=0.5, y=0.5), Box(x=(0, 1), y=(0, 1)) * Time("t", 0, 1)
+    with pytest.raises(TypeError, match=r"as \(shape - other\) \* Time\('t', 0, 1\)"):
+        operation(domain, disk)
+    with pytest.raises(TypeError, match="expected two shapes, got Domain; time comes last"):
+        operation(disk, domain)
 
 
 def test_points_stratified_in_time_fill_each_slice_of_any_shape(rng):
@@ -211,8 +220,14 @@ def test_a_time_alone(rng):
         (lambda: Disk(1, x=0, y=0) + Disk(1, x=0, z=0), "expected the same coordinates"),
         (lambda: Interval("x", 0, 1) * Interval("x", 0, 1), "expected different coordinates"),
         (lambda: Interval("x", 0, 1) * Time("x", 0, 1), "expected a name other than x"),
-        (lambda: as_domain(Box(**{"": (0, 1), "y": (0, 1)})), "expected a name of each coordinate, got '', 'y'"),
-        (lambda: Interval("x", 0, 1) * Time("", 0, 1), "expected a name of each coordinate, got 'x', ''"),
+        (
+            lambda: as_domain(Box(**{"": (0, 1), "y": (0, 1)})),
+            "coordinates: name: expected one that a parameter .*, got ''",
+        ),
+        (lambda: Interval("x", 0, 1) * Time("", 0, 1), "Time: name: expected one that a parameter .*, got ''"),
+        (lambda: as_domain(Box(**{"x y": (0, 1)})), "coordinates: name: expected one that .*, got 'x y'"),
+        (lambda: Interval("x y", 0, 1), "Interval: name: expected one that a parameter of a function can have"),
+        (lambda: Interval("lambda", 0, 1), "Interval: name: expected one that .*, got 'lambda'"),
         (lambda: as_domain(LShape()).boundary(5, ["top"], "grid", None), "expected edges of the domain"),
         (lambda: as_domain(LShape()).interior(5, "random", np.random.default_rng(0)), "sampler: expected one of"),
         (lambda: as_domain(LShape()).interior(5, "stratified", None), "is in time"),
@@ -224,6 +239,7 @@ def test_a_time_alone(rng):
         (lambda: Disk(1, x=0, y=0) - Interval("x", 0, 1), "expected the same coordinates"),
         (lambda: Box("x", x=(0, 1), y=(0, 1)) - Disk(1, x=0, y=0), "expected shapes that are not periodic"),
         (lambda: Disk(1, x=0, y=0) & Disk(1, x=5, y=0), "nothing is left"),
+        (lambda: Box(x=(0, 1), y=(0, 1)) - Disk(5, x=0, y=0), "difference: nothing is left of Box"),
         (lambda: SignedDistance(lambda x, y: x**2 - 1, x=(-2, 2), y=(-2, 2)), "positive on its box's face y_min"),
         (lambda: SignedDistance(lambda x, y: x**2 + 1, x=(-2, 2), y=(-2, 2)), "negative somewhere"),
         (lambda: SignedDistance(lambda p: p, x=(-2, 2), y=(-2, 2)), "no field or coordinate 'p'"),

@@ -11,7 +11,7 @@ import numpy as np
 from leafgrad_pinn.callables import Named
 from leafgrad_pinn.domains import Domain, as_domain
 from leafgrad_pinn.references.reference import EPS, Reference, relative_l2
-from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.sampling import Array, reals
 
 
 def scattered(domain: Any, *, points: int = 10000, **fields: Callable[[Array], Array]) -> Reference:
@@ -53,7 +53,12 @@ def exact(domain: Any, *, points: int | Mapping[str, int] = 101, **fields: Calla
     inside = space.inside(np.stack([column.ravel() for column in grid.values()], 1)).reshape(shape)
     values = {}
     for name, function in fields.items():
-        values[name] = np.where(inside, Named(function, f"exact: {name}", grid)(grid), np.nan) + np.zeros(shape)
+        found = reals(f"exact: {name}", Named(function, f"exact: {name}", grid)(grid))
+        if found.shape not in ((), shape):
+            raise ValueError(
+                f"exact: {name}: expected a number for each point of the grid, shape {shape}, got {found.shape}"
+            )
+        values[name] = np.where(inside, found, np.nan)
     return Reference("closed form", axes, values, dict.fromkeys(fields, EPS), time.perf_counter() - begin)
 
 

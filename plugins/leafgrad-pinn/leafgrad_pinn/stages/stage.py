@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leafgrad import Tensor
+from leafgrad_pinn.callables import check_number
 from leafgrad_pinn.points import Redraw
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.weights.scheme import Scheme, reweigh, schemes
@@ -42,8 +43,9 @@ class Stage(ABC):
             raise TypeError(f"{what}: points: expected Fresh(), RAD() or R3(), got {self.points!r}")
 
     def positive(self, *names: str) -> None:
-        """ValueError unless these numbers are above 0."""
+        """TypeError or ValueError unless these are numbers above 0."""
         for name in names:
+            check_number(f"{type(self).__name__}: {name}", getattr(self, name))
             if not getattr(self, name) > 0:
                 raise ValueError(f"{type(self).__name__}: {name}: expected more than 0, got {getattr(self, name)}")
 
