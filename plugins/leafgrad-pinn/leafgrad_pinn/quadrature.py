@@ -56,7 +56,9 @@ def inside(domain: Domain, over: Sequence[str], count: int, pieces: int = 1) -> 
         points, weights, names = np.zeros((1, 0)), np.ones(1), []
     else:
         raise ValueError(
-            f"Integral: expected boxes and disks, intervals and times, or edges, got {shape}; there is no rule for it"
+            f"Integral: expected boxes and disks, intervals and times, or edges, got {shape}; there is no rule for it: "
+            "take on=... for edges, or the mean of sol.evaluate(...) at sol.domain.interior(4096, 'sobol', rng), times "
+            "the volume"
         )
     for name in [c for c in over if c not in names]:
         x, w = interval(count, pieces)  # round a ring, too: what is integrated there may depend on the coordinate
@@ -83,7 +85,8 @@ def on_edges(domain: Domain, edges: Sequence[str], over: Sequence[str], count: i
             if piece.keep is not None:
                 raise ValueError(
                     f"Integral: on: expected whole smooth edges, got {edge}, which set operations have cut, or "
-                    "which is made of triangles"
+                    "which is made of triangles; take others, or the mean of sol.evaluate(...) at points of "
+                    "sol.domain.boundary(4096, edges, 'sobol', rng)"
                 )
             if piece.chart is None:
                 u, weights = product([interval(count)] * piece.dim)
