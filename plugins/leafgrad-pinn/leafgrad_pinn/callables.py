@@ -61,6 +61,13 @@ class Named:
             return self.function
         try:
             return self.function(*[values[name] for name in self.parameters])
+        except AttributeError as error:
+            if "'Tensor' object has no attribute" in str(error):
+                raise AttributeError(
+                    f"{self.what}: fields have derivatives as attributes, and input functions but in Hard(...); that "
+                    f"of an expression is pinn.d(u * u, x): {error}"
+                ) from error
+            raise
         except (TypeError, ValueError, RuntimeError) as error:
             if "Boolean value of Tensor" in str(error):
                 raise TypeError(

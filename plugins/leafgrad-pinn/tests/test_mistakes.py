@@ -15,6 +15,7 @@ RING = pinn.Interval("x", 0, 1, periodic=True)
 T = pinn.Time("t", 0, 1)
 NET = pinn.MLP(4, 1)
 K = pinn.Unknown("k", 1.0)
+FAMILY = pinn.Box(x=(0, 1), y=(0, 2)) * pinn.GaussianField("f", length=0.4, sensors=6)
 
 
 def field(domain=X * T, net=NET, **hard):
@@ -64,6 +65,11 @@ def data(x, u=None, **options):
         (lambda: pinn.Adam(2, lr="1e-3"), "Adam: lr: expected a number, got '1e-3'"),
         (lambda: pinn.Unknown(3, 1.0), "Unknown: name: expected a string, got 3"),
         (lambda: pinn.Unknown("a b", 1.0), "Unknown: name: expected one that a parameter of a function can have"),
+        (lambda: problem(inside(lambda u: (u * u).x)), r"interior: fields have derivatives .* pinn.d\(u \* u, x\): 'T"),
+        (
+            lambda: pinn.Field("u", FAMILY * T, pinn.DeepONet(4, 1), initial=pinn.Hard(lambda f: f.x)),
+            r"Field 'u': initial: fields have derivatives as attributes, and input functions but in Hard\(...\)",
+        ),
         (lambda: problem(inside(lambda u: u - u.at(x="0"))), "u.at: x: expected a number, got '0'"),
         (lambda: problem(inside(lambda u: u - u.at(x=np.zeros(2)))), "u.at: x: expected a number, got array"),
         (lambda: pinn.references.exact(X, u=lambda x: np.ones(3)), r"exact: u: .* shape \(101,\), got \(3,\)"),
@@ -237,7 +243,6 @@ def test_unknowns_stand_on_either_side():
 
 
 COMPLEX = np.exp(1j * np.linspace(0, 1, 5))
-FAMILY = pinn.Box(x=(0, 1), y=(0, 2)) * pinn.GaussianField("f", length=0.4, sensors=6)
 
 
 @pytest.mark.parametrize(
