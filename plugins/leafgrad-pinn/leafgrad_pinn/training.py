@@ -195,7 +195,7 @@ class Training:
         return "".join(
             f", but {name} has come to least={condition.least:g}, and {LOWERED}; if it should, {condition.remedy}"
             for condition, name in zip(problem.conditions, problem.names, strict=True)
-            if isinstance(condition, Energy) and last and last[name] <= REACHED * condition.weight
+            if isinstance(condition, Energy) and last.get(name, math.inf) <= REACHED * condition.weight
         )
 
     def _label(self, number: int) -> tuple[int | None, str]:
