@@ -126,7 +126,10 @@ class Program:
         parameters = [p.name for p in signature if p.default is p.empty]
         if not parameters:
             return Program([], [], ["number", float(function())])
-        traced, other = (trace(function, len(parameters), count) for count in COUNTS)
+        try:
+            traced, other = (trace(function, len(parameters), count) for count in COUNTS)
+        except (IndexError, RuntimeError, ValueError) as error:  # of shapes: it depends on how many points there are
+            raise unlike(function) from error
         origins = traced.inputs.items()
         places: dict[Any, int] = {value: origin.index for value, origin in origins if hasattr(origin, "index")}
         own = {value: origin.tensor.detach() for value, origin in origins if value not in places}
@@ -161,8 +164,8 @@ class Program:
         expected = numbers(function, slice(None))
         try:
             found = [leafgrad.cat([numbers(f, slice(1)), numbers(f, slice(1, None))]) for f in (self, function)]
-        except (IndexError, RuntimeError, ValueError):  # of shapes: it depends on how many points there are
-            raise unlike(function) from None
+        except (IndexError, RuntimeError, ValueError) as error:
+            raise unlike(function) from error
         if not all(leafgrad.allclose(f, expected, rtol=1e-12, atol=1e-12, equal_nan=True) for f in found):
             raise unlike(function)
 
@@ -300,7 +303,7 @@ def sized(params: Any, others: Any) -> dict[str, Any]:
     """An op's parameters as they are saved, of two recordings: tuples, and the number of points, are marked as such."""
 
     def marked(value: Any, other: Any) -> Any:
-        if isinstance(value, tuple) and isinstance(other, tuple):
+        if isinstance(value, tuple) and isinstance(other, tuple) and len(value) == len(other):
             return {"tuple": [marked(*parts) for parts in zip(value, other, strict=True)]}
         return {"points": True} if value != other and (value, other) == COUNTS else value
 

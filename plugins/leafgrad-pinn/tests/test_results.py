@@ -287,6 +287,7 @@ def test_functions_are_read_as_they_were_saved(function, dtype):
         (lambda x: lg.sort(x)[0], "treats each point alike"),
         (lambda x: x.flip(0), "treats each point alike"),
         (lambda x: x * len(x), "treats each point alike"),
+        (lambda x: x * lg.ones(16, dtype=x.dtype), "treats each point alike"),
         (lambda x: x + lg.rand_like(x), "of its parameters alone; it uses uniform"),
         (lambda x: (x[:, None] * lg.arange(4.0)).sum(1), "it uses arange; .* made before"),
         (lambda x: (x[:, None] * lg.ones(300, dtype=x.dtype)).sum(1), "save: .*: expected at most 4096 numbers"),
