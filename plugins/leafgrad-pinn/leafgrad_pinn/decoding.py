@@ -139,7 +139,8 @@ class Decoder:
         if "recipe" in saved:
             return self.recipe(saved, where)
         if "parameters" in saved:
-            return Program.read(saved, where).function()
+            with schema.making(where):
+                return Program.read(saved, where).function()
         found = saved.get("shape") if "shape" in saved else next((name for name in self.kinds if name in saved), None)
         if not isinstance(found, str) or found not in self.kinds:
             raise schema.misfit(where, f"one of {', '.join(self.kinds)}, or a recipe", ", ".join(map(str, saved)))

@@ -169,6 +169,14 @@ def test_values_that_stand_in_many_places():
         read(saved, 3000, "cpu")
 
 
+def test_parameters_have_names(tmp_path):
+    solution("hard").save(tmp_path / "file")
+    saved = lg.load(tmp_path / "file")
+    saved["groups"][0][0]["initial"]["value"]["parameters"][0] = ""
+    with pytest.raises(ValueError, match=r"groups\[0\]\[0\]\.initial\.value: "):
+        read(saved, 10_000, "cpu")
+
+
 @pytest.mark.parametrize(
     ("op", "params", "message"),
     [
