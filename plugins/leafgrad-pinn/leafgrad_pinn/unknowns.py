@@ -177,7 +177,7 @@ class Unknowns(Mapping[str, float]):
 
     def __getitem__(self, name: str) -> float:
         if name not in self.values_of:
-            raise KeyError(f"expected one of {', '.join(self.values_of) or 'none'}, got {name!r}")
+            raise KeyError(f"expected one of the unknowns {', '.join(self.values_of) or '(none)'}, got {name!r}")
         return statistics.median(self.values_of[name])
 
     def __iter__(self) -> Iterator[str]:

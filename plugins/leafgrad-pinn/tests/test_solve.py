@@ -72,7 +72,7 @@ def test_unknowns_are_found():
     problem = pinn.Problem(u, [data, pinn.At(data, lambda u: u.t + rate * u)], unknowns=[rate])
     sol = problem.solve(pinn.GaussNewton(26))
     assert abs(sol.unknowns["rate"] - 2) < 1e-3
-    with pytest.raises(KeyError, match="expected one of rate, got 'rat'"):
+    with pytest.raises(KeyError, match="expected one of the unknowns rate, got 'rat'"):
         sol.unknowns["rat"]
     with pytest.raises(RuntimeError, match=r"value only in equations .* sol.unknowns\['rate'\]"):
         rate * 2
