@@ -18,16 +18,16 @@ from leafgrad_pinn.field import Surrogate, columns_of
 from leafgrad_pinn.quadrature import inside, on_edges
 from leafgrad_pinn.sampling import Array, reals
 from leafgrad_pinn.unknowns import found as found_numbers
-from leafgrad_pinn.values import Points, Value, noted
+from leafgrad_pinn.values import Points, Value, noted, recording
 from leafgrad_pinn.windows import Piecewise
 
 if TYPE_CHECKING:
     from leafgrad_pinn.solution import Solution
 
-CHUNK = 2**15  # points that are evaluated at once
-ROWS = 2**13  # those whose derivatives are computed at once
+ROWS = 2**13  # points that are evaluated at once
 
 
+@recording()
 def evaluate(
     modules: Sequence[Surrogate | Piecewise | Given], domain: Domain, columns: Sequence[Array], check: bool = True
 ) -> dict[str, Array]:
@@ -36,17 +36,16 @@ def evaluate(
     parameter = next(iter(modules[0].parameters()))
     shape, size = columns[0].shape, columns[0].size
     values: dict[str, Array] = {}
-    for begin in range(0, max(1, size), CHUNK):
-        rows = np.stack([column.flat[begin : begin + CHUNK] for column in columns], 1)
+    for begin in range(0, max(1, size), ROWS):
+        rows = np.stack([column.flat[begin : begin + ROWS] for column in columns], 1)
         if check:
             domain.check_inside("Solution", rows)
         tensors = columns_of(domain, rows, parameter.dtype, parameter.device)
-        with leafgrad.no_grad():
-            found = fields_at(modules, domain, rows, tensors)
+        found = fields_at(modules, domain, rows, tensors)
         for name, value in found.items():
             if name not in values:
                 values[name] = np.empty(size, dtype=value.dtype.name)
-            values[name][begin : begin + CHUNK] = value.cpu().numpy()
+            values[name][begin : begin + ROWS] = value.detach().cpu().numpy()
     return {name: value.reshape(shape) for name, value in values.items()}
 
 
@@ -101,11 +100,10 @@ class FieldFunction:
                  for begin in range(0, max(1, len(rows)), ROWS)]  # fmt: skip
         return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
+    @recording()
     def some(self, rows: Array, normals: Array | None) -> list[Array]:
         parameter = next(iter(self.run.modules[0].parameters()))
         columns = columns_of(self.domain, rows, parameter.dtype, parameter.device)
-        for column in columns.values():
-            column.requires_grad = True
         sides = None if normals is None else {
             name: leafgrad.tensor(np.ascontiguousarray(normals[:, i]), dtype=parameter.dtype, device=parameter.device)
             for i, name in enumerate(self.domain.space)
@@ -116,7 +114,7 @@ class FieldFunction:
         orders = {f.name: f.net.order for f in self.solution.fields if f.net.order is not None}
         points = Points({**columns, **rows_at}, self.domain.space, sides, functions, orders)
         points.away = self.away
-        with leafgrad.enable_grad(), noted([points]), found_numbers(self.run.unknowns):
+        with noted([points]), found_numbers(self.run.unknowns):
             found = fields_at(self.run.modules, self.domain, rows, columns)
             unknowns = {n: leafgrad.tensor(v, dtype=leafgrad.float64) for n, v in self.run.unknowns.items()}
             values: dict[str, Any] = {**unknowns, **columns, **points.inputs()}

@@ -21,6 +21,7 @@ from leafgrad_pinn.implicit import SignedDistance
 from leafgrad_pinn.polygons import Polygon
 from leafgrad_pinn.sets import Combined
 from leafgrad_pinn.surfaces import Surface
+from leafgrad_pinn.values import recording
 
 RECIPES = {
     recipe.__name__: recipe
@@ -44,8 +45,11 @@ POINTS = 16  # at which a program is tried
 MOST = 256  # numbers that an operation may make of each, and of each number in the program
 
 
-def encode(value: Any) -> Any:
-    """What ``leafgrad.save`` takes. ValueError for what cannot be saved."""
+def encode(value: Any, families: Sequence[str] = ()) -> Any:
+    """What ``leafgrad.save`` takes. ValueError for what cannot be saved.
+
+    ``families`` are the names of input functions, on which functions of coordinates may depend, too.
+    """
     if isinstance(value, (bool, int, float, str, Tensor)) or value is None:
         return value
     if isinstance(value, np.ndarray):
@@ -57,7 +61,8 @@ def encode(value: Any) -> Any:
     if isinstance(value, Derivative):
         return {"derivative": value.name, "of": encode(value.of), "by": value.coordinate, "factor": value.factor}
     if isinstance(value, Field):
-        parts = {name: encode(getattr(value, name)) for name in ("domain", "net", "initial", "boundary")}
+        families = [function.name for function in value.domain.functions]
+        parts = {name: encode(getattr(value, name), families) for name in ("domain", "net", "initial", "boundary")}
         more = {name: encode(getattr(value, name)) for name in ("part", "history") if getattr(value, name) is not None}
         return {"field": value.name, "scale": value.scale, **parts, **more}
     if isinstance(value, Domain):
@@ -74,11 +79,12 @@ def encode(value: Any) -> Any:
     if isinstance(value, shapes.Shape):
         return encode_shape(value)
     if is_dataclass(value) and type(value).__name__ in RECIPES:
-        return {"recipe": type(value).__name__, **{m.name: encode(getattr(value, m.name)) for m in members(value)}}
+        parts = {m.name: encode(getattr(value, m.name), families) for m in members(value)}
+        return {"recipe": type(value).__name__, **parts}
     if isinstance(value, networks.Own):
         return {"own": value.name, "embed": encode(value.embed), "enrich": encode(value.enrich)}
     if callable(value):
-        recorded = Program.record(value).saved()
+        recorded = Program.record(value, families).saved()
         Program.read(recorded, f"save: {value}")  # a file that cannot be read would be a solution that is lost
         return recorded
     raise ValueError(f"save: expected what fields are made of, got {type(value).__name__}")
@@ -120,8 +126,12 @@ class Program:
         self.parameters, self.equations, self.result = parameters, equations, result
 
     @staticmethod
-    def record(function: Callable[..., Any]) -> Program:
-        """That of a function of tensors. ValueError if it is not made of known ops, or treats points differently."""
+    @recording()
+    def record(function: Callable[..., Any], families: Sequence[str] = ()) -> Program:
+        """That of a function of coordinates, and of input functions at these.
+
+        ValueError if it is not made of known ops, treats points differently, or differentiates input functions.
+        """
         signature = inspect.signature(function).parameters.values()
         parameters = [p.name for p in signature if p.default is p.empty]
         if not parameters:
@@ -149,25 +159,30 @@ class Program:
             equations.append({"op": equation.name, "inputs": inputs, "params": params})
             places[equation.out] = len(parameters) + len(equations) - 1
         program = Program(parameters, equations, source(traced.results[0]))
-        program.check(function)
+        program.check(function, families)
         return program
 
-    def check(self, function: Callable[..., Any]) -> None:
-        """ValueError if it gives other numbers than the function, or those of a point depend on others."""
+    def check(self, function: Callable[..., Any], families: Sequence[str]) -> None:
+        """ValueError if it gives other numbers than the function, or those of a point depend on others.
+
+        It is asked at points, and for some input functions of these.
+        """
         rng = np.random.default_rng(0)
-        points = [leafgrad.tensor(rng.random(POINTS)) for _ in self.parameters]
+        points = {name: rng.random(POINTS) for name in self.parameters}
 
         def numbers(asked: Callable[..., Any], part: slice) -> Tensor:
-            columns = [column[part] for column in points]
-            return as_tensor(asked(*columns), columns).to(leafgrad.float64).expand(columns[0].shape)
+            columns = {name: leafgrad.tensor(column[part], requires_grad=True) for name, column in points.items()}
+            mixed = leafgrad.stack(list(columns.values())).square().sum(0)
+            given = [mixed if name in families else column for name, column in columns.items()]
+            return as_tensor(asked(*given), given).detach().to(leafgrad.float64).expand(given[0].shape)
 
         expected = numbers(function, slice(None))
         try:
             found = [leafgrad.cat([numbers(f, slice(1)), numbers(f, slice(1, None))]) for f in (self, function)]
         except (IndexError, RuntimeError, ValueError) as error:
-            raise unlike(function) from error
+            raise unlike(function, families) from error
         if not all(leafgrad.allclose(f, expected, rtol=1e-12, atol=1e-12, equal_nan=True) for f in found):
-            raise unlike(function)
+            raise unlike(function, families)
 
     def __call__(self, *args: Tensor) -> Any:
         values: list[Any] = list(args)
@@ -271,15 +286,16 @@ def trace(function: Callable[..., Any], parameters: int, count: int) -> Any:
     record: Callable[..., Any] = vars(leafgrad)["trace"]  # a submodule has its name, which confuses type checkers
     return record(
         lambda *args: as_tensor(function(*args), args) * 1,  # an op of its own, also if it only returns a parameter
-        *[leafgrad.zeros(count, dtype=leafgrad.float64) for _ in range(parameters)],
+        *[leafgrad.zeros(count, dtype=leafgrad.float64, requires_grad=True) for _ in range(parameters)],
     )
 
 
-def unlike(function: Callable[..., Any]) -> ValueError:
-    """For one whose numbers at a point depend on others."""
+def unlike(function: Callable[..., Any], families: Sequence[str] = ()) -> ValueError:
+    """For one whose numbers at a point depend on others, or on derivatives of input functions, which no file has."""
+    without = f", and no derivatives of {', '.join(families)}" if families else ""
     return ValueError(
-        f"save: {function}: expected a function that treats each point alike, got one whose numbers depend on the "
-        "other points, or on how many there are"
+        f"save: {function}: expected a function that treats each point alike{without}, got one whose numbers depend on "
+        "the other points, or on how many there are"
     )
 
 

@@ -20,7 +20,7 @@ from leafgrad_pinn.networks import Network
 from leafgrad_pinn.operators import Operator
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.shapes import Shape
-from leafgrad_pinn.values import reverse
+from leafgrad_pinn.values import recording, reverse
 
 Values = Callable[[Mapping[str, Tensor]], dict[str, Tensor]]
 Beginning = tuple[Tensor, Tensor | None]  # a field at a window's first moment, and its derivative by time
@@ -263,18 +263,18 @@ class Ansatz:
         time = self.domain.time
         assert time is not None
         assert self.side is not None
-        first = leafgrad.full_like(like, time.start, requires_grad=self.rate is not None)
+        first = leafgrad.full_like(like, time.start, requires_grad=True)
+        begun = self.side.numbers({**columns, time.name: first}, like)
         if self.rate is None:
-            return self.side.numbers({**columns, time.name: first}, like)
-        with leafgrad.enable_grad():
-            begun = self.side.numbers({**columns, time.name: first}, like)
-            return begun + (columns[time.name] - time.start) * reverse(begun, [first])[0]
+            return begun
+        return begun + (columns[time.name] - time.start) * reverse(begun, [first])[0]
 
+    @recording()
     def check(self) -> None:
         """ValueError if initial and boundary values contradict each other where they meet."""
         rng = np.random.default_rng(0)
         points = self.domain.interior(8, "uniform", rng)
-        columns = {name: x.requires_grad_() for name, x in columns_of(self.domain, points).items()} | self._some(points)
+        columns = columns_of(self.domain, points) | self._some(points)
         lift = self.lift(columns, leafgrad.zeros(len(points), dtype=leafgrad.float64))
         if lift is not None:
             self._check_finite(lift.detach(), points)
@@ -353,9 +353,9 @@ class Ansatz:
 
 
 def columns_of(domain: Domain, points: Any, dtype: Any = leafgrad.float64, device: Any = "cpu") -> dict[str, Tensor]:
-    """Points (n, d), a NumPy array, as a tensor (n,) for each coordinate."""
+    """Points (n, d), a NumPy array, as a tensor (n,) for each coordinate, to be differentiated by."""
     return {
-        name: leafgrad.tensor(np.ascontiguousarray(points[:, i]), dtype=dtype, device=device)
+        name: leafgrad.tensor(np.ascontiguousarray(points[:, i]), dtype=dtype, device=device, requires_grad=True)
         for i, name in enumerate(domain.names)
     }
 
@@ -427,11 +427,9 @@ class Surrogate(nn.Module):
         if not rates:
             return {}
         assert self.time is not None
-        wanted = any(rates.values())
-        last = leafgrad.full_like(columns[self.time.name], self.time.stop, requires_grad=wanted)
-        with leafgrad.set_grad_enabled(wanted or leafgrad.is_grad_enabled()):
-            found = self({**columns, self.time.name: last})
-            return {n: (found[n], reverse(found[n], [last])[0] if rate else None) for n, rate in rates.items()}
+        last = leafgrad.full_like(columns[self.time.name], self.time.stop, requires_grad=True)
+        found = self({**columns, self.time.name: last})
+        return {n: (found[n], reverse(found[n], [last])[0] if rate else None) for n, rate in rates.items()}
 
     def value(self, field: Field, values: Values, columns: Mapping[str, Tensor]) -> Tensor:
         """One field, which may be a derivative."""

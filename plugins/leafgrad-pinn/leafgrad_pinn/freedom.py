@@ -244,8 +244,6 @@ def symmetries(problem: Linearised, points: Array) -> Iterator[tuple[str, Array,
     if any(field.part is not None for field in problem.fields.values()):
         return
     columns = columns_of(domain, points, trainee.dtype, trainee.device)
-    for column in columns.values():
-        column.requires_grad = True
     values = problem.system.fields(columns)
     parts = {name: problem.fit(name, points, numbers(values[name])) for name in problem.bases}
     norms = {n: float(np.sqrt(np.square(numbers(values[n])).mean())) / (problem.fields[n].scale or 1) for n in parts}

@@ -13,6 +13,7 @@ from leafgrad.autograd import grad
 from leafgrad_pinn.callables import Named
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.shapes import Box, Piece, Shape
+from leafgrad_pinn.values import recording
 
 BAND = 0.02  # half the width of the band from which points go to the boundary, as a part of the shape's size
 FACE = 256  # points on each face of the box where the function must not be negative
@@ -55,20 +56,23 @@ class SignedDistance(Shape):
     def level(self, columns: Mapping[str, Tensor]) -> Tensor:
         return -self.call.numbers(columns, next(iter(columns.values())))
 
+    @recording()
     def signed(self, points: Array) -> Array:
-        with leafgrad.no_grad():
-            values: Array = -self.level(self._columns(points)).numpy()
+        values: Array = -self.level(self._columns(points)).detach().numpy()
         return values
 
+    @recording()
     def gradient(self, points: Array) -> Array:
         """(n, d) -> (n, d)"""
-        columns = {name: column.requires_grad_() for name, column in self._columns(points).items()}
-        with leafgrad.enable_grad():
-            slopes = grad(-self.level(columns).sum(), list(columns.values()), materialize_grads=True)
+        columns = self._columns(points)
+        slopes = grad(-self.level(columns).sum(), list(columns.values()), materialize_grads=True)
         return np.stack([slope.numpy() for slope in slopes], 1)
 
     def _columns(self, points: Array) -> dict[str, Tensor]:
-        return {name: leafgrad.tensor(np.ascontiguousarray(points[:, i])) for i, name in enumerate(self.names)}
+        return {
+            name: leafgrad.tensor(np.ascontiguousarray(points[:, i]), requires_grad=True)
+            for i, name in enumerate(self.names)
+        }
 
     def _place(self, u: Array) -> tuple[Array, Array]:
         points = self.bounds[:, 0] + u * np.ptp(self.bounds, axis=1)

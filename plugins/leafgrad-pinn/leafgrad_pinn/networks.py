@@ -213,7 +213,7 @@ class Own(Network):
         if not isinstance(module, nn.Module):
             raise TypeError(f"Own: expected a function that makes a module, got one that makes {type(module).__name__}")
         module = module.to(device=make.device, dtype=make.dtype)
-        found = module(make.tensor(np.linspace(-1, 1, 3 * inputs).reshape(3, inputs)))
+        found = module(make.tensor(np.linspace(-1, 1, 3 * inputs).reshape(3, inputs)).requires_grad_())
         if not isinstance(found, Tensor) or tuple(found.shape) != (3, outputs):
             got = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
             raise ValueError(f"Own: expected a module (n, {inputs}) -> (n, {outputs}), got {got} for n = 3")

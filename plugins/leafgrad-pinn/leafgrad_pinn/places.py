@@ -75,7 +75,7 @@ def true_at(where: Named, domain: Domain, points: Array) -> Array:
     """Where a function of coordinates is true: (n, d) -> booleans (n,). TypeError for other results than booleans."""
     from leafgrad_pinn.field import columns_of
 
-    found = where(columns_of(domain, points))
+    found = where({name: column.detach() for name, column in columns_of(domain, points).items()})
     mask = np.broadcast_to(np.asarray(found), (len(points),)) if np.ndim(found) <= 1 else np.asarray(found)
     if mask.dtype != np.bool_ or mask.shape != (len(points),):
         raise TypeError(f"{where.what}: expected true or false for each point, as of x < 0.5, got {mask.dtype}")

@@ -27,6 +27,7 @@ from leafgrad_pinn.scales import scales_of, sizes_of
 from leafgrad_pinn.scene import Scene
 from leafgrad_pinn.system import System, Tensors, leaves_of, on_device
 from leafgrad_pinn.unknowns import Unknown
+from leafgrad_pinn.values import recording
 
 if TYPE_CHECKING:
     from leafgrad_pinn.solution import Solution
@@ -74,6 +75,7 @@ class Problem:
             contradict each other; a residual of the wrong shape; a periodic coordinate that nothing makes periodic.
     """
 
+    @recording()
     def __init__(
         self,
         fields: AnyField | Sequence[AnyField],
@@ -149,7 +151,7 @@ class Problem:
         """The networks and unknowns of a seed, as a module."""
         return System(self, Maker(np.random.default_rng([seed, 1]), dtype, device))
 
-    @leafgrad.enable_grad()
+    @recording()
     def marks(self, every: bool = False) -> list[list[float]]:
         """For each condition what tells it from others, at some of its points or all, as its functions are now."""
         system, drawn = self.system(), self.draw(np.random.default_rng(0)) if every else []
@@ -242,7 +244,7 @@ class Problem:
         like = columns[self.domain.names[0]]
         if not len(like) or not {*first.value.parameters, *second.value.parameters} <= set(columns):
             return
-        gap = (first.value.numbers(columns, like) - second.value.numbers(columns, like)).abs().numpy()
+        gap = (first.value.numbers(columns, like) - second.value.numbers(columns, like)).detach().abs().numpy()
         size = max(self._size(first), self._size(second))
         if gap.max() > max(TYPED * size, 1e-6 * (field.scale or 1.0)):
             place = {name: column[int(gap.argmax())].item() for name, column in columns.items()}

@@ -27,6 +27,7 @@ from leafgrad_pinn.references import Reference
 from leafgrad_pinn.run import Run
 from leafgrad_pinn.sampling import Array, reals
 from leafgrad_pinn.unknowns import Unknowns
+from leafgrad_pinn.values import recording
 
 FORMAT = 3
 
@@ -79,6 +80,7 @@ class Solution:
         """The solution of one of its runs alone."""
         return Solution(self.groups, [run], self.reference, self.pairs, self.moments)
 
+    @recording()
     def given(self, **functions: Any) -> Solution:
         """That of one problem of a family, by its input functions: `__call__` takes them, too."""
         rows = rows_of(self.domain, functions)
@@ -336,6 +338,7 @@ class Solution:
         )
 
     @staticmethod
+    @recording()
     def load(
         path: str | os.PathLike[str],
         device: Any = "cpu",

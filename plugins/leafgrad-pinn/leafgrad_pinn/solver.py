@@ -33,11 +33,12 @@ from leafgrad_pinn.seeds import at_once, each
 from leafgrad_pinn.solution import Solution
 from leafgrad_pinn.stages import Stage
 from leafgrad_pinn.training import ENDINGS, INTERRUPTED, Callback, Modules, Training
+from leafgrad_pinn.values import recording
 from leafgrad_pinn.windows import moments_of
 
 
 @partial(fitting, name="solve")
-@leafgrad.enable_grad()
+@recording()
 def solve(
     problem: Problem,
     *stages: Stage,

@@ -16,6 +16,11 @@ from leafgrad_pinn.callables import check_number
 from leafgrad_pinn.functions import InputFunction
 
 
+def recording() -> Any:
+    """A mode, also for functions, in which gradients are recorded, even where no_grad or inference_mode is around."""
+    return leafgrad.inference_mode(False)
+
+
 def reverse(value: Tensor, columns: Sequence[Tensor]) -> Sequence[Tensor]:
     """The derivatives of each element of ``value`` by the same element of each column, by a reverse pass.
 
@@ -50,6 +55,12 @@ def derivative(value: Tensor, *coordinates: Tensor) -> Tensor:
     for coordinate in coordinates:
         if noting and not any(coordinate is column for points in noting for column in points.columns.values()):
             check_part(value, coordinate)
+        if not (isinstance(coordinate, Tensor) and coordinate.requires_grad and leafgrad.is_grad_enabled()):
+            got = "one that does not" if leafgrad.is_grad_enabled() else "gradients that are switched off"
+            raise ValueError(
+                "d: expected a coordinate that requires grad, as those of equations and exact values do, got "
+                f"{got if isinstance(coordinate, Tensor) else repr(coordinate)}"
+            )
         (value,) = reverse(value, [coordinate])
     return value
 

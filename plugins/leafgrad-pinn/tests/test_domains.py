@@ -302,3 +302,9 @@ def test_axes_of_ellipses_are_two_positive_numbers(axes):
 )
 def test_they_are_shown_as_they_are_written(domain, text):
     assert repr(domain) == text
+
+
+def test_a_function_may_differentiate():
+    shape = SignedDistance(lambda x, y: pinn.d(x**3 / 3, x) + y * y - 1, x=(-1.5, 1.5), y=(-1.5, 1.5))
+    with leafgrad.no_grad():
+        assert shape.contains(np.array([[0.9, 0.0], [0.0, 0.9], [0.8, 0.8]])).tolist() == [True, True, False]

@@ -173,6 +173,15 @@ def test_initial_values_may_be_input_functions_exactly_or_softly():
     assert np.allclose((u0 - residual).detach().numpy(), np.array(exact), atol=1e-12)
 
 
+def test_an_initial_value_may_differentiate_an_input_function_and_is_not_saved(tmp_path):
+    domain = LINE * pinn.Time("t", 0, 1) * F
+    u = pinn.Field("u", domain, pinn.DeepONet(4, 1), initial=pinn.Hard(lambda x, f: pinn.d(f, x)))
+    sol = pinn.Problem(u, pinn.Interior(lambda u: u.t, n=8)).solve(pinn.Adam(1))
+    assert sol(f=lambda x: np.cos(2 * x))(0.3, 0.0) == pytest.approx(-2 * np.sin(0.6), abs=1e-4)
+    with pytest.raises(ValueError, match=r"save: .* expected .* and no derivatives of f"):
+        sol.save(tmp_path / "u.safetensors")
+
+
 def test_functions_may_be_samples_and_several():
     x = np.linspace(0, 1, 21)
     rows = np.array([[a * np.sin(k * np.pi * x) for k in (1, 2)] for a in (1, 2, 3)]).reshape(6, 21)

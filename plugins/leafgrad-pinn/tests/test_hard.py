@@ -50,7 +50,7 @@ SHAPES = {
 
 def vanishing(shape, points, edges):
     """The function at points (n, d), and its first derivatives (n, d)."""
-    columns = {name: column.requires_grad_() for name, column in columns_of(as_domain(shape), points).items()}
+    columns = columns_of(as_domain(shape), points)
     value = shape.vanishing(columns, edges)
     slopes = grad(value.sum(), list(columns.values()), materialize_grads=True)
     return value.detach().numpy(), np.stack([slope.numpy() for slope in slopes], 1)
@@ -75,7 +75,7 @@ def test_it_has_the_signs_of_the_shape_everywhere(name):
     shape, rng = SHAPES[name], np.random.default_rng(0)
     size = np.ptp(shape.bounds, axis=1)
     points = shape.bounds[:, 0] - 0.2 * size + 1.4 * size * rng.random((2000, len(size)))
-    level, signed = shape.level(columns_of(as_domain(shape), points)).numpy(), shape.signed(points)
+    level, signed = shape.level(columns_of(as_domain(shape), points)).detach().numpy(), shape.signed(points)
     assert ((level > 0) == (signed < 0)).all()
 
 
@@ -165,7 +165,6 @@ def test_a_clamped_boundary_has_the_normal_derivative_too(shape):
     u = pinn.Field("u", shape, pinn.MLP(6, 2), boundary=pinn.Hard(value, clamped=True))
     domain = as_domain(shape)
     columns = columns_of(domain, domain.boundary(60, domain.edges, "uniform", rng)[0])
-    columns = {name: column.requires_grad_() for name, column in columns.items()}
     field = pinn.Problem(u, [pinn.Interior(lambda u: u.lap, n=8)]).system().fields(columns)["u"]
     for found, expected in zip(
         (field, *grad(field.sum(), list(columns.values()))),
@@ -215,3 +214,25 @@ def test_exact_values_with_a_kink_where_the_ends_of_a_ring_meet_warn(start, kink
     assert [w.filename for w in caught] == ([] if kink is None else [__file__])
     if kink:
         assert f"where the ends of x meet: their slopes differ by {kink}." in str(caught[0].message)
+
+
+@pytest.mark.parametrize(
+    ("net", "hard"),
+    [
+        (pinn.MLP(3, 1), {"initial": pinn.Hard(lambda x: pinn.d(x**3, x))}),
+        (pinn.MLP(3, 1), {"initial": pinn.Hard(0, rate=lambda x: pinn.d(x**3, x))}),
+        (pinn.MLP(3, 1), {"boundary": pinn.Hard(lambda t: pinn.d(lg.sin(t), t))}),
+        (pinn.MLP(3, 1), {"initial": pinn.Hard(1), "boundary": pinn.Hard(lambda t: pinn.d(lg.sin(t), t))}),
+        (pinn.MLP(3, 1, enrich=lambda x: pinn.d(lg.sin(3 * x), x)), {}),
+    ],
+)
+def test_functions_may_differentiate_wherever_a_field_is_asked_for(net, hard, tmp_path):
+    u = pinn.Field("u", pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 1), net, **hard)
+    sol = pinn.Problem(u, pinn.Interior(lambda u: u.t - 1, n=4)).solve(pinn.Adam(1))
+    sol.save(tmp_path / "u.safetensors")
+    x, t = np.random.default_rng(0).random((2, 5))
+    expected = sol.evaluate(lambda u: u, x, t)
+    for mode in (lg.enable_grad, lg.no_grad, lg.inference_mode):
+        with mode():
+            assert np.array_equal(sol(x, t), expected)
+            assert np.array_equal(pinn.Solution.load(tmp_path / "u.safetensors")(x, t), expected)

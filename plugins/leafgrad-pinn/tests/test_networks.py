@@ -130,3 +130,23 @@ def test_embeddings_of_different_coordinates_keep_their_waves():
         net([lg.tensor([1 + s], dtype=lg.float64), lg.tensor([0.3], dtype=lg.float64)]) for s in (0.75, -0.75)
     )
     assert abs((one - mirrored).item()) < 1e-14
+
+
+class Slope(lg.nn.Module):
+    """The derivative of a potential."""
+
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.potential = lg.nn.Sequential(lg.nn.Linear(inputs, 5), lg.nn.Tanh(), lg.nn.Linear(5, outputs))
+
+    def forward(self, x):
+        column = x[:, 0]
+        return pinn.d(self.potential(column[:, None])[:, 0], column)[:, None]
+
+
+def test_a_module_of_ones_own_may_differentiate():
+    u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.Own(Slope))
+    sol = pinn.Problem(u, pinn.Interior(lambda u: u - 1, n=4)).solve(pinn.Adam(1))
+    x = np.linspace(0, 1, 5)
+    assert np.array_equal(sol(x), sol.evaluate(lambda u: u, x))
+    assert sol(x).all()

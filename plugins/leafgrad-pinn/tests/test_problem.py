@@ -266,6 +266,18 @@ def test_two_periodic_embeddings_are_one():
     assert abs((here - there).item()) < 1e-14
 
 
+@pytest.mark.parametrize("mode", [lg.no_grad, lg.inference_mode])
+def test_modes_without_gradients_change_nothing(mode):
+    def solved():
+        problem = pinn.Problem(field(X, boundary=pinn.Hard(0)), pinn.Interior(lambda u: u.xx + 2, n=8))
+        sol = problem.solve(pinn.Adam(1))
+        return problem.sizes, sol(0.3), sol.evaluate(lambda u: u.xx, 0.3)
+
+    expected = solved()
+    with mode():
+        assert solved() == expected
+
+
 k = pinn.Unknown("k", 2.0)
 
 

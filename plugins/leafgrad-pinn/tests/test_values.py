@@ -81,6 +81,10 @@ def test_errors_name_what_there_is(xt):
         _ = u.n
     with pytest.raises(AttributeError, match="depends on x alone, not on t"):
         _ = points.value(points.columns["x"] ** 2, ("x",)).xt
+    with pytest.raises(ValueError, match=r"d: expected a coordinate that requires grad.* got one that does not"):
+        d(xt["x"] ** 3, xt["x"])
+    with leafgrad.no_grad(), pytest.raises(ValueError, match=r"d: expected .* got gradients that are switched off"):
+        d(points.columns["x"] ** 3, points.columns["x"])
 
 
 @pytest.mark.parametrize("name", ["t", "T", "H", "mT", "mH"])
