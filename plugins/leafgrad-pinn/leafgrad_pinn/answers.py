@@ -9,7 +9,7 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor
-from leafgrad_pinn.callables import Function, Named, check_number, names_of
+from leafgrad_pinn.callables import Function, Named, check_alone, check_number, names_of
 from leafgrad_pinn.complex import ComplexValue
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.elsewhere import anywhere, check
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from leafgrad_pinn.solution import Solution
 
 ROWS = 2**13  # points that are evaluated at once
+DIGITS = 0.375  # of those of a dtype, how many expressions of derivatives have: 1e-6 in float64, 3e-3 in float32
 
 
 @recording()
@@ -93,12 +94,28 @@ class FieldFunction:
         numbers = [name for name in self.run.unknowns if name.isidentifier()]
         known = [*self.coordinates, *solution.pairs, *self.domain.names, *solution.functions, *numbers]
         self.call = Named(function, what, dict.fromkeys(known))
+        self.checked = False
 
     def __call__(self, rows: Array, normals: Array | None = None) -> list[Array]:
         """What it gives at points (n, d), with outward normals (n, k) on edges: an array (n,) for each result."""
         parts = [self.some(rows[begin : begin + ROWS], None if normals is None else normals[begin : begin + ROWS])
                  for begin in range(0, max(1, len(rows)), ROWS)]  # fmt: skip
+        if not self.checked and len(rows) > 1:
+            self.check(parts[0], rows[:ROWS], None if normals is None else normals[:ROWS])
         return [np.concatenate(part) for part in zip(*parts, strict=True)]
+
+    def check(self, together: list[Array], rows: Array, normals: Array | None) -> None:
+        """ValueError if results at points are others where each is alone: they would depend on what is asked at once.
+
+        In units of the smallest field, up to rounding in its dtype.
+        """
+        size = min(field.scale or 1.0 for field in self.solution.fields)
+        digits = float(leafgrad.finfo(next(iter(self.run.modules[0].parameters())).dtype).eps) ** DIGITS
+        for k in {0, len(rows) // 2, len(rows) - 1}:  # the first depends on none before, as in running sums
+            alone = self.some(rows[k : k + 1], None if normals is None else normals[k : k + 1])
+            for part, one in zip(together, alone, strict=True):
+                check_alone(f"{self.call.what}: expected an expression", part, k, one, size, digits)
+        self.checked = True
 
     @recording()
     def some(self, rows: Array, normals: Array | None) -> list[Array]:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from keyword import iskeyword
 from typing import Any
 
+import numpy as np
+
 import leafgrad
 from leafgrad import Tensor
 
@@ -129,6 +131,20 @@ def check_name(what: str, name: Any) -> None:
         raise TypeError(f"{what}: name: expected a string, got {name!r}")
     if not name.isidentifier() or iskeyword(name):
         raise ValueError(f"{what}: name: expected one that a parameter of a function can have, as 'x', got {name!r}")
+
+
+def check_alone(what: str, together: Any, k: int, alone: Any, size: float, digits: float = 1e-6) -> None:
+    """ValueError if a result at a point is another where that is the only point: (n, ...), its index, (1, ...).
+
+    ``size`` is what counts as large beside the results, and ``digits`` what of these is rounding.
+    """
+    gap = float(np.nan_to_num(np.abs(together[k] - alone[0])).max())
+    apart = (np.isnan(together[k]) != np.isnan(alone[0])).any()
+    if len(together) > 1 and (apart or gap > digits * (size + np.nan_to_num(np.abs(together)).max())):
+        raise ValueError(
+            f"{what} of the fields at each point alone, got one whose value at a point depends on the others, as with "
+            f"u.mean(): by {gap:.2g}"
+        )
 
 
 def names_of(what: str, names: str | Iterable[str]) -> list[str]:

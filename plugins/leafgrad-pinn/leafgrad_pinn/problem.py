@@ -11,7 +11,7 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor
-from leafgrad_pinn.callables import Named, distinct, listed
+from leafgrad_pinn.callables import Named, check_alone, distinct, listed
 from leafgrad_pinn.complex import ComplexField
 from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Wrap
 from leafgrad_pinn.domains import widest
@@ -313,7 +313,7 @@ class Problem:
             self._check_leaves(name, leaves_of(residuals), leaves_of(again), system)
             for k in {0, len(found) // 2, len(found) - 1}:  # the first depends on none before, as in running sums
                 alone, _ = system.residuals(index, {key: t[k : k + 1] for key, t in few.items()})
-                self._check_alone(name, found, k, alone.detach().numpy())
+                check_alone(f"{name}: expected an equation", found, k, alone.detach().numpy(), 1.0)
             self._check_loss(index, residuals.detach())
         if unused := [unknown.name for unknown in self.unknowns if not unknown.used]:
             raise ValueError(f"unknowns: {', '.join(unused)}: expected in some condition, found in none")
@@ -377,13 +377,4 @@ class Problem:
             raise ValueError(
                 f"{name}: expected an equation that is the same each time, got one whose residuals are others when it "
                 f"is evaluated twice, as with random numbers, or state that it changes: by {gap:.2g}"
-            )
-
-    def _check_alone(self, name: str, together: Array, k: int, alone: Array) -> None:
-        """ValueError if the residual at a point is another where it is the only one. (n, k), its index, (1, k)"""
-        gap = float(np.abs(together[k] - alone).max())
-        if len(together) > 1 and gap > 1e-6 * (1 + np.abs(together).max()):
-            raise ValueError(
-                f"{name}: expected an equation of the fields at each point alone, got one whose residual at a point "
-                f"depends on the others, as with u.mean(): by {gap:.2g}"
             )

@@ -15,9 +15,9 @@ LINE = pinn.Interval("x", 0, 1)
 SQUARE = pinn.Box(x=(0, 1), y=(0, 1))
 
 
-def known(domain, names="u", dtype=None, seeds=1, **hard):
+def known(domain, names="u", dtype=None, seeds=1, scale=None, **hard):
     """A solution whose fields are exact values plus a network's output times something that is zero on edges."""
-    made = pinn.fields(names, domain, pinn.MLP(6, 1), boundary=hard)
+    made = pinn.fields(names, domain, pinn.MLP(6, 1), boundary=hard, scale=scale or {})
     equations = [pinn.Interior(eval(f"lambda {n}: {n}", {}), n=8, name=n) for n in names.split()]
     return pinn.Problem(made, equations).solve(pinn.Adam(1), seeds=seeds, **({} if dtype is None else {"dtype": dtype}))
 
@@ -46,6 +46,37 @@ def test_many_points_are_evaluated_in_chunks(monkeypatch):
     whole = sol.evaluate(lambda u: u.xx, x)
     monkeypatch.setattr(pinn.answers, "ROWS", 5)
     np.testing.assert_allclose(sol.evaluate(lambda u: u.xx, x), whole, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:std")
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda u: u - u.mean(),
+        lambda u: u / u.max(),
+        lambda u: u.std(),
+        lambda x: x - lg.roll(x, 1),
+        lambda u: lg.cumsum(u, 0),
+        lambda u: (u, 1j * u / float(u.max())),
+        lambda u: u - lg.as_tensor(np.asarray(u.detach()).mean()),
+    ],
+)
+def test_expressions_are_of_each_point_alone(function, monkeypatch):
+    monkeypatch.setattr(pinn.answers, "ROWS", 5)
+    for size in (1, 1e-9):
+        sol = known(LINE, u=pinn.Hard(lambda x, size=size: size * (x + 1)), scale={"u": size})
+        for answer in (sol.evaluate, lambda function, x, sol=sol: sol.integral(function, order=8)):
+            with pytest.raises(ValueError, match=r"expected an expression of the fields at each point alone"):
+                answer(function, np.linspace(0, 1, 11))
+
+
+def test_expressions_of_few_digits_and_with_infinite_values_are_of_each_point_alone():
+    x = np.linspace(0, 1, 40)
+    for dtype in (lg.float32, lg.float64):
+        sol = known(LINE, u=pinn.Hard(lambda x: 1e4 * lg.sin(9 * x)), dtype=dtype)
+        assert np.isfinite(sol.evaluate(lambda u: u.xxx - u.xxx + u.xx / 1e4, x)).all()
+        assert np.isinf(sol.evaluate(lambda x: 1 / x, x)[0])
+        assert np.isnan(sol.evaluate(lambda x: lg.log(x - 0.5), x)[0])
 
 
 def test_complex_fields_and_unknowns():
