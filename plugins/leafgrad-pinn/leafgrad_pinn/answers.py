@@ -167,6 +167,10 @@ class FieldFunction:
             found: Array = result.detach().as_subclass(Tensor).cpu().numpy()
         else:
             found = np.asarray(result)
+        if found.dtype.kind not in "biufc":
+            raise TypeError(
+                f"{self.call.what}: expected a number for each point, or a tuple of such, got {type(result).__name__}"
+            )
         if found.shape not in ((), (count,)):
             raise ValueError(f"{self.call.what}: expected one number for each of {count} points, got {found.shape}")
         return np.broadcast_to(found, (count,)).copy()

@@ -84,6 +84,8 @@ def fields_with(solution: Solution, also: Mapping[str, Function], columns: Seque
     fields = evaluate(solution.run.modules, solution.domain, columns, check=False)
     for name, values in derived(solution, also, np.stack(columns, 1)).items():
         whole = {f"{name}_re": values.real, f"{name}_im": values.imag} if np.iscomplexobj(values) else {name: values}
+        if clash := [part for part in whole if part in fields]:
+            raise ValueError(f"also: {name}: expected parts of names of their own, got another {clash[0]}")
         fields |= whole
     return fields
 
@@ -91,7 +93,10 @@ def fields_with(solution: Solution, also: Mapping[str, Function], columns: Seque
 def derived(solution: Solution, also: Mapping[str, Function], rows: Array) -> dict[str, Array]:
     """Expressions by name at points (n, d), as an array (n,) each."""
     if not isinstance(also, Mapping):
-        raise TypeError(f'also: expected functions by name, as {{"flux": lambda u: u.x}}, got {type(also).__name__}')
+        raise TypeError(f'also: expected expressions by name, as {{"q": lambda u: u.x}}, got {type(also).__name__}')
+    taken = [*solution.domain.names, *solution.pairs, *(field.name for field in solution.fields)]
+    if clash := [name for name in also if name in taken]:
+        raise ValueError(f"also: {clash[0]}: expected a name that no coordinate or field has, as {clash[0]}2")
     found = {}
     for name, function in also.items():
         parts = FieldFunction(solution, function, f"also: {name}")(rows)

@@ -138,6 +138,16 @@ def test_mistakes_in_questions():
         sol.integral(lambda u: u.n)
     with pytest.raises(ValueError, match="expected one number for each point, got a tuple of 2"):
         sol.to_vtu("u.vtu", also={"two": lambda u: (u, u)})
+    for name in ("u", "x"):
+        with pytest.raises(ValueError, match=f"also: {name}: expected a name that no coordinate or field has"):
+            sol.to_vtu("u.vtu", also={name: lambda u: u.x})
+    with pytest.raises(TypeError, match=r"also: expected expressions by name, as .* got list"):
+        sol.to_vtu("u.vtu", also=[lambda u: u.x])
+    with pytest.raises(TypeError, match=r"also: none: expected a number for each point.* got NoneType"):
+        sol.to_vtu("u.vtu", also={"none": lambda u: None})
+    for result in (None, {}, "u", [None]):
+        with pytest.raises(TypeError, match="evaluate: expected a number for each point, or a tuple of such, got"):
+            sol.evaluate(lambda u, result=result: result, 0.5, 0.5)
     with pytest.raises(ValueError, match="deviation: expected the runs of several seeds, got one"):
         sol.deviation(0.5, 0.5)
     with pytest.raises(ValueError, match=r"export: expected a path ending in \.safetensors or \.onnx"):
@@ -170,6 +180,10 @@ def test_derived_fields_in_files_of_paraview(tmp_path):
     (path,) = waves.to_vtu(tmp_path / "psi.vtu", points=5, also={"twice": lambda psi: 2 * psi})
     for name in ("psi_re", "psi_im", "twice_re", "twice_im"):
         assert f'Name="{name}"' in path.read_text()
+    with pytest.raises(ValueError, match="also: twice: expected parts of names of their own, got another twice_re"):
+        waves.to_vtu(tmp_path / "psi.vtu", points=5, also={"twice_re": lambda x: x, "twice": lambda psi: 2 * psi})
+    with pytest.raises(ValueError, match="also: psi: expected a name"):
+        waves.to_vtu(tmp_path / "psi.vtu", points=5, also={"psi": lambda psi: 2 * psi})
 
 
 def test_a_grid_of_xarray(monkeypatch, tmp_path):
