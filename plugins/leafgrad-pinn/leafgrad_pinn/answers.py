@@ -159,6 +159,12 @@ class FieldFunction:
         found = anywhere(fields, past, self.domain)(there.columns)
         return {name: there.value(value, self.coordinates[name], name) for name, value in found.items()}
 
+    def elsewhere(self, rows: Array) -> str:
+        """A field that the function takes at points (n, d) outside of its part; "" if there is none."""
+        parts = {field.name: field.part for field in self.solution.fields if field.name in self.call.parameters}
+        gone = [name for name, part in parts.items() if part and not self.domain.covered(part, rows).all()]
+        return gone[0] if gone else ""
+
     def array(self, result: Any, count: int) -> Array:
         """A result at points, as an array (n,)."""
         if isinstance(result, ComplexValue):
@@ -218,6 +224,12 @@ def integrate(
         for name, place in zip(fixed, places, strict=True):
             rows[:, domain.names.index(name)] = place[index]
         domain.check_inside("integral", rows)
-        totals.append([(part @ weights).item() for part in expression(rows, normals)])
+        found = expression(rows, normals)
+        if any(np.isnan(part).any() for part in found) and (name := expression.elsewhere(rows)):
+            raise ValueError(
+                f"integral: expected fields of all that is integrated over, got {name}, which is nan outside of its "
+                f"part; where x says where that is, take lg.where(x < 0.5, {name}, 0)"
+            )
+        totals.append([(part @ weights).item() for part in found])
     parts = [np.array(values).reshape(shape) if shape else values[0] for values in zip(*totals, strict=True)]
     return as_given(expression, parts)

@@ -118,7 +118,14 @@ class Data(Condition):
                 raise ValueError(f"{self.name}: expected real numbers for {field}, got complex ones; take ComplexField")
             scene.field(field, self.name)
         self.measured = [field for field in self.values for _ in range(1 + (field in scene.complex))]
-        self.at(scene.domain)
+        points = self.at(scene.domain)["points"]
+        for field, part in scene.parts.items():
+            if field in self.values and not (inside := scene.domain.covered(part, points)).all():
+                first = dict(zip(scene.domain.names, points[~inside][0].tolist(), strict=True))
+                raise ValueError(
+                    f"{self.name}: expected points in the part of {field}, {part}, got {(~inside).sum()} outside of "
+                    f"it, the first at {first}"
+                )
 
     def at(self, domain: Domain) -> Batch:
         """The points (n, d), and input functions there; ValueError if these are missing, or of another number."""

@@ -111,7 +111,9 @@ class Problem:
         names = {field.name: field.domain.names for field in [*given, *self.fields]}
         on_grid = any(field.net.order is not None for field in self.fields)
         known_names = [*(self.known.names if self.known else ()), *(unknown.name for unknown in self.unknowns)]
-        scene = Scene(self.domain, names, [field.name for field in given], tuple(self.pairs), on_grid, known_names)
+        parts = {field.name: field.part for field in self.fields if field.part is not None}
+        asked = [field.name for field in given]
+        scene = Scene(self.domain, names, asked, tuple(self.pairs), on_grid, known_names, parts)
         for condition in self.conditions:
             condition.bind(scene)
         self.names = distinct([condition.name for condition in self.conditions])

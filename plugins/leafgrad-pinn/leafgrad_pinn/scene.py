@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from leafgrad_pinn.callables import Function, Named
 from leafgrad_pinn.domains import Domain
+from leafgrad_pinn.shapes import Shape
 
 
 class Scene:
@@ -18,6 +19,7 @@ class Scene:
         complex: those of complex ones.
         on_grid: whether a network gives values on a grid, with kinks between.
         known: the names of an earlier solution's fields.
+        parts: the shapes of fields that belong to a part of the domain.
     """
 
     def __init__(
@@ -28,9 +30,10 @@ class Scene:
         complex: Sequence[str] = (),
         on_grid: bool = False,
         known: Sequence[str] = (),
+        parts: Mapping[str, Shape] = {},
     ) -> None:
         self.domain, self.fields, self.given, self.complex = domain, dict(fields), list(given), tuple(complex)
-        self.on_grid, self.known = on_grid, tuple(known)
+        self.on_grid, self.known, self.parts = on_grid, tuple(known), dict(parts)
 
     def field(self, name: str | None, what: str) -> str:
         """The name itself, or that of the only field; ValueError if there is none of that name, or several."""
