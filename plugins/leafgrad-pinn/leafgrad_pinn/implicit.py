@@ -27,7 +27,7 @@ class SignedDistance(Shape):
 
     Args:
         function: of coordinates by name, made of leafgrad's operations; smooth, with a gradient other than zero near
-            its zeros. It need not be a distance.
+            its zeros. It need not be a distance: `Hard` multiplies by it, and a distance has kinks inside.
         sides: a box that holds all of it.
 
     Raises:
@@ -36,6 +36,7 @@ class SignedDistance(Shape):
 
     def __init__(self, function: Callable[..., Any], **sides: tuple[float, float]) -> None:
         self.box = Box("", **sides)
+        self.written = [self]
         self.function, self.names, self.bounds = function, self.box.names, self.box.bounds
         self.call = Named(function, "SignedDistance: function", self.names)
         volume, self.band = float(np.prod(np.ptp(self.bounds, axis=1))), BAND * float(np.ptp(self.bounds, axis=1).min())

@@ -38,7 +38,7 @@ class Combined(Shape):
             self.bounds = np.stack([high(first.bounds, second.bounds)[:, 0], low(first.bounds, second.bounds)[:, 1]], 1)
         if (self.bounds[:, 0] >= self.bounds[:, 1]).any():
             raise ValueError(f"{how}: nothing is left of {first} and {second}")
-        self.edges = {}
+        self.written, self.edges = [*first.written, *second.written], {}
         for shape, later in ((first, False), (second, True)):
             for name, pieces in shape.edges.items():
                 self.edges.setdefault(name, []).extend(self._cut(piece, later) for piece in pieces)

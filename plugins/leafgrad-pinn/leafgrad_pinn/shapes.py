@@ -53,11 +53,13 @@ class Shape(ABC):
         names: the coordinates.
         bounds: the smallest and largest value of each: float64 (d, 2).
         edges: the boundary's pieces by name.
+        written: the shapes that it is made of which have a function of the caller's own, where there may be kinks.
     """
 
     names: tuple[str, ...]
     bounds: Array
     edges: dict[str, list[Piece]]
+    written: Sequence[Shape] = ()
 
     @abstractmethod
     def signed(self, points: Array) -> Array:
