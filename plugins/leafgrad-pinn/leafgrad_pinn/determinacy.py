@@ -115,6 +115,9 @@ def free(
         if name not in unseen and (j == 0 or surrogate.names[j - 1] not in system.domain.periodic)
     ]
 
+    exact = {name for surrogate in system.surrogates for name, ansatz in surrogate.ansatz.items()
+             if ansatz.side is not None or ansatz.start is not None}  # fmt: skip
+
     def beside(weights: Sequence[float]) -> Look:
         look = {name: list(row) for name, row in waves.items()}
         for (name, at, _), weight in zip(places, weights, strict=True):
@@ -131,7 +134,8 @@ def free(
     rows, found = rows[sizes <= UNSEEN * len(columns[0]) ** 0.5], []
     for row, after in zip(rows, residuals(system, batches, [beside(row) for row in rows.tolist()]), strict=True):
         if same(before, after):  # those of nonlinear equations do not add up
-            parts = [f"{p[0]} + {p[2]}" for p, weight in zip(places, row, strict=True) if abs(weight) > 1e-3]
+            parts = [f"{name} + {words}{' times what is zero where Hard(...) holds' * (name in exact)}"
+                     for (name, _, words), weight in zip(places, row, strict=True) if abs(weight) > 1e-3]  # fmt: skip
             found.append(" with ".join(parts))
     return found
 

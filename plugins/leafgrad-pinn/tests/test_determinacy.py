@@ -55,6 +55,10 @@ def test_what_is_determined_is_not_doubted(found):
     [
         (of(X, inside(lambda u: u.xx + 1)), ["at least 2 directions are free: "]),
         (of(X, inside(lambda u: u.xx + 1), pinn.Neumann(0, n=2)), ["at least 1 direction is free: u + constant is as"]),
+        (
+            of(X, inside(lambda u: u.xx + 1), boundary=pinn.Hard(0, on="x_min")),
+            ["1 direction is free: u + constant times what is zero where Hard(...) holds is as"],
+        ),
         (of(X * Y, inside(lambda u: u.lap), pinn.Neumann(0, n=16)), ["direction is free: u + constant"]),
         (of(X * Y, inside(lambda u: u.x**2 + u.y**2 - 1)), ["direction is free: u + constant"]),
         (of(X * T, inside(lambda u: u.t - u.xx), pinn.Dirichlet(0, n=8)), ["u: no initial values, but 1 deriv"]),
