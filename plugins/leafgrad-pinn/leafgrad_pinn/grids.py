@@ -16,6 +16,7 @@ from leafgrad_pinn.callables import Function, check_number
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.field import columns_of
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.values import recording
 from leafgrad_pinn.vtu import cells_of, write_grid, write_list
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ class RunFields(nn.Module):
         return tuple(value for module in self.modules_of_fields for value in module(given).values())
 
 
+@recording()
 def write(solution: Solution, path: Path) -> None:
     """What `Solution.export` does."""
     modules, names = solution.run.modules, solution.domain.names

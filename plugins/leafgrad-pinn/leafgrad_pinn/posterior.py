@@ -26,6 +26,7 @@ from leafgrad_pinn.observations import Data
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.system import System, Tensors
 from leafgrad_pinn.trainee import Trainee
+from leafgrad_pinn.values import recording
 
 ELEMENTS = 2**23  # of a Jacobian that are in memory at once
 LARGEST = 6000  # parameters whose triangular factor is made
@@ -99,6 +100,7 @@ class Posterior:
             found[unknown.name] = raw * (abs(self.system.solved()[unknown.name]) if unknown.positive else unknown.scale)
         return found
 
+    @recording()
     def fields(self, rows: Array) -> dict[str, Array]:
         """The standard deviation of each field at points (n, d), nan outside of its part: (n,).
 

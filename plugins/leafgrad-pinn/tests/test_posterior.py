@@ -117,3 +117,11 @@ def test_data_that_are_met_exactly_say_nothing_of_their_errors():
     sol = pinn.Problem(u, conditions).solve(pinn.LevenbergMarquardt(6))
     with pytest.raises(ValueError, match="expected residuals that say how large errors are"):
         sol.deviation(0.5, by="residuals")
+
+
+def test_deviations_are_the_same_without_gradients():
+    u = pinn.Field("u", LINE, net=pinn.MLP(3, 1), boundary=pinn.Hard(lambda x: pinn.d(x**3, x)))
+    sol = pinn.Problem(u, pinn.Interior(lambda u: u.xx - 1, n=20)).solve(pinn.Adam(1))
+    expected = sol.deviation(0.3, by="residuals")
+    with lg.no_grad():
+        assert sol.deviation(0.3, by="residuals") == expected
