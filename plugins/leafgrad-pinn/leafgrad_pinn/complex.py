@@ -171,12 +171,13 @@ def d(value: Any, *coordinates: Tensor) -> Any:
     """The derivative of an expression by one coordinate after the other: ``d(u * u.x, x)``. (n,) -> (n,)
 
     Args:
-        value: an expression of fields and coordinates in an equation, complex ones too.
+        value: an expression of fields and coordinates, in an equation, complex ones too, or in exact values.
         coordinates: parameters of the equation, as the x of ``lambda u, x: d(u * u, x)``; or what the value is made
             of, as u. By a coordinate that it does not depend on, as what is detached, the derivative is 0.
 
     Raises:
-        TypeError: the value is a number. ValueError: it is not made of what it is to be differentiated by.
+        TypeError: the value is a number. ValueError: it is not made of what it is to be differentiated by, or that
+            requires no grad.
     """
     if isinstance(value, ComplexValue):
         parts = [0 if isinstance(part, numbers.Complex) else derivative(part, *coordinates) for part in both(value)]

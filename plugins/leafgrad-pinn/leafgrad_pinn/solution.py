@@ -169,8 +169,8 @@ class Solution:
             Array of their common shape, of the network's dtype; a tuple of such for a tuple.
 
         Raises:
-            TypeError: no function, coordinates that are missing or too many. ValueError: points outside the domain,
-                parameters that name nothing.
+            TypeError: no function, coordinates that are missing or too many, a result that is no number. ValueError:
+                points outside the domain, parameters that name nothing, a result at a point that depends on others.
         """
         return evaluate_at(self, function, self.columns("evaluate", points, named))
 
@@ -191,7 +191,8 @@ class Solution:
             A number, or an array of the shape of ``fixed``; a tuple of such for a tuple.
 
         Raises:
-            ValueError: a shape for which there is no rule, edges that do not exist, or nothing to integrate over.
+            ValueError: a shape for which there is no rule, edges that do not exist, nothing to integrate over, or a
+                field outside of its part.
         """
         return integrate(self, function, on, order, fixed)
 
@@ -234,7 +235,7 @@ class Solution:
             also: more variables, by name: expressions as for `evaluate`.
 
         Raises:
-            ImportError: there is no xarray.
+            ImportError: there is no xarray. ValueError: a name in ``also`` is that of a field or coordinate.
         """
         return dataset(self, points, also)
 
