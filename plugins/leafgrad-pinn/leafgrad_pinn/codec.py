@@ -285,7 +285,7 @@ def trace(function: Callable[..., Any], parameters: int, count: int) -> Any:
     """The ops that a function does at so many points."""
     record: Callable[..., Any] = vars(leafgrad)["trace"]  # a submodule has its name, which confuses type checkers
     return record(
-        lambda *args: as_tensor(function(*args), args) * 1,  # an op of its own, also if it only returns a parameter
+        lambda *args: as_tensor(function(*args), args).detach() * 1,  # an op of its own, also of a parameter
         *[leafgrad.zeros(count, dtype=leafgrad.float64, requires_grad=True) for _ in range(parameters)],
     )
 
