@@ -103,6 +103,7 @@ def training():
 
 
 @pytest.mark.filterwarnings("ignore:step has been traced again")
+@pytest.mark.every(2)
 @pytest.mark.parametrize("unknown", UNKNOWN)
 @pytest.mark.parametrize("act", SELDOM)
 def test_what_is_done_before_the_unknown_is_done_once(act, unknown):

@@ -289,6 +289,7 @@ def test_a_step_that_is_to_be_closed_says_what_opens_it_later():
     assert (held.n, said) == (6, [])
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("every", [3, 4])
 @pytest.mark.parametrize("rare", ["iterator", "array", "set", "dict", "numpy"])
 @pytest.mark.parametrize("always", ["nothing", "array", "set", "dict"])
