@@ -316,7 +316,8 @@ class Training:
         for name, value in self.setup.items():
             if name not in ("marks", "units") and setup.get(name, True) != value:
                 raise ValueError(f"resume: expected {name} {setup.get(name, True)}, as {where}, got {value}")
-        for k, (old, new) in enumerate(zip(setup["marks"], self.setup["marks"], strict=True)):
+        marks = zip(setup["marks"], self.setup["marks"], strict=True) if self.checkpoints else ()  # else it is its own
+        for k, (old, new) in enumerate(marks):
             if not alike(old, new):
                 name = self.problem.names[k]
                 raise ValueError(f"resume: {name}: expected the same equations, values and data as {where}, got others")

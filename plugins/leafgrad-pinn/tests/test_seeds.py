@@ -39,6 +39,12 @@ def history(run):
     return [{k: v for k, v in row.items() if k != "seconds"} for row in run.history]
 
 
+def test_seeds_at_once_leave_their_runs_in_a_folder(two, tmp_path):
+    sol = problem().solve(pinn.Adam(2), seeds=2, out=tmp_path)
+    assert [run.seed for run in sol.runs] == [0, 1]
+    assert np.array_equal(pinn.Solution.load(tmp_path / "solution.safetensors")(0.5), sol(0.5))
+
+
 @pytest.mark.slow
 def test_seeds_at_once_are_those_one_after_the_other(threads, capfd, tmp_path):
     found = []
