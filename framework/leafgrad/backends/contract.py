@@ -237,6 +237,10 @@ class Backend(ABC):
     def generator(self, index: int = 0) -> Generator:
         """A new random generator on device `index`."""
 
+    def arithmetic_raises(self) -> bool:
+        """Whether the library raises errors now where numbers overflow, or are divided by zero, say."""
+        return False
+
     def drawing(self) -> dict[type, GeneratorClass]:
         """The library's own classes of generators."""
         return {}

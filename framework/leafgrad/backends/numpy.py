@@ -150,6 +150,9 @@ class NumpyBackend(Backend):
     one_device = True
     has_bfloat16 = True
 
+    def arithmetic_raises(self) -> bool:
+        return not {"raise", "call"}.isdisjoint(np.geterr().values())
+
     def drawing(self) -> dict[type, GeneratorClass]:
         old = np.random.RandomState
         names = frozenset([*DISTRIBUTIONS, "rand", "randn", "randint", "random_sample"])

@@ -9,7 +9,9 @@ import signal
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from contextlib import nullcontext
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import leafgrad
@@ -167,15 +169,18 @@ def test_a_trace_leaves_an_optimizer_as_it_was():
     assert w.tolist() == pytest.approx([0.9] * 3)
 
 
-def test_what_a_failed_call_kept_says_so(scarce):
-    kept = leafgrad.ones(3)
+def test_what_a_failed_call_kept_says_so(monkeypatch):
+    kept = leafgrad.ones(3, 3)
 
     @leafgrad.compile(executor="numpy")
     def step():
         nonlocal kept
-        kept = scarce.op(kept)
+        kept = kept.cumsum(0)
 
-    scarce.error = MemoryError("no more of it")
+    def failing(*args, **kwargs):
+        raise MemoryError("no more of it")
+
+    monkeypatch.setattr(leafgrad.backends.by_device_type("cpu").xp, "cumsum", failing)
     with pytest.raises(MemoryError):
         step()
     with pytest.raises(TraceError, match=r"made this tensor failed before it was computed: MemoryError: .*no more"):
@@ -383,3 +388,56 @@ def test_a_handler_calls_the_step_that_it_interrupts(executor, scarce, monkeypat
     finally:
         signal.signal(signal.SIGALRM, before)
     assert found == [pytest.approx(expected[1])]
+
+
+@leafgrad.op("elementwise", "float")
+def grown(xp, x):
+    """exp(x), which refuses what is large, though nothing says that it does."""
+    if (x > 100).any():
+        raise ValueError("too large")
+    return xp.exp(x)
+
+
+grown.vjp(x=lambda g, out: g * out)
+
+
+def caught(s, x, op):
+    s.w.mul_(2.0)
+    try:
+        s.n = op(x).sum().item()
+    except RuntimeError:
+        s.n = -1.0
+    s.w.add_(1.0)
+    return s.w * s.n
+
+
+FAILING = {
+    "writes before": lambda s, x, op: (s.w.mul_(2.0), op(x))[1],
+    "writes before and after": lambda s, x, op: (s.w.mul_(2.0), op(x), s.w.add_(1.0), setattr(s, "n", s.n + 1))[1],
+    "a backward pass": lambda s, x, op: (s.w.mul_(2.0), op(s.p * x).sum().backward(), setattr(s, "n", s.n + 1))[0],
+    "a value that is left before": lambda s, x, op: (setattr(s, "n", (s.w * x).sum().item()), op(x))[1],
+    "an object before": lambda s, x, op: (s.said.append(s.n), setattr(s, "n", s.n + 1), op(x), s.said.append("end"))[2],
+    "caught": caught,
+}
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 5])
+@pytest.mark.parametrize("op", ["grown", "exp where NumPy raises"])
+@pytest.mark.parametrize("way", FAILING)
+def test_an_op_that_does_not_say_that_it_fails_fails_in_its_place(way, op, at):
+    function = grown if op == "grown" else leafgrad.exp
+
+    def found(compiler):
+        s = SimpleNamespace(w=leafgrad.ones(3), p=leafgrad.nn.Parameter(leafgrad.ones(3)), n=0.0, said=[])
+        step, seen = compiler(lambda x: FAILING[way](s, x, function)), []
+        for k in range(7):
+            try:
+                step(leafgrad.ones(3) * (1000.0 if k == at else 1.0))
+            except RuntimeError:
+                seen.append(-1)
+            grad = [] if s.p.grad is None else s.p.grad.tolist()
+            seen += [len(s.said), *s.w.tolist(), *grad, s.n]
+        return seen
+
+    with np.errstate(over="ignore" if op == "grown" else "raise"):
+        assert found(leafgrad.compile) == pytest.approx(found(lambda step: step))

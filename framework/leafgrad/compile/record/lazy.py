@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, ClassVar
 
-from leafgrad import modes
+from leafgrad import backends, modes
 from leafgrad.backends.place import place
 from leafgrad.compile.ir.effects import complete
 from leafgrad.compile.ir.graph import Equation, Operand, Value
@@ -46,6 +46,7 @@ class LazyRecorder(PartRecorder):
         wary: whether NumPy code may meanwhile read and write memory of tensors.
 
     Attributes:
+        careful: whether any op may raise an error by the numbers that it is given.
         tears: what ended a part, or needs Python at each call, and where.
         torn: called where Python is needed.
     """
@@ -54,6 +55,7 @@ class LazyRecorder(PartRecorder):
 
     def __init__(self, arguments: Sequence[Tensor], wary: bool) -> None:
         super().__init__(arguments, wary)
+        self.careful = backends.by_device_type("cpu").arithmetic_raises()
         self.strict = False  # whether a tear is an error
         self.code: frozenset[types.CodeType] = frozenset()  # of the function
         self.positions: set[Position] = set()  # in it, of what needs Python at each call
@@ -165,9 +167,9 @@ class LazyRecorder(PartRecorder):
         )
 
     def equation(self, op: Any, operands: list[Operand], params: dict[str, Any]) -> Equation:
-        """An op that refuses elements sees them now, so that its error comes where it does in an uncompiled call."""
+        """An op that may refuse elements sees them now, so that its error comes where it does in an uncompiled call."""
         made = super().equation(op, operands, params)
-        if made.raises and made.outputs[0] not in self.known:
+        if (made.raises or not op.ours or self.careful) and made.outputs[0] not in self.known:
             try:
                 found = self.result(op, operands, params)
                 self.known.update(zip(made.outputs, found if made.several else (found,), strict=True))
@@ -336,7 +338,7 @@ class LazyRecorder(PartRecorder):
         Where there is no memory for what is drawn, or for what the function makes itself, nothing is written either.
         """
         self.ancestors.settle()
-        if self.given_up:
+        if self.given_up or self.failed:  # of a part that failed what came before is done
             return
         if isinstance(error, MemoryError):
             self.lose(error, True)

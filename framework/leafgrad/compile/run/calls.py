@@ -264,6 +264,8 @@ class Calls:
             failed = False
         finally:
             restore(drawn)
+        if failed and attempt.first:  # nobody knows how to undo what the Python has done
+            return self.left_open(Unclosed("its first call fails as a program"), attempt)
         return interruptible(self.function if failed else self.breaks, *attempt.args, **attempt.kwargs)
 
     def unfollowed(self, args: Any, kwargs: Any) -> Any:
