@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+from contextlib import contextmanager
+from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -336,3 +339,24 @@ def test_what_is_drawn_after_a_backward_pass_does_not_depend_on_what_it_draws_ag
 
 def x_of(n):
     return leafgrad.ones(n, requires_grad=True)
+
+
+@pytest.mark.parametrize("around", [lambda f: f, leafgrad.vmap], ids=["a step", "a batch in a step"])
+def test_compiled_steps_are_within_the_context_of_the_first_pass(around):
+    held = SimpleNamespace(factor=1.0)
+
+    @contextmanager
+    def doubled():
+        held.factor *= 2
+        yield
+        held.factor /= 2
+
+    def step(x):
+        part = partial(recomputed, lambda v: v.sin() * held.factor, use_reentrant=False)
+        y = around(lambda v: part(v, context_fn=lambda: (doubled(), doubled())))(x)
+        return leafgrad.autograd.grad(y.sum(), x)[0], y.detach()
+
+    x = leafgrad.tensor([0.5, 1.0], requires_grad=True)
+    compiled = leafgrad.compile(step)
+    for _ in range(4):
+        assert [t.tolist() for t in compiled(x)] == [(2 * x.cos()).tolist(), (2 * x.sin()).tolist()]

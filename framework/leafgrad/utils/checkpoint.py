@@ -210,9 +210,12 @@ def checkpoint(
         raise ValueError(f"determinism_check: expected 'default' or 'none', got {determinism_check!r}")
     if use_reentrant and context_fn is not noop_context_fn:
         raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
-    if not modes.is_grad_enabled() or modes.tracer() or modes.get() & modes.BATCH:
+    if not modes.is_grad_enabled():
         return function(*args, **kwargs)
     forward, again = context_fn()
+    if modes.tracer() or modes.get() & modes.BATCH:  # where nothing is computed again
+        with forward:
+            return function(*args, **kwargs)
     checked = determinism_check == "default"
     stop = early_stop if _early_stop is None else _early_stop
     given = [*tensors((args, kwargs))]
