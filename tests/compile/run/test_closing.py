@@ -201,6 +201,7 @@ CHANGES = {
     "pop of a set": lambda held, n: held.tasks.append(held.numbers.pop()),
     "discard of a set": lambda held, n: held.numbers.discard(float(n)),
     "add to a set": lambda held, n: held.numbers.add(float(20 + n)),
+    "another dict of an object": lambda held, n: setattr(held.part, "__dict__", {"k": held.part.k + 1}),
 }
 IN_C = {
     "a slice": lambda held, n: setattr(held, "kept", slice(n, n + 2)),
@@ -210,21 +211,51 @@ IN_C = {
 }
 
 
+class Part:
+    def __init__(self):
+        self.k = 1
+
+
 @pytest.mark.parametrize("given", IN_C)
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_call_that_begins_anew_changes_lists_and_sets_once(change, given):
     def found(compiler):
         held = SimpleNamespace(n=0, tasks=[float(i) for i in range(20)], numbers={float(i) for i in range(20)}, kept=0)
+        held.part = Part()
 
         def step(x):
             held.n += 1
             CHANGES[change](held, held.n)
             IN_C[given](held, held.n)
-            return x * held.tasks[0]
+            return x * held.tasks[0] * held.part.k
 
         step, said = compiler(step), []
         for _ in range(7):
             said.append((step(leafgrad.ones(1)).item(), held.tasks[:], [*held.numbers], str(held.kept)))
         return said, [held.numbers.pop() for _ in range(3)]
+
+    assert found(leafgrad.compile) == found(lambda step: step)
+
+
+def test_keys_of_the_user_are_compared_as_often_as_uncompiled():
+    class Key:
+        asked = 0
+
+        def __hash__(self):
+            Key.asked += 1
+            return 1
+
+        def __eq__(self, other):
+            Key.asked += 1
+            return True
+
+    def found(compiler):
+        held, seen = {Key(): 2.0}, []
+        step = compiler(lambda x: x * held[Key()])
+        Key.asked = 0
+        for _ in range(6):
+            step(leafgrad.ones(1))
+            seen.append(Key.asked)
+        return seen
 
     assert found(leafgrad.compile) == found(lambda step: step)

@@ -131,6 +131,8 @@ class Place:
                 memoryview(self.container.reshape(-1).view("u1"))[:] = value[-1]
             case "class":
                 object.__setattr__(self.container, "__class__", value[0])
+                if value[1] is not None and vars(self.container) is not value[1]:
+                    self.container.__dict__ = value[1]
             case "unset":
                 self.key.__delete__(self.container)
             case "empty":

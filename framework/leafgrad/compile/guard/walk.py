@@ -250,6 +250,7 @@ class Walker(ModuleWalker):
             known = isinstance(key, (*SCALARS, tuple, enum.Enum, Tensor)) or is_ours(file_of(type(key)))
             if isinstance(container, dict) and not known and not isinstance(key, type):
                 self.open(path, f"has a {type(key).__name__} as a key")
+                continue  # what is there is found by its __hash__ and __eq__, which are not to run more often
             name = repr(key) if type(key) in SCALARS else f"<{type(key).__name__}>"
             if isinstance(container, dict):
                 self.push(key, f"a key of {path}")
