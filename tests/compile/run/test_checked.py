@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import types
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 
@@ -304,3 +306,22 @@ def test_one_that_is_registered_again_is_tried_again(monkeypatch):
         assert runs
     finally:
         plugins.unregister("mended")
+
+
+def test_check_finds_no_difference_after_a_call_that_raised(monkeypatch):
+    monkeypatch.setenv("LEAFGRAD_COMPILE", "check")
+    held = SimpleNamespace(n=0)
+
+    @leafgrad.compile
+    def step(x):
+        held.n += 1
+        leafgrad.linalg.cholesky(leafgrad.diag(x))
+        held.n += 1
+        return x * held.n
+
+    counts = []
+    for value in (1.0, 1.0, 1.0, 1.0, -5.0, 1.0, 1.0, -2.0, 1.0):
+        with nullcontext() if value > 0 else pytest.raises(leafgrad.linalg.LinAlgError):
+            step(leafgrad.ones(3) * value)
+        counts.append(held.n)
+    assert counts == [2, 4, 6, 8, 9, 11, 13, 14, 16]

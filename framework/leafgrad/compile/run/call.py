@@ -198,6 +198,8 @@ class Call:
 
     def can_be_compared(self, followed: Followed | None) -> bool:
         """Whether a second recording followed all that this one did."""
+        if self.symbolic is not None and (followed is None or followed.following.stopped):
+            return False
         reads = self.symbolic is not None and bool(self.symbolic.items)
         follows, lengths = (False, {}) if followed is None else (followed.numbers.follows, followed.symbolic.lengths)
         return (follows or not reads) and lengths == self.guards.symbolic.lengths
