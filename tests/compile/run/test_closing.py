@@ -231,7 +231,7 @@ def test_a_call_that_begins_anew_changes_lists_and_sets_once(change, given):
 
         step, said = compiler(step), []
         for _ in range(7):
-            said.append((step(leafgrad.ones(1)).item(), held.tasks[:], [*held.numbers], str(held.kept)))
+            said.append((step(leafgrad.ones(1)).item(), held.tasks[:], [*held.numbers], held.part.k, str(held.kept)))
         return said, [held.numbers.pop() for _ in range(3)]
 
     assert found(leafgrad.compile) == found(lambda step: step)
