@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from leafgrad import backends, modes
 from leafgrad.backends.place import place
+from leafgrad.compile.ir.agreement import expect_agreement, is_checked
 from leafgrad.compile.ir.effects import complete
 from leafgrad.compile.ir.graph import Equation, Operand, Value
 from leafgrad.compile.ir.lines import Line, Position, positions_in, user_line
@@ -24,6 +25,7 @@ from leafgrad.compile.record.outside import Outside
 from leafgrad.compile.record.part import PartRecorder
 from leafgrad.compile.record.shared import can_share, hand_over, heir_of, owner
 from leafgrad.compile.record.symbol import Symbol
+from leafgrad.compile.record.symbolic import holds
 from leafgrad.compile.record.unclosed import must_stay_closed
 from leafgrad.compile.record.watch import is_ours
 from leafgrad.errors import TraceError
@@ -157,14 +159,10 @@ class LazyRecorder(PartRecorder):
 
     def unfit(self, op: Any) -> str | None:
         """Why an op runs by itself: its forward has state, or the shape of what it makes may depend on values."""
-        state = keeps_state(op)
-        if state is not None:
+        if (state := keeps_state(op)) is not None:
             return f"in whose forward {state}"
-        return (
-            None
-            if op.shaping is not None or is_ours(op.forward.__code__.co_filename)
-            else "of whose result nothing tells the shape"
-        )
+        known = op.shaping is not None or is_ours(op.forward.__code__.co_filename)
+        return None if known else "of whose result nothing tells the shape"
 
     def equation(self, op: Any, operands: list[Operand], params: dict[str, Any]) -> Equation:
         """An op that may refuse elements sees them now, so that its error comes where it does in an uncompiled call."""
@@ -172,6 +170,8 @@ class LazyRecorder(PartRecorder):
         if (made.raises or not op.ours or self.careful) and made.outputs[0] not in self.known:
             try:
                 found = self.result(op, operands, params)
+                if is_checked(op) and not any(holds(v.shape) for v in made.outputs):
+                    expect_agreement(made, found)
                 self.known.update(zip(made.outputs, found if made.several else (found,), strict=True))
             except Exception:
                 with suppress(TraceError):
