@@ -120,3 +120,41 @@ def test_a_key_that_equals_the_one_before_is_another_key(attributes, others):
         held.clear()
         held.update({key: 1, **others})
         assert [step(ones).item() for _ in range(4)] == [expected] * 4
+
+
+class Held:
+    @property
+    def read(self):
+        return 1.0
+
+    @staticmethod
+    def static():
+        return 1.0
+
+    @classmethod
+    def of_class(cls):
+        return 1.0
+
+
+def nine(*_):
+    return 9.0
+
+
+ANEW = {
+    "property": (lambda part: Held().read, lambda part: vars(Held)["read"].__init__(nine)),
+    "staticmethod": (lambda part: Held.static(), lambda part: vars(Held)["static"].__init__(nine)),
+    "classmethod": (lambda part: Held().of_class(), lambda part: vars(Held)["of_class"].__init__(nine)),
+    "partial": (lambda part: part(), lambda part: part.__setstate__((part.func, (9.0,), {}, None))),
+}
+
+
+@pytest.mark.parametrize("kind", ANEW)
+def test_what_is_made_anew_in_place_is_another(kind):
+    read, change = ANEW[kind]
+    part = functools.partial(lambda value: value, 1.0)
+    step = leafgrad.compile(lambda x: x * read(part), executor="numpy")
+    for _ in range(4):
+        assert step(leafgrad.ones(1)).item() == 1.0
+    assert "closed" in step.explain().summary
+    change(part)
+    assert step(leafgrad.ones(1)).item() == 9.0

@@ -188,14 +188,13 @@ class Walker(ModuleWalker):
 
     def wrapper(self, value: Any, path: str) -> None:
         for name in ("__func__", "fget", "fset", "fdel"):
-            part = getattr(value, name, None)
-            if part is not None:
-                self.push(part, path)
+            if getattr(value, name, None) is not None:
+                self.visit("attribute", value, name, path)
         self.own(value, attribute_of(value, "__dict__"), path, self.names.users)
 
     def partial(self, value: functools.partial[Any], path: str) -> None:
-        for part in (value.func, value.args, value.keywords):
-            self.push(part, path)
+        for name in ("func", "args", "keywords"):
+            self.visit("attribute", value, name, path)
         self.called_from_c(value.func, path)
         self.attributes_of_partial(value, path)
 
