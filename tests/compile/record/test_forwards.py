@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import array
 import collections
+import copy
 import dataclasses
 import enum
 import functools
+import itertools
 import pathlib
 import re
 
@@ -219,3 +222,30 @@ def test_tuples_with_attributes_are_given_as_they_are():
     y = scaled(leafgrad.ones(1, requires_grad=True), by=by)
     assert (y.item(), y.grad_fn is None, as_now({"by": by})["by"].k) == (3, False, 3)
     assert changes({"by": by}) == "whose parameter 'by' has a Named"
+
+
+HOLDERS = {
+    "a tuple of lists": (([0.0],), lambda held: held[0].__setitem__(0, held[0][0] + 1) or held[0][0]),
+    "an iterator": (itertools.count(1.0), next),
+    "NumPy's generator": (np.random.default_rng(0), lambda held: held.normal()),
+    "a deque": (collections.deque([1.0], maxlen=9), lambda held: held.append(1.0) or len(held)),
+    "an array of Python's": (array.array("d", [0.0]), lambda held: held.append(1.0) or len(held)),
+    "an object": (Held(), lambda held: setattr(held, "k", held.k + 1) or held.k),
+}
+
+
+@pytest.mark.parametrize("kind", HOLDERS)
+def test_a_forward_that_holds_what_changes_runs_once_a_call(kind):
+    made, take = HOLDERS[kind]
+
+    def found(compiler):
+        held = copy.deepcopy(made)
+
+        @op("elementwise")
+        def counted(xp, x):
+            return x * take(held)
+
+        step = compiler(lambda x: counted(x) + 1)
+        return [step(leafgrad.ones(2)).tolist() for _ in range(4)]
+
+    assert found(leafgrad.compile) == found(lambda step: step)

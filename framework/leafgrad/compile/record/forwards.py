@@ -22,7 +22,6 @@ from leafgrad.ops.op import Op
 from leafgrad.tensor.random import Generator
 
 STORES = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF")
-MUTABLE = (list, dict, set, bytearray, types.GeneratorType)
 STATEFUL = frozenset("random secrets time datetime uuid os".split())
 CONSTANT = (
     enum.Enum, Number, types.NoneType, types.EllipsisType, dtypes.dtype, devices.device, Generator,
@@ -71,7 +70,7 @@ def state_of(forward: types.FunctionType) -> Iterator[str]:
                     owner is not None and not isinstance(owner, (types.ModuleType, type))
                 ) or value.__module__ in STATEFUL:
                     yield f"{name} is {pure.callee_name(value)}"
-            elif isinstance(value, MUTABLE) or has_attributes(value):
+            elif not (is_constant(value) or callable(value) or is_table(value)):
                 yield f"{name} is a {type(value).__name__}"
         if "random" in words(code):
             yield "random numbers are drawn"
@@ -136,9 +135,9 @@ def parts_of(value: Any) -> Iterator[Any]:
         yield value
 
 
-def has_attributes(value: Any) -> bool:
-    """Whether an object is one of a class by a class statement, whose attributes may change."""
-    return hasattr(value, "__dict__") and not isinstance(value, (type, Op)) and not callable(value)
+def is_table(value: Any) -> bool:
+    """Whether an object is an array, of which ops mostly read numbers that stay."""
+    return hasattr(value, "dtype") and hasattr(value, "strides")
 
 
 def reached(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
