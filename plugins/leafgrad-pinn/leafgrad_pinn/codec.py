@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields as members, is_dataclass
 from typing import Any
 
@@ -12,6 +13,8 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, plugins
+from leafgrad.autograd import grad
+from leafgrad.errors import TraceError
 from leafgrad_pinn import layers, networks, operators, schema, shapes
 from leafgrad_pinn.domains import Domain, Parameter, Time
 from leafgrad_pinn.ellipses import Ellipse
@@ -19,6 +22,7 @@ from leafgrad_pinn.field import Derivative, Field, Hard
 from leafgrad_pinn.functions import InputFunction
 from leafgrad_pinn.implicit import SignedDistance
 from leafgrad_pinn.polygons import Polygon
+from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.sets import Combined
 from leafgrad_pinn.surfaces import Surface
 from leafgrad_pinn.values import recording
@@ -41,29 +45,35 @@ RECIPES = {
 }
 CONSTANTS = ("zeros", "full", "constant")  # ops that make a tensor of a number
 COUNTS = (16, 17)  # of points at which a function is recorded: what is the one and the other is their number
-POINTS = 16  # at which a program is tried
+POINTS = 16  # for which a program's shapes are followed
+TRIED = 37  # points at which a program is compared with its function: far more than COUNTS
+ROUNDING = 1e-12  # by which its numbers may differ from the function's; those of float32 do by less than SINGLE
+SINGLE = 1e-5
 MOST = 256  # numbers that an operation may make of each, and of each number in the program
 
 
-def encode(value: Any, families: Sequence[str] = ()) -> Any:
+def encode(value: Any, at: Mapping[str, Array | None] = {}) -> Any:
     """What ``leafgrad.save`` takes. ValueError for what cannot be saved.
 
-    ``families`` are the names of input functions, on which functions of coordinates may depend, too.
+    ``at`` is where functions are tried: coordinates of points by name, in [0, 1] where it has none, and None for each
+    input function.
     """
     if isinstance(value, (bool, int, float, str, Tensor)) or value is None:
         return value
     if isinstance(value, np.ndarray):
         return {"array": leafgrad.tensor(np.ascontiguousarray(value))}
     if isinstance(value, (list, tuple)):
-        return {"list": [encode(part) for part in value]}
+        return {"list": [encode(part, at) for part in value]}
     if isinstance(value, dict):
-        return {"dict": {name: encode(part) for name, part in value.items()}}
+        return {"dict": {name: encode(part, at) for name, part in value.items()}}
     if isinstance(value, Derivative):
         return {"derivative": value.name, "of": encode(value.of), "by": value.coordinate, "factor": value.factor}
     if isinstance(value, Field):
-        families = [function.name for function in value.domain.functions]
-        parts = {name: encode(getattr(value, name), families) for name in ("domain", "net", "initial", "boundary")}
-        more = {name: encode(getattr(value, name)) for name in ("part", "history") if getattr(value, name) is not None}
+        at = points_of(value)
+        parts = {name: encode(getattr(value, name), at) for name in ("domain", "net", "initial", "boundary")}
+        more = {} if value.part is None else {"part": encode(value.part)}
+        if value.history is not None:
+            more["history"] = encode(value.history, before(value.domain, at))
         return {"field": value.name, "scale": value.scale, **parts, **more}
     if isinstance(value, Domain):
         ranges = {"ranges": encode(list(value.parameters))} if value.parameters else {}
@@ -79,12 +89,12 @@ def encode(value: Any, families: Sequence[str] = ()) -> Any:
     if isinstance(value, shapes.Shape):
         return encode_shape(value)
     if is_dataclass(value) and type(value).__name__ in RECIPES:
-        parts = {m.name: encode(getattr(value, m.name), families) for m in members(value)}
+        parts = {m.name: encode(getattr(value, m.name), at) for m in members(value)}
         return {"recipe": type(value).__name__, **parts}
     if isinstance(value, networks.Own):
-        return {"own": value.name, "embed": encode(value.embed), "enrich": encode(value.enrich)}
+        return {"own": value.name, "embed": encode(value.embed, at), "enrich": encode(value.enrich, at)}
     if callable(value):
-        recorded = Program.record(value, families).saved()
+        recorded = Program.record(value, at).saved()
         Program.read(recorded, f"save: {value}")  # a file that cannot be read would be a solution that is lost
         return recorded
     raise ValueError(f"save: expected what fields are made of, got {type(value).__name__}")
@@ -108,8 +118,31 @@ def encode_shape(shape: shapes.Shape) -> dict[str, Any]:
     if isinstance(shape, Combined):
         return {"shape": "combined", "how": shape.how, "first": encode(shape.first), "second": encode(shape.second)}
     if isinstance(shape, SignedDistance):
-        return {"shape": "signed distance", "function": encode(shape.function), "sides": encode(shape.box.sides)}
+        at = box(shape.box.sides)
+        return {"shape": "signed distance", "function": encode(shape.function, at), "sides": encode(shape.box.sides)}
     raise ValueError(f"save: expected a shape of leafgrad_pinn, got {type(shape).__name__}")
+
+
+def box(ends: Mapping[str, tuple[float, float]], n: int = TRIED) -> dict[str, Array]:
+    """Points between a low and a high end of each coordinate."""
+    rng = np.random.default_rng(0)
+    return {name: low + (high - low) * rng.random(n) for name, (low, high) in ends.items()}
+
+
+def points_of(field: Field) -> Mapping[str, Array | None]:
+    """Points of a field's domain, or of the part of it where the field is, and its input functions' names."""
+    domain, part = field.domain, field.part
+    of_part = {} if part is None else dict(zip(part.names, part.bounds.tolist(), strict=True))
+    columns = box({**domain.ends, **of_part}, 16 * TRIED)
+    best = np.argsort(~domain.inside(np.stack(list(columns.values()), 1)), kind="stable")[:TRIED]
+    return {**{name: column[best] for name, column in columns.items()}, **{f.name: None for f in domain.functions}}
+
+
+def before(domain: Domain, at: Mapping[str, Array | None]) -> Mapping[str, Array | None]:
+    """The same before the domain's first moment, and most of them shortly before."""
+    if (time := domain.time) is None:
+        return at
+    return {**at, time.name: time.start - (time.stop - time.start) * np.linspace(0, 1, TRIED) ** 4}
 
 
 class Program:
@@ -127,8 +160,8 @@ class Program:
 
     @staticmethod
     @recording()
-    def record(function: Callable[..., Any], families: Sequence[str] = ()) -> Program:
-        """That of a function of coordinates, and of input functions at these.
+    def record(function: Callable[..., Any], at: Mapping[str, Array | None] = {}) -> Program:
+        """That of a function of coordinates, and of input functions at these, after it was tried at some places.
 
         ValueError if it is not made of known ops, treats points differently, or differentiates input functions.
         """
@@ -137,9 +170,11 @@ class Program:
         if not parameters:
             return Program([], [], ["number", float(function())])
         try:
-            traced, other = (trace(function, len(parameters), count) for count in COUNTS)
-        except (IndexError, RuntimeError, ValueError) as error:  # of shapes: it depends on how many points there are
-            raise unlike(function) from error
+            traced = trace(function, len(parameters))
+        except TraceError as error:
+            raise ValueError(f"save: {function}: {error}") from error
+        except (IndexError, RuntimeError, ValueError) as error:  # mostly of shapes, for how many points there are
+            raise unlike(function, error=error) from error
         origins = traced.inputs.items()
         places: dict[Any, int] = {value: origin.index for value, origin in origins if hasattr(origin, "index")}
         own = {value: origin.tensor.detach() for value, origin in origins if value not in places}
@@ -150,53 +185,75 @@ class Program:
             return ["value", places[value]] if value in places else ["number", value]
 
         equations: list[dict[str, Any]] = []
-        if [equation.name for equation in traced.equations] != [equation.name for equation in other.equations]:
+        half = len(traced.equations) // 2
+        first, second = traced.equations[:half], traced.equations[half:]
+        if [equation.name for equation in first] != [equation.name for equation in second]:
             raise unlike(function)
-        for equation, again in zip(traced.equations, other.equations, strict=True):
-            inputs, params = [source(value) for value in equation.inputs], sized(equation.params, again.params)
-            if not inputs:
-                inputs, params = [constant(function, equation)], {"shape": params.get("shape", {"tuple": []})}
+        for equation, again in zip(first, second, strict=True):
+            inputs = [source(value) for value in equation.inputs] or [constant(function, equation)]
+            params = sized(function, equation, again)
+            if not equation.inputs:
+                params = {"shape": params.get("shape", {"tuple": []})}
             equations.append({"op": equation.name, "inputs": inputs, "params": params})
             places[equation.out] = len(parameters) + len(equations) - 1
         program = Program(parameters, equations, source(traced.results[0]))
-        program.check(function, families)
+        program.check(function, at)
         return program
 
-    def check(self, function: Callable[..., Any], families: Sequence[str]) -> None:
-        """ValueError if it gives other numbers than the function, or those of a point depend on others.
+    def check(self, function: Callable[..., Any], at: Mapping[str, Array | None]) -> None:
+        """ValueError if it has other values or slopes than the function, or those of a point depend on others.
 
         It is asked at points, and for some input functions of these.
         """
-        rng = np.random.default_rng(0)
-        points = {name: rng.random(POINTS) for name in self.parameters}
+        families = [name for name, column in at.items() if column is None]
+        known = {name: column for name, column in at.items() if column is not None}
+        points = {name: known.get(name, column) for name, column in box(dict.fromkeys(self.parameters, (0, 1))).items()}
 
-        def numbers(asked: Callable[..., Any], part: slice) -> Tensor:
+        def numbers(asked: Callable[..., Any], part: slice) -> Array:
+            """The values at points, and below them their slopes, each times how far its coordinate goes."""
             columns = {name: leafgrad.tensor(column[part], requires_grad=True) for name, column in points.items()}
             mixed = leafgrad.stack(list(columns.values())).square().sum(0)
             given = [mixed if name in families else column for name, column in columns.items()]
-            return as_tensor(asked(*given), given).detach().to(leafgrad.float64).expand(given[0].shape)
+            values = as_tensor(asked(*given), given).to(leafgrad.float64).expand(given[0].shape)
+            slopes = zip(points.values(), slopes_of(values, list(columns.values())), strict=True)
+            return np.stack([values.detach().numpy(), *[np.ptp(column) * slope.numpy() for column, slope in slopes]])
 
-        expected = numbers(function, slice(None))
-        try:
-            found = [leafgrad.cat([numbers(f, slice(1)), numbers(f, slice(1, None))]) for f in (self, function)]
-        except (IndexError, RuntimeError, ValueError) as error:
-            raise unlike(function, families) from error
-        if not all(leafgrad.allclose(f, expected, rtol=1e-12, atol=1e-12, equal_nan=True) for f in found):
+        with np.errstate(all="ignore"):
+            try:
+                expected = numbers(function, slice(None))
+                found = np.hstack([numbers(self, slice(1)), numbers(self, slice(1, None))])
+                alone = np.hstack([numbers(function, slice(1)), expected[:, 1:]])
+            except (IndexError, RuntimeError, ValueError) as error:
+                raise unlike(function, families, error) from error
+            values, *slopes = np.maximum(gaps(found, expected), gaps(alone, expected))
+        if np.isnan(expected[0]).all():
+            raise ValueError(f"save: {function}: expected numbers, got nan at each of {TRIED} points of the domain")
+        if values > SINGLE:
             raise unlike(function, families)
+        if values > ROUNDING:
+            raise ValueError(
+                f"save: {function}: expected a function that gives each point the same numbers whichever others there "
+                f"are, got ones that differ by {values:.0e}; if it rounds to float32, make its tensors float64"
+            )
+        if max(slopes) > SINGLE:
+            raise ValueError(
+                f"save: {function}: expected a function whose derivatives are those of its operations, got others, as "
+                "of detach, no_grad or an autograd.Function, which no file has"
+            )
 
     def __call__(self, *args: Tensor) -> Any:
         values: list[Any] = list(args)
-        count = args[0].numel() if args else 1
+        points = args[0] if args else leafgrad.zeros(1, dtype=leafgrad.float64)
 
         def value(source: list[Any]) -> Any:
             kind, found = source
-            return values[found] if kind == "value" else like(found, args[0]) if kind == "tensor" else found
+            return values[found] if kind == "value" else like(found, points) if kind == "tensor" else found
 
         for equation in self.equations:
-            inputs, params = [value(s) for s in equation["inputs"]], at_points(equation["params"], count)
+            inputs, params = [value(s) for s in equation["inputs"]], at_points(equation["params"], points)
             if equation["op"] in CONSTANTS:
                 shape = params.get("shape", ())
-                values.append(leafgrad.full(shape, inputs[0], dtype=args[0].dtype, device=args[0].device))
+                values.append(leafgrad.full(shape, inputs[0], dtype=points.dtype, device=points.device))
             else:
                 values.append(plugins.op(equation["op"])(*inputs, **params))
         return value(self.result)
@@ -223,7 +280,8 @@ class Program:
     def read(saved: Any, where: str) -> Program:
         """What was saved, after its shapes were followed without computing anything; ValueError for what is wrong."""
         program = Program(**PROGRAM(saved, where))
-        values: list[Any] = [leafgrad.empty(POINTS, dtype=leafgrad.float64, device="meta") for _ in program.parameters]
+        points = leafgrad.empty(POINTS, dtype=leafgrad.float64, device="meta")
+        values: list[Any] = [points for _ in program.parameters]
 
         def value(source: list[Any], where: str) -> Any:
             kind, found = source
@@ -236,12 +294,12 @@ class Program:
             place = f"{where}.equations[{k}]"
             inputs = [value(s, f"{place}.inputs[{i}]") for i, s in enumerate(equation["inputs"])]
             with schema.making(place):
-                params = at_points(equation["params"], POINTS)
+                params = at_points(equation["params"], points)
                 if equation["op"] in CONSTANTS:
                     (number,) = inputs
                     schema.number(number, place)
                     shape = params.get("shape", ())
-                    values.append(leafgrad.empty(shape, dtype=leafgrad.float64, device="meta"))
+                    values.append(leafgrad.empty(shape, dtype=points.dtype, device="meta"))
                 else:
                     op: Any = plugins.op(equation["op"])
                     if op.ordered or "random" in op.traits:
@@ -281,21 +339,44 @@ def like(tensor: Tensor, points: Tensor) -> Tensor:
     return tensor.to(points.device, points.dtype if tensor.is_floating_point() else tensor.dtype)
 
 
-def trace(function: Callable[..., Any], parameters: int, count: int) -> Any:
-    """The ops that a function does at so many points."""
+def trace(function: Callable[..., Any], parameters: int) -> Any:
+    """The ops that a function does at so many points as ``COUNTS`` says first, and after them those at the others."""
     record: Callable[..., Any] = vars(leafgrad)["trace"]  # a submodule has its name, which confuses type checkers
-    return record(
-        lambda *args: as_tensor(function(*args), args).detach() * 1,  # an op of its own, also of a parameter
-        *[leafgrad.zeros(count, dtype=leafgrad.float64, requires_grad=True) for _ in range(parameters)],
+    few, more = (
+        [leafgrad.zeros(n, dtype=leafgrad.float64, requires_grad=True) for _ in range(parameters)] for n in COUNTS
     )
 
+    def once(args: Sequence[Tensor]) -> Tensor:
+        return as_tensor(function(*args), args).detach() * 1  # an op of its own, also of a parameter
 
-def unlike(function: Callable[..., Any], families: Sequence[str] = ()) -> ValueError:
+    return record(lambda *args: (once(args[:parameters]), once(args[parameters:])), *few, *more)
+
+
+def slopes_of(values: Tensor, columns: Sequence[Tensor]) -> Sequence[Tensor]:
+    """The derivatives of values by coordinates; nan where an operation has none."""
+    if not values.requires_grad:
+        return [leafgrad.zeros_like(column) for column in columns]
+    try:
+        return grad(leafgrad.sum(values), list(columns), materialize_grads=True)
+    except NotImplementedError:
+        return [leafgrad.full_like(column, math.nan) for column in columns]
+
+
+def gaps(found: Array, expected: Array) -> Array:
+    """In each row the largest difference, by the largest number of this row or of the first; nan is as nan."""
+    same = (found == expected) | (np.isnan(found) & np.isnan(expected))
+    sizes = np.abs(expected).max(1, keepdims=True, initial=0, where=np.isfinite(expected))
+    relative = np.abs(found - expected) / np.maximum(sizes, sizes[0])
+    largest: Array = np.where(same, 0, np.where(np.isnan(relative), np.inf, relative)).max(1)
+    return largest
+
+
+def unlike(function: Callable[..., Any], families: Sequence[str] = (), error: object = None) -> ValueError:
     """For one whose numbers at a point depend on others, or on derivatives of input functions, which no file has."""
     without = f", and no derivatives of {', '.join(families)}" if families else ""
     return ValueError(
         f"save: {function}: expected a function that treats each point alike{without}, got one whose numbers depend on "
-        "the other points, or on how many there are"
+        f"the other points, or on how many there are{f': {error}' if error else ''}"
     )
 
 
@@ -315,23 +396,37 @@ def as_tensor(value: Any, like: Sequence[Tensor]) -> Tensor:
     return value if isinstance(value, Tensor) else leafgrad.full_like(like[0], value)
 
 
-def sized(params: Any, others: Any) -> dict[str, Any]:
-    """An op's parameters as they are saved, of two recordings: tuples, and the number of points, are marked as such."""
+def sized(function: Callable[..., Any], equation: Any, again: Any) -> dict[str, Any]:
+    """An op's parameters as they are saved, of two recordings: tuples, and the number of points, are marked as such.
+
+    ValueError where something else differs between the two, or is nothing that a file has.
+    """
 
     def marked(value: Any, other: Any) -> Any:
         if isinstance(value, tuple) and isinstance(other, tuple) and len(value) == len(other):
             return {"tuple": [marked(*parts) for parts in zip(value, other, strict=True)]}
-        return {"points": True} if value != other and (value, other) == COUNTS else value
+        if not isinstance(value, bool | int | float | complex | str | None):
+            raise ValueError(
+                f"save: {function}: expected ops of which a file can say what they do, got {equation.name}, as of a "
+                "tensor that is written in place; make another one, by where, stack or cat"
+            )
+        if (value, other) == COUNTS:
+            return {"points": True}
+        if value != other and value == value:  # nan is no other number
+            raise unlike(
+                function, error=f"{equation.name} takes {value} at {COUNTS[0]} points, and {other} at {COUNTS[1]}"
+            )
+        return value
 
-    return {name: marked(value, others[name]) for name, value in params.items()}
+    return {name: marked(value, again.params[name]) for name, value in equation.params.items()}
 
 
-def at_points(params: dict[str, Any], count: int) -> dict[str, Any]:
-    """What ``sized`` was given, for so many points."""
+def at_points(params: dict[str, Any], points: Tensor) -> dict[str, Any]:
+    """What ``sized`` gave, for these points."""
 
     def whole(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        return count if "points" in value else tuple(whole(part) for part in value["tuple"])
+        return points.numel() if "points" in value else tuple(whole(part) for part in value["tuple"])
 
     return {name: whole(value) for name, value in params.items()}
