@@ -193,7 +193,7 @@ class Program:
             inputs = [source(value) for value in equation.inputs] or [constant(function, equation)]
             params = sized(function, equation, again)
             if not equation.inputs:
-                params = {"shape": params.get("shape", {"tuple": []})}
+                params.pop("value", None)
             equations.append({"op": equation.name, "inputs": inputs, "params": params})
             places[equation.out] = len(parameters) + len(equations) - 1
         program = Program(parameters, equations, source(traced.results[0]))
@@ -252,8 +252,8 @@ class Program:
         for equation in self.equations:
             inputs, params = [value(s) for s in equation["inputs"]], at_points(equation["params"], points)
             if equation["op"] in CONSTANTS:
-                shape = params.get("shape", ())
-                values.append(leafgrad.full(shape, inputs[0], dtype=points.dtype, device=points.device))
+                shape, dtype = made_as(params, points)
+                values.append(leafgrad.full(shape, inputs[0], dtype=dtype, device=points.device))
             else:
                 values.append(plugins.op(equation["op"])(*inputs, **params))
         return value(self.result)
@@ -298,8 +298,8 @@ class Program:
                 if equation["op"] in CONSTANTS:
                     (number,) = inputs
                     schema.number(number, place)
-                    shape = params.get("shape", ())
-                    values.append(leafgrad.empty(shape, dtype=points.dtype, device="meta"))
+                    shape, dtype = made_as(params, points)
+                    values.append(leafgrad.empty(shape, dtype=dtype, device="meta"))
                 else:
                     op: Any = plugins.op(equation["op"])
                     if op.ordered or "random" in op.traits:
@@ -334,9 +334,20 @@ PROGRAM = schema.record(
 )
 
 
+def dtypes_at(points: Tensor) -> dict[Any, Any]:
+    """What dtypes of the recording, whose points are float64, are at these points."""
+    return {leafgrad.float64: points.dtype, leafgrad.complex128: points.dtype.to_complex()}
+
+
 def like(tensor: Tensor, points: Tensor) -> Tensor:
-    """A function's own tensor where the points are; real ones in their dtype."""
-    return tensor.to(points.device, points.dtype if tensor.is_floating_point() else tensor.dtype)
+    """A function's own tensor where the points are, and in the dtype that goes with theirs."""
+    return tensor.to(points.device, dtypes_at(points).get(tensor.dtype, tensor.dtype))
+
+
+def made_as(params: Mapping[str, Any], points: Tensor) -> tuple[tuple[int, ...], Any]:
+    """The shape and dtype of what is made of a number; files of earlier versions say the shape alone."""
+    dtype = getattr(leafgrad, params["dtype"]) if "dtype" in params else points.dtype
+    return params.get("shape", ()), dtype
 
 
 def trace(function: Callable[..., Any], parameters: int) -> Any:
@@ -422,11 +433,12 @@ def sized(function: Callable[..., Any], equation: Any, again: Any) -> dict[str, 
 
 
 def at_points(params: dict[str, Any], points: Tensor) -> dict[str, Any]:
-    """What ``sized`` gave, for these points."""
+    """What ``sized`` gave, for these points: with their number, and with the dtypes that go with theirs."""
+    names = {recorded.name: dtype.name for recorded, dtype in dtypes_at(points).items()}
 
     def whole(value: Any) -> Any:
         if not isinstance(value, dict):
-            return value
+            return names.get(value, value) if isinstance(value, str) else value
         return points.numel() if "points" in value else tuple(whole(part) for part in value["tuple"])
 
     return {name: whole(value) for name, value in params.items()}

@@ -249,6 +249,7 @@ def test_ten_million_points():
 
 
 HELD, MODULE = lg.tensor([0.5, 0.25], dtype=lg.float64), lg.nn.Linear(1, 1, dtype=lg.float64)
+SINGLE, TURN = lg.nn.Linear(1, 1), lg.tensor(0.6 + 0.8j, dtype=lg.complex128)
 TABLE = pinn.Table({"x": np.linspace(0, 1, 400)}, np.sin(np.linspace(0, 1, 400)))
 
 
@@ -291,6 +292,11 @@ class Rounded(lg.autograd.Function):
         lambda x: TABLE(x.abs()),
         lambda x: lg.isnan(x),
         lambda x: lg.cat([x, -x]).exp()[: len(x)],
+        lambda x: (x > 0.5) * x,
+        lambda x: ((x + 1j) ** 2).imag,
+        lambda x: (x * TURN).imag.to(x.dtype),
+        lambda x: x * lg.tensor(0.1) + lg.full((len(x),), 3),
+        lambda x: SINGLE(x[:, None].float())[:, 0].to(x.dtype),
         lambda x: pinn.d(x**3, x),
         lambda x: lg.where(x > 0.5, math.nan, x),
         lambda x: Sine.apply(x),
@@ -303,6 +309,7 @@ def test_functions_are_read_as_they_were_saved(function, dtype):
     like = lg.zeros(3, dtype=dtype)
     expected, found = function(*points) + like, read(*points) + like
     near = {"rtol": 4 * lg.finfo(dtype).eps, "atol": 0, "equal_nan": True}
+    assert found.dtype == dtype
     assert np.allclose(found.detach().numpy(), expected.detach().numpy(), **near)
 
 
