@@ -312,7 +312,8 @@ class Solution:
         one's own (`Own`) as its weights and the name of what made it.
 
         Raises:
-            ValueError: a function that cannot be saved so.
+            ValueError: a function that cannot be saved so: it depends on other points, writes in place, reads a number
+                out of a tensor, or has derivatives other than those of its operations, as by ``detach``.
         """
         if self.functions:
             raise ValueError("save: expected the solution of the family, got one problem's; save what it was asked of")
