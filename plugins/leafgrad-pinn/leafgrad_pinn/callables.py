@@ -133,14 +133,11 @@ def check_name(what: str, name: Any) -> None:
         raise ValueError(f"{what}: name: expected one that a parameter of a function can have, as 'x', got {name!r}")
 
 
-def check_alone(what: str, together: Any, k: int, alone: Any, size: float, digits: float = 1e-6) -> None:
-    """ValueError if a result at a point is another where that is the only point: (n, ...), its index, (1, ...).
-
-    ``size`` is what counts as large beside the results, and ``digits`` what of these is rounding.
-    """
-    gap = float(np.nan_to_num(np.abs(together[k] - alone[0])).max())
-    apart = (np.isnan(together[k]) != np.isnan(alone[0])).any()
-    if len(together) > 1 and (apart or gap > digits * (size + np.nan_to_num(np.abs(together)).max())):
+def check_alone(what: str, together: Any, apart: Any, rounding: float) -> None:
+    """ValueError if results at a point, a number or several, are others than where it is among other points."""
+    alike = (together == apart) | (np.isnan(together) & np.isnan(apart))
+    gap = np.abs(np.where(alike, 0.0, together) - np.where(alike, 0.0, apart)).max(initial=0)
+    if not gap <= rounding:  # nan is another, too
         raise ValueError(
             f"{what} of the fields at each point alone, got one whose value at a point depends on the others, as with "
             f"u.mean(): by {gap:.2g}"

@@ -315,7 +315,8 @@ class Problem:
             self._check_leaves(name, leaves_of(residuals), leaves_of(again), system)
             for k in {0, len(found) // 2, len(found) - 1}:  # the first depends on none before, as in running sums
                 alone, _ = system.residuals(index, {key: t[k : k + 1] for key, t in few.items()})
-                check_alone(f"{name}: expected an equation", found, k, alone.detach().numpy(), 1.0)
+                rounding = 1e-6 * (1 + float(np.abs(found).max()))
+                check_alone(f"{name}: expected an equation", found[k], alone.detach().numpy()[0], rounding)
             self._check_loss(index, residuals.detach())
         if unused := [unknown.name for unknown in self.unknowns if not unknown.used]:
             raise ValueError(f"unknowns: {', '.join(unused)}: expected in some condition, found in none")

@@ -79,6 +79,67 @@ def test_expressions_of_few_digits_and_with_infinite_values_are_of_each_point_al
         assert np.isnan(sol.evaluate(lambda x: lg.log(x - 0.5), x)[0])
 
 
+def test_expressions_that_are_rounding_alone_are_of_each_point():
+    """Terms of 1e13 that cancel up to single precision, and signs of what is zero."""
+    size = 1e-6
+    k, x = 3 / size, np.linspace(0, size, 41)
+    grid, t = np.meshgrid(x, np.linspace(0, 1, 7))
+    domain = pinn.Interval("x", 0, size)
+    sol = known(domain, dtype=lg.float32, u=pinn.Hard(lambda x: lg.sin(k * x)))
+    assert np.isfinite(sol.evaluate(lambda u: u.xx + k * k * u, x)).all()
+    assert np.abs(sol.evaluate(lambda u, x: lg.sign(u - 0.1 * (10 * u)), x)).max() <= 1
+    u = pinn.Field("u", domain * pinn.Time("t", 0, 1), pinn.MLP(6, 1), initial=pinn.Hard(lambda x: lg.sin(k * x)))
+    sol = pinn.Problem(u, [pinn.Interior(lambda u: u.t, n=8)]).solve(pinn.Adam(1), windows=3)
+    assert np.isfinite(sol.evaluate(lambda u: (u.xx + k * k * u, lg.sign(3 * u - u - u - u)), grid, t)).all()
+    with pytest.raises(ValueError, match="at each point alone"):
+        sol.evaluate(lambda u: u.x - u.x.mean(), grid, t)
+
+
+def test_booleans_and_infinite_values_are_results(recwarn):
+    sol = known(LINE, u=pinn.Hard(lambda x: x * (1 - x)))
+    x = np.linspace(0, 1, 5)
+    u = sol(x)
+    positive, value = sol.evaluate(lambda u: (u > 0.1, u), x)
+    np.testing.assert_array_equal(positive, u > 0.1)
+    np.testing.assert_array_equal(value, u)
+    assert not sol.evaluate(lambda u: lg.isnan(u), x).any()
+    assert sol.evaluate(lambda: True, x).all()
+    assert sol.integral(lambda u: u > -9) == pytest.approx(1)
+    with np.errstate(divide="ignore"):
+        assert np.isneginf(sol.evaluate(lambda u: lg.log(u.abs()), x)[0])
+    assert not recwarn.list
+    with pytest.raises(ValueError, match="at each point alone"):
+        sol.evaluate(lambda u: u > u.mean(), x)
+
+
+def test_arrays_of_a_number_for_each_point_are_taken():
+    sol = known(LINE, u=pinn.Hard(lambda x: x))
+    x = np.linspace(0, 1, 11)
+    truth = np.cos(x)
+    np.testing.assert_array_equal(sol.evaluate(lambda u: u - lg.tensor(truth), x), sol(x) - truth)
+    np.testing.assert_array_equal(sol.evaluate(lambda u: u.detach().numpy() - truth, x), sol(x) - truth)
+
+
+def test_what_an_expression_is_made_of_is_looked_at_once(monkeypatch):
+    sol, calls = known(LINE, u=pinn.Hard(lambda x: x)), []
+    some = pinn.answers.FieldFunction.some
+    monkeypatch.setattr(pinn.answers.FieldFunction, "some", lambda *args: calls.append(0) or some(*args))
+    for x in np.linspace(0, 1, 60).reshape(3, 20):
+        sol.evaluate(lambda u: u.x, x)
+    assert len(calls) == 3 + 3
+
+
+def test_an_expression_that_calls_another_function_is_another():
+    sol, x = known(LINE, u=pinn.Hard(lambda x: x)), np.linspace(0, 1, 5)
+
+    def answer(of):
+        return sol.evaluate(lambda u: of(u), x), sol.evaluate(lambda u, of=of: of(u), x)
+
+    answer(lambda u: 2 * u)
+    with pytest.raises(ValueError, match="at each point alone"):
+        answer(lambda u: u / u.max())
+
+
 def test_complex_fields_and_unknowns():
     psi = pinn.ComplexField("psi", LINE, pinn.MLP(6, 1))
     rate = pinn.Unknown("rate", 2.0)
