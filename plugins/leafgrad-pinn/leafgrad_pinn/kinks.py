@@ -41,11 +41,13 @@ def kink(shape: Shape, part: Shape) -> Array | None:
     cells = shape.bounds[:, 0] + size * (lattice(count + 1, dim) - aside)  # whose sides are where no kinks are
     ends = lattice(2, dim)
     for step in range(HALVED):
-        levels, slopes = levels_and_slopes(shape, part, cells[:, None] + size * ends)
+        corners = np.clip(cells[:, None] + size * ends, *shape.bounds.T)  # beyond, functions may be nan
+        levels, slopes = levels_and_slopes(shape, part, corners)
         if step == 0:
-            least = INSIDE * levels.max()
-            largest = np.nan_to_num(np.linalg.norm(slopes[levels > least], axis=-1)).max(initial=0)
+            least = INSIDE * levels[np.isfinite(levels)].max(initial=0)
         within = (levels > least)[..., None] & np.isfinite(slopes)
+        if step == 0:
+            largest = np.linalg.norm(np.where(within, slopes, 0), axis=-1).max()
         highest, lowest = np.where(within, slopes, -np.inf).max(1), np.where(within, slopes, np.inf).min(1)
         change = np.linalg.norm(np.maximum(highest - lowest, 0), axis=-1)
         best = np.argsort(change)[-KEPT:]
@@ -60,6 +62,7 @@ def lattice(count: int, dim: int) -> Array:
 
 
 @recording()
+@np.errstate(all="ignore")
 def levels_and_slopes(shape: Shape, part: Shape, points: Array) -> tuple[Array, Array]:
     """``level`` of a shape at points (n, m, d), (n, m), and the slopes of that of a part of it, (n, m, d)."""
     rows = points.reshape(-1, points.shape[-1]).T

@@ -39,6 +39,14 @@ def test_kinks_are_found(shape):
     assert shape.contains(place[None]).all()
 
 
+def test_kinks_are_found_of_what_is_nan_beyond_its_box(recwarn):
+    for root in (lambda x: 0 * lg.sqrt(1.5 - x), lambda x: 0.1 * lg.sqrt(1.5 - x)):  # the second is steep at the box
+        shape = flat(lambda x, y, root=root: lg.sqrt(x * x + y * y) - 1 + root(x))
+        recwarn.clear()  # of the search for its edge
+        assert kink(shape, shape) is not None
+        assert not recwarn.list
+
+
 @pytest.mark.parametrize(
     "shape",
     [
