@@ -190,12 +190,27 @@ class Training:
         return f", but {DIVERGED}: the loss went from {losses[0]:.2g} to {losses[-1]:.2g}"
 
     def _lowered(self) -> str:
-        """Which energies have come down to what was given as their least, for the reason why a stage ended."""
-        last, problem = self.rows[-1] if self.rows else {}, self.trainee.problem
+        """Which energies have come down to what was given as their least, and would fall below it along the gradient.
+
+        Where the least is the minimum, as of squares, they would not.
+        """
+        last, problem, trainee = self.rows[-1] if self.rows else {}, self.trainee.problem, self.trainee
+        energies = [(condition, name) for condition, name in zip(problem.conditions, problem.names, strict=True)
+                    if isinstance(condition, Energy)
+                    if last.get(name, math.inf) <= REACHED * condition.weight]  # fmt: skip
+        if not energies:
+            return ""
+        batches, weights = trainee.batches, trainee.weights
+        gradient, terms, _ = trainee.objective.gradient(trainee.flat, batches, weights)
+        if not (square := float(gradient.dot(gradient))):
+            return ""
+        further = trainee.flat - 2 * float(terms.sum()) / square * gradient
+        _, terms, _ = trainee.objective.gradient(further, batches, weights)
+        below = {name for name, term in zip(problem.names, terms.tolist(), strict=True) if term == math.inf}
         return "".join(
             f", but {name} has come to least={condition.least:g}, and {LOWERED}; if it should, {condition.remedy}"
-            for condition, name in zip(problem.conditions, problem.names, strict=True)
-            if isinstance(condition, Energy) and last.get(name, math.inf) <= REACHED * condition.weight
+            for condition, name in energies
+            if name in below
         )
 
     def _label(self, number: int) -> tuple[int | None, str]:

@@ -160,6 +160,14 @@ def test_an_energy_that_falls_to_what_was_given_as_its_least_is_told(stage, caps
     assert "give less, as least=-1" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("energy", [lambda u: (u.x - 1) ** 2, lambda u: u.x**2 + u**2])
+def test_an_energy_whose_minimum_is_its_least_is_right(energy):
+    u = pinn.Field("u", X, pinn.MLP(3, 1), boundary=pinn.Hard(0, on="x_min"))
+    sol = pinn.Problem(u, pinn.Energy(energy, order=8)).solve(pinn.SSBroyden(60))
+    assert sol.run.history[-1]["energy"] < 1e-6
+    assert "least" not in sol.run.reasons[0]
+
+
 def test_a_network_that_fits_itself_to_a_rule_is_told(capsys):
     """Fewer points than weights: a quotient below the least, pi^2, that the function does not have."""
     u = pinn.Field("u", X, pinn.MLP(8, 1), boundary=pinn.Hard(0))
