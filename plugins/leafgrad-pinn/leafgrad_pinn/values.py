@@ -44,6 +44,17 @@ def noted(several: Sequence[Points]) -> Iterator[None]:
         del noting[-len(several) :]
 
 
+@contextmanager
+def unnoted() -> Iterator[None]:
+    """Within it, also a function, points note nothing: exact values are their author's, at coordinates of any kind."""
+    kept = noting[:]
+    noting.clear()
+    try:
+        yield
+    finally:
+        noting[:] = kept
+
+
 def derivative(value: Tensor, *coordinates: Tensor) -> Tensor:
     """The derivative of an expression by one coordinate after the other. (n,) -> (n,)"""
     for points in noting:

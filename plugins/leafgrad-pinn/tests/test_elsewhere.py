@@ -180,3 +180,23 @@ def test_places_that_leave_the_domain_in_training_are_nan():
     with lg.no_grad():
         system.numbers[0].add_(100)
     assert system(0, batch).isnan().all()
+
+
+def test_exact_values_may_have_derivatives_that_are_zero():
+    """By their own coordinates, at whatever places they are asked for."""
+    domain, x = pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 1), np.linspace(0, 1, 5)
+    zero = {
+        "initial": pinn.Hard(lambda x: x * (1 - x)),
+        "boundary": pinn.Hard(lambda x, t: pinn.d(x * t, t, t) + 0 * x),
+    }
+    u = pinn.Field("u", domain, pinn.MLP(4, 1), **zero)
+    problem = pinn.Problem(u, [pinn.Interior(lambda u: u.t - u.xx + u.at(t=0.2), n=8)])
+    for windows in (1, 2):
+        sol = problem.solve(pinn.Adam(1), windows=windows)
+        np.testing.assert_allclose(sol.evaluate(lambda u: u, x, 0.7), sol(x, 0.7), atol=1e-15)
+        np.testing.assert_allclose(sol.evaluate(lambda u: u.at(t=0.7), x, 0.1), sol(x, 0.7), atol=1e-15)
+    v = pinn.Field("v", pinn.Time("t", 0, 1), pinn.MLP(4, 1), history=lambda t: 1 + pinn.d(3 * t, t, t))
+    sol = pinn.Problem(v, [pinn.Interior(lambda v, t: v.t + v.at(t=t - 1), n=8), pinn.Initial(1)]).solve(pinn.Adam(1))
+    np.testing.assert_array_equal(sol.evaluate(lambda v, t: v.at(t=t - 1), np.array([0.2, 0.5])), 1)
+    with pytest.raises(ValueError, match="d: expected a coordinate of the equation"):
+        sol.evaluate(lambda v, t: pinn.d(v, 2 * t), x)
