@@ -44,7 +44,7 @@ def evaluate(
         if check:
             domain.check_inside("Solution", rows)
         tensors = columns_of(domain, rows, parameter.dtype, parameter.device)
-        found = fields_at(modules, domain, rows, tensors)
+        found = fields_at(modules, domain, rows, tensors, alone=True)
         for name, value in found.items():
             if name not in values:
                 values[name] = np.empty(size, dtype=value.dtype.name)
@@ -60,12 +60,19 @@ def check_one(what: str, domain: Domain) -> None:
 
 
 def fields_at(
-    modules: Sequence[Surrogate | Piecewise | Given], domain: Domain, rows: Array, columns: Mapping[str, Tensor]
+    modules: Sequence[Surrogate | Piecewise | Given],
+    domain: Domain,
+    rows: Array,
+    columns: Mapping[str, Tensor],
+    alone: bool = False,
 ) -> dict[str, Tensor]:
-    """Each field at points (n, d), also given by coordinate; nan, with all its derivatives, outside of its part."""
+    """Each field at points (n, d), also given by coordinate; nan, with all its derivatives, outside of its part.
+
+    If values ``alone`` are wanted, they need not have derivatives.
+    """
     found = {}
     for module in modules:
-        for name, value in module(columns).items():
+        for name, value in module(columns, alone).items():
             beyond = outside(module, name, domain, rows)
             if beyond.any():
                 factor = np.where(beyond, np.nan, 1.0)

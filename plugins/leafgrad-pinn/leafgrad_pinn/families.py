@@ -27,8 +27,8 @@ class Given(nn.Module):
             name: leafgrad.tensor(row, dtype=like.dtype, device=like.device) for name, row in functions.items()
         }
 
-    def forward(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        found: dict[str, Tensor] = self.module({**columns, **self.functions})
+    def forward(self, columns: Mapping[str, Tensor], alone: bool = False) -> dict[str, Tensor]:
+        found: dict[str, Tensor] = self.module({**columns, **self.functions}, alone)
         return found
 
     def past(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:

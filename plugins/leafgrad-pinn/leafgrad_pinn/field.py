@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -390,8 +391,9 @@ class Surrogate(nn.Module):
         self.before = () if before is None else (before,)  # in a tuple: none of its weights are this module's
 
     @unnoted()
-    def forward(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        return self.whole(self.values, columns)
+    def forward(self, columns: Mapping[str, Tensor], alone: bool = False) -> dict[str, Tensor]:
+        """The fields; where values ``alone`` are wanted, without derivatives by the coordinates."""
+        return self.whole(partial(self.values, alone=alone and not self.derivatives), columns)
 
     @unnoted()
     def past(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -416,25 +418,24 @@ class Surrogate(nn.Module):
             for name, ansatz in self.ansatz.items()
         }
 
-    def values(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def values(self, columns: Mapping[str, Tensor], alone: bool = False) -> dict[str, Tensor]:
         """The fields that have an output of the network."""
         outputs = self.net([columns[name] for name in self.names], *[columns[name] for name in self.inputs])
-        exact = [name for name, ansatz in self.ansatz.items() if ansatz.start is not None]
         begun: Mapping[str, Beginning] = {}
         for before in self.before:
-            begun = before.end(columns, {name: self.ansatz[name].rate is not None for name in exact})
+            begun = before.end(columns, {n: a.rate is not None for n, a in self.ansatz.items() if a.start}, alone)
         found = [outputs[:, i] if scale == 1 else outputs[:, i] * scale for i, scale in enumerate(self.scales)]
         return {name: one(columns, output, begun.get(name))
                 for output, (name, one) in zip(found, self.ansatz.items(), strict=True)}  # fmt: skip
 
-    def end(self, columns: Mapping[str, Tensor], rates: Mapping[str, bool]) -> dict[str, Beginning]:
-        """Fields at the last moment, at n places, and for those where ``rates`` says so their derivatives by time."""
-        if not rates:
+    def end(self, columns: Mapping[str, Tensor], rates: Mapping[str, bool], alone: bool) -> dict[str, Beginning]:
+        """Fields at the last moment, at n places, and where ``rates`` says so their rates; without graphs if alone."""
+        if not rates or self.time is None:
             return {}
-        assert self.time is not None
         last = leafgrad.full_like(columns[self.time.name], self.time.stop, requires_grad=True)
-        found = self({**columns, self.time.name: last})
-        return {n: (found[n], reverse(found[n], [last])[0] if rate else None) for n, rate in rates.items()}
+        found = self({**columns, self.time.name: last}, alone)
+        return {n: (found[n].detach() if alone else found[n], reverse(found[n], [last], alone)[0] if rate else None)
+                for n, rate in rates.items()}  # fmt: skip
 
     def value(self, field: Field, values: Values, columns: Mapping[str, Tensor]) -> Tensor:
         """One field, which may be a derivative."""

@@ -21,14 +21,15 @@ def recording() -> Any:
     return leafgrad.inference_mode(False)
 
 
-def reverse(value: Tensor, columns: Sequence[Tensor]) -> Sequence[Tensor]:
+def reverse(value: Tensor, columns: Sequence[Tensor], last: bool = False) -> Sequence[Tensor]:
     """The derivatives of each element of ``value`` by the same element of each column, by a reverse pass.
 
     (n,), k times (n,) -> k times (n,). The element i of ``value`` must depend on the elements i of the columns alone.
+    If they are the ``last``, they have no derivatives themselves.
     """
     if not value.requires_grad:
         return [leafgrad.zeros_like(value) for _ in columns]
-    return grad(leafgrad.sum(value), list(columns), create_graph=True, materialize_grads=True)
+    return grad(leafgrad.sum(value), list(columns), retain_graph=True, create_graph=not last, materialize_grads=True)
 
 
 noting: list[Points] = []  # those that are to know of derivatives of expressions

@@ -42,7 +42,8 @@ class Piecewise(nn.Module):
         found: dict[str, Tensor] = self.surrogates[0].past(columns)
         return found
 
-    def forward(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, columns: Mapping[str, Tensor], alone: bool = False) -> dict[str, Tensor]:
+        """The fields; if values ``alone`` are wanted, they need not have derivatives by the coordinates."""
         t = list(columns.values())[-1]  # time is a domain's last coordinate
         ends = leafgrad.tensor(self.moments[1:-1], dtype=t.dtype, device=t.device)
         window = (t[:, None] > ends).sum(1)
@@ -50,7 +51,7 @@ class Piecewise(nn.Module):
         for index, surrogate in enumerate(self.surrogates):
             (rows,) = (window == index).nonzero(as_tuple=True)
             if len(rows):
-                values = surrogate({name: column[rows] for name, column in columns.items()})
+                values = surrogate({name: column[rows] for name, column in columns.items()}, alone)
                 found = {name: found[name].index_copy(0, rows, values[name]) for name in found}
         return found
 
@@ -79,7 +80,7 @@ class Continued(Initial):
             wanted = {part: self.speed is not None for part in self.parts if part in surrogate.fields}
             parameter = next(iter(surrogate.parameters()))
             columns = columns_of(domain, batch["points"], parameter.dtype, parameter.device)
-            for part, (value, rate) in surrogate.end(columns, wanted).items():
+            for part, (value, rate) in surrogate.end(columns, wanted, alone=True).items():
                 batch[f"value {part}"] = numbers(value)
                 if rate is not None:
                     batch[f"rate {part}"] = numbers(rate)

@@ -73,6 +73,23 @@ def test_exact_values_go_on_exactly_over_many_windows():
     assert np.abs(sol(x, 0)["v"] - np.sin(np.pi * x)).max() < 1e-12
 
 
+def test_values_alone_hold_no_graphs_of_windows_before():
+    domain = pinn.Interval("x", 0, 1) * TIME
+    x, t = np.random.default_rng(0).random((2, 50)) * [[1], [3]]
+    for more in (True, False):
+        u = pinn.Field("u", domain, pinn.MLP(4, 1), initial=pinn.Hard(lambda x: pinn.d(x**3, x), rate=lambda x: 1 - x))
+        fields = [u, pinn.Derivative("v", u, "x")] if more else [u]
+        sol = pinn.Problem(fields, pinn.Interior(lambda u: u.tt - u.xx, n=9)).solve(pinn.Adam(1), windows=3)
+        found = sol(x, t) if more else {"u": sol(x, t)}
+        for name, values in found.items():
+            again = sol.evaluate((lambda u: u) if name == "u" else lambda u: u.x, x, t)
+            np.testing.assert_allclose(values, again, rtol=0, atol=1e-12)
+    columns, last = pinn.field.columns_of(domain, np.stack([x, t], 1)), sol.run.modules[0].surrogates[-2]
+    for value, rate in last.end(columns, {"u": True}, alone=True).values():
+        assert not value.requires_grad
+        assert not rate.requires_grad
+
+
 def test_soft_values_go_on_from_the_window_before():
     problem = heat(pinn.MLP(4, 1), hard=False)
     sol = problem.solve(pinn.Adam(3), windows=2)
