@@ -19,7 +19,7 @@ from leafgrad_pinn.field import Surrogate, columns_of
 from leafgrad_pinn.quadrature import inside, on_edges
 from leafgrad_pinn.sampling import Array, reals
 from leafgrad_pinn.unknowns import found as found_numbers
-from leafgrad_pinn.values import Points, Value, noted, recording
+from leafgrad_pinn.values import Points, Value, noted, recording, unnoted
 from leafgrad_pinn.windows import Piecewise
 
 if TYPE_CHECKING:
@@ -160,7 +160,8 @@ class FieldFunction:
         points = Points({**columns, **rows_at}, self.domain.space, sides, functions, orders)
         points.away = self.away
         with noted([points]), found_numbers(self.run.unknowns):
-            found = fields_at(self.run.modules, self.domain, rows, columns)
+            with unnoted():
+                found = fields_at(self.run.modules, self.domain, rows, columns)
             unknowns = {n: leafgrad.tensor(v, dtype=leafgrad.float64) for n, v in self.run.unknowns.items()}
             values: dict[str, Any] = {**unknowns, **columns, **points.inputs()}
             values |= {name: points.value(value, self.coordinates[name], name) for name, value in found.items()}

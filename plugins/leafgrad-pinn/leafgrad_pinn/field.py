@@ -22,7 +22,7 @@ from leafgrad_pinn.networks import Network
 from leafgrad_pinn.operators import Operator
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.shapes import Shape
-from leafgrad_pinn.values import recording, reverse, unnoted
+from leafgrad_pinn.values import recording, reverse
 
 Values = Callable[[Mapping[str, Tensor]], dict[str, Tensor]]
 Beginning = tuple[Tensor, Tensor | None]  # a field at a window's first moment, and its derivative by time
@@ -390,12 +390,10 @@ class Surrogate(nn.Module):
         )
         self.before = () if before is None else (before,)  # in a tuple: none of its weights are this module's
 
-    @unnoted()
     def forward(self, columns: Mapping[str, Tensor], alone: bool = False) -> dict[str, Tensor]:
         """The fields; where values ``alone`` are wanted, without derivatives by the coordinates."""
         return self.whole(partial(self.values, alone=alone and not self.derivatives), columns)
 
-    @unnoted()
     def past(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The fields before their time begins: those of windows before, or what their history says, or nan."""
         return self.whole(self.values_before, columns)

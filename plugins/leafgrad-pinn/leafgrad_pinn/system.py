@@ -78,10 +78,10 @@ class System(nn.Module):
         *elsewhere, points = map(self.points, self.taken_at(batch).values())
         chosen = plan or (self.plans[index] if index < len(self.plans) else cheapest((), self.domain.space))
         with bound(self.unknowns, list(self.numbers)):
-            others = [self.values(each, chosen, fields) for each in elsewhere]
+            *others, own = [self.values(each, chosen, fields) for each in (*elsewhere, points)]
             extra = {**batch, **dict(zip(self.taken_at(batch), others, strict=False))}
             with noted([points, *elsewhere]) if index >= len(self.plans) else nullcontext():
-                result = condition.residual(self.values(points, chosen, fields), points, extra)
+                result = condition.residual(own, points, extra)
         parts = parts_of(result)
         if not parts:
             raise ValueError(f"{label}: expected one number for each point, or a tuple of such, got ()")

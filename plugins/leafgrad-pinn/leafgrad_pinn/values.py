@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ def noted(several: Sequence[Points]) -> Iterator[None]:
 
 @contextmanager
 def unnoted() -> Iterator[None]:
-    """Within it, also a function, points note nothing: exact values are their author's, at coordinates of any kind."""
+    """Within it points note nothing: what exact values differentiate is no matter of an equation."""
     kept = noting[:]
     noting.clear()
     try:
@@ -338,7 +338,9 @@ class Value(Tensor):
         if field is None or points.away is None:
             raise AttributeError(f"{label}.at: expected a field that is solved for, or a derivative, as u.at(x=0).xx")
         points.unwritten(self)
-        found = points.away(points.moved(field, place))[field]
+        there = points.moved(field, place)
+        with unnoted() if noting else nullcontext():
+            found = points.away(there)[field]
         return found.along(self.path) if self.path else found
 
     def space(self, what: str) -> list[str]:
