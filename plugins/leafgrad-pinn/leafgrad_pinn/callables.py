@@ -125,6 +125,11 @@ def check_number(what: str, value: Any, least: float | None = None, whole: bool 
         raise ValueError(f"{what}: expected {'a finite number' if least is None else f'at least {least}'}, got {value}")
 
 
+def scalar(value: Any) -> Any:
+    """The number in an array or tensor without dimensions; anything else as it is."""
+    return value.item() if isinstance(value, (np.ndarray, Tensor)) and value.ndim == 0 else value
+
+
 def check_name(what: str, name: Any) -> None:
     """TypeError unless it is a string, ValueError unless functions can have a parameter of this name."""
     if not isinstance(name, str):

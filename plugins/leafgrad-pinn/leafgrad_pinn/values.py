@@ -12,7 +12,7 @@ import leafgrad
 from leafgrad import Tensor
 from leafgrad.autograd import grad
 from leafgrad.tensor.overrides import unwrapped
-from leafgrad_pinn.callables import check_number
+from leafgrad_pinn.callables import check_number, scalar
 from leafgrad_pinn.functions import InputFunction
 
 
@@ -169,6 +169,7 @@ class Points:
             like = columns[name]
             number = value.current() if hasattr(value, "current") else value  # of an unknown
             if not isinstance(number, Tensor):
+                number = scalar(number)
                 check_number(f"{field}.at: {name}", number)
                 number = leafgrad.full_like(like, number)
             if number.shape not in ((), like.shape):

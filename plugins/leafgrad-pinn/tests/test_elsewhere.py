@@ -200,3 +200,14 @@ def test_exact_values_may_have_derivatives_that_are_zero():
     np.testing.assert_array_equal(sol.evaluate(lambda v, t: v.at(t=t - 1), np.array([0.2, 0.5])), 1)
     with pytest.raises(ValueError, match="d: expected a coordinate of the equation"):
         sol.evaluate(lambda v, t: pinn.d(v, 2 * t), x)
+
+
+def test_places_and_rates_of_learning_are_numbers_without_dimensions_too():
+    u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(4, 1))
+    for number in (0.5, np.float64(0.5), np.array(0.5), lg.tensor(0.5)):
+        problem = pinn.Problem(u, [pinn.Interior(lambda u, number=number: u.x - u.at(x=number), n=4)])
+        sol = problem.solve(pinn.Adam(1, number))
+        assert sol.evaluate(lambda u, number=number: u.at(x=number), 0.2) == sol(0.5)
+    for wrong in (np.array(True), np.ones(3), np.array("1")):
+        with pytest.raises(TypeError, match="expected a number"):
+            pinn.Adam(1, wrong)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leafgrad import Tensor
-from leafgrad_pinn.callables import check_number
+from leafgrad_pinn.callables import check_number, scalar
 from leafgrad_pinn.points import Redraw
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.weights.scheme import Scheme, reweigh, schemes
@@ -45,9 +45,10 @@ class Stage(ABC):
     def positive(self, *names: str) -> None:
         """TypeError or ValueError unless these are numbers above 0."""
         for name in names:
-            check_number(f"{type(self).__name__}: {name}", getattr(self, name))
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{type(self).__name__}: {name}: expected more than 0, got {getattr(self, name)}")
+            value = scalar(getattr(self, name))
+            check_number(f"{type(self).__name__}: {name}", value)
+            if not value > 0:
+                raise ValueError(f"{type(self).__name__}: {name}: expected more than 0, got {value}")
 
     @abstractmethod
     def start(self, trainee: Trainee, number: int) -> Worker:
