@@ -103,9 +103,9 @@ class FieldFunction:
         numbers = [name for name in self.run.unknowns if name.isidentifier()]
         known = [*self.coordinates, *solution.pairs, *self.domain.names, *solution.functions, *numbers]
         self.call = Named(function, what, dict.fromkeys(known))
-        self.same = set()  # for a lambda in a loop, which is made anew
+        self.same: set[int] = set()  # for a lambda in a loop, which is made anew
         if isfunction(function) and not function.__closure__ and not function.__defaults__:
-            self.same = {function.__code__}
+            self.same = {hash(function.__code__)}
         self.checked = bool(self.same & solution.checked)
 
     def __call__(self, rows: Array, normals: Array | None = None) -> list[Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 import sys
 
 import numpy as np
@@ -127,6 +128,7 @@ def test_what_an_expression_is_made_of_is_looked_at_once(monkeypatch):
     for x in np.linspace(0, 1, 60).reshape(3, 20):
         sol.evaluate(lambda u: u.x, x)
     assert len(calls) == 3 + 3
+    assert pickle.loads(pickle.dumps(sol.checked)) == sol.checked  # solutions can be sent to other processes
 
 
 def test_an_expression_that_calls_another_function_is_another():
