@@ -283,3 +283,9 @@ def test_an_input_that_does_not_go_through_linear(shape, remedy):
     expected = rf"expected a last dimension of 8, the in_features of weight \(2, 8\), got .*; {remedy}"
     with pytest.raises(RuntimeError, match=expected):
         nn.Linear(8, 2)(lg.ones(shape))
+
+
+def test_a_number_may_be_saved_in_one_dimension():
+    norm = nn.BatchNorm1d(2)
+    norm.load_state_dict({**norm.state_dict(), "num_batches_tracked": lg.tensor([5])})
+    assert norm.num_batches_tracked.equal(lg.tensor(5))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 
 import numpy as np
@@ -326,3 +327,14 @@ def test_dtypes_say_of_themselves_what_numpy_says(kind):
     assert said == (native.itemsize, native.kind == "f", native.kind == "c", signed, native.kind in "fc")
     assert kind.to_real() is (kind if native.kind != "c" else getattr(leafgrad, f"float{4 * kind.itemsize}"))
     assert leafgrad.zeros(3, dtype=kind).element_size() == native.itemsize
+
+
+def test_steps_are_an_int():
+    for function in (leafgrad.linspace, leafgrad.logspace):
+        with pytest.raises(TypeError, match=rf"{function.__name__}: steps: expected an int, got 2.7"):
+            function(0, 3, 2.7)
+
+
+def test_what_is_no_number_is_true_among_bools():
+    assert leafgrad.full((2,), math.nan, dtype=leafgrad.bool).tolist() == [True, True]
+    assert leafgrad.zeros(1, dtype=leafgrad.bool).masked_fill(leafgrad.tensor([True]), -math.inf).tolist() == [True]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -162,3 +164,12 @@ def test_indefinite_matrices(n, hermitian):
     assert info == n
     with pytest.raises(RuntimeError, match=r"linalg\.ldl_solve: B: expected"):
         linalg.ldl_solve(leafgrad.eye(n), leafgrad.ones(n, dtype=leafgrad.int32), leafgrad.ones(n + 1, 1))
+
+
+@pytest.mark.parametrize("at", [(0, 0), (1, 0), (1, 1)])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -1.0])
+def test_matrices_without_a_factor_of_cholesky_are_refused(value, at):
+    a = leafgrad.eye(2) * 0.5
+    a[at] = value
+    with pytest.raises(leafgrad.linalg.LinAlgError, match="not positive-definite"):
+        leafgrad.linalg.cholesky(a)

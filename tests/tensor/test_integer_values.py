@@ -181,3 +181,11 @@ def test_bools_scattered_and_added_stay_bools():
     v = leafgrad.tensor([True, False])
     assert x.scatter_reduce(0, at, v, "prod").tolist() == [False, True]
     assert x.index_add(0, at, v, alpha=2).dtype is leafgrad.bool
+
+
+@pytest.mark.parametrize("zero", [0, leafgrad.tensor(0)], ids=["number", "tensor"])
+@pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod"])
+def test_nothing_may_be_divided_by_zero(name, zero):
+    assert getattr(leafgrad, name)(leafgrad.arange(0), zero).tolist() == []
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        getattr(leafgrad, name)(leafgrad.arange(3), zero)

@@ -228,7 +228,7 @@ def _mismatch(key: str, own: Tensor, new: Any) -> str | None:
             f"{key} of the checkpoint is an uninitialized parameter: call the module that it comes from once before "
             "its state is taken"
         )
-    if new.shape == own.shape:
+    if new.shape == own.shape or (own.ndim == 0 and new.ndim == 1 and new.numel()):
         return None
     return (
         f"size mismatch for {key}: copying a param with shape {new.shape} from checkpoint, the shape in current "
@@ -239,6 +239,8 @@ def _mismatch(key: str, own: Tensor, new: Any) -> str | None:
 def _converted(own: Tensor | None, new: Any, assign: bool) -> Any:
     if own is None:
         return new
+    if not isinstance(own, UninitializedTensor) and own.ndim == 0 and new.ndim == 1:  # as old checkpoints have numbers
+        new = new[0]
     if not assign:
         if isinstance(own, UninitializedTensor):
             own.materialize(new.shape)

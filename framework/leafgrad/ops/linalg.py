@@ -160,10 +160,16 @@ pinv.vjp(x=_pinv)
 # ---- factorisations -----------------------------------------------------------------------------------------------
 
 
+WITHOUT_FACTOR = "the input is not positive-definite"
+
+
 @op("raises", "complex")
 def cholesky(xp: Any, x: Any) -> Any:
     """Lower triangular factor, x = out out^H, from the lower triangle of x. (..., n, n) -> (..., n, n)"""
-    return checked(xp.linalg.cholesky, "the input is not positive-definite", x)
+    factor = checked(xp.linalg.cholesky, WITHOUT_FACTOR, x)
+    if not bool(xp.isfinite(xp.diagonal(factor, axis1=-2, axis2=-1)).all()):  # of nan libraries make nan
+        raise LinAlgError(WITHOUT_FACTOR)
+    return factor
 
 
 def lower_half(x: Any) -> Any:

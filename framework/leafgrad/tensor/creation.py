@@ -10,6 +10,7 @@ from leafgrad import devices, dtypes
 from leafgrad.ops import create, dispatch, half
 from leafgrad.ops.conjugate import is_complex
 from leafgrad.ops.node import SymbolBase
+from leafgrad.ops.scalars import as_int
 from leafgrad.tensor import arguments, formats
 from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
@@ -80,10 +81,10 @@ def converted(plain: Any, dtype: dtypes.dtype, argument: str) -> Any:
         if beyond(plain, dtype):
             raise RuntimeError(f"{argument}: value cannot be converted to type {dtype} without overflow, got {plain}")
         return plain
-    if isinstance(plain, float) and not math.isfinite(plain):
-        raise RuntimeError(f"{argument}: value cannot be converted to type {dtype} without overflow, got {plain}")
     if dtype is dtypes.bool_:
         return bool(plain)
+    if isinstance(plain, float) and not math.isfinite(plain):
+        raise RuntimeError(f"{argument}: value cannot be converted to type {dtype} without overflow, got {plain}")
     limits = dtypes.iinfo(dtype)
     if not limits.min <= int(plain) <= limits.max:
         raise RuntimeError(f"{argument}: value cannot be converted to type {dtype} without overflow, got {plain}")
@@ -350,13 +351,15 @@ def _between(start: Any, end: Any, dtype: Any) -> dtypes.dtype:
 
 
 def _bounds(function: str, start: Any, end: Any, steps: int, kind: dtypes.dtype) -> dict[str, Any]:
-    if steps < 0:
+    if (count := as_int(steps)) is None:
+        raise TypeError(f"{function}: steps: expected an int, got {steps!r}")
+    if count < 0:
         raise RuntimeError(f"{function}: number of steps must be non-negative, got {steps}")
     first, last = (number(v, f"{function}: {n}", kind.is_complex) for v, n in ((start, "start"), (end, "end")))
-    if not kind.is_differentiable and steps > 1:
+    if not kind.is_differentiable and count > 1:
         first, last = int(first), int(last)
     plain = complex if kind.is_complex else float
-    return {"start": plain(first), "end": plain(last), "count": int(steps)}
+    return {"start": plain(first), "end": plain(last), "count": count}
 
 
 @public(only="leafgrad")

@@ -8,6 +8,8 @@ from collections import Counter
 
 import pytest
 
+import leafgrad.utils.data
+
 Point = collections.namedtuple("Point", "a b")
 
 
@@ -95,3 +97,9 @@ def test_distributed_sampler(d):
         for sampler in samplers:
             sampler.set_epoch(epoch)
         assert sorted(i for sampler in samplers for i in sampler) == list(range(9))
+
+
+@pytest.mark.parametrize("replacement", [False, True])
+def test_nothing_is_drawn_of_an_empty_dataset(replacement):
+    with pytest.raises(ValueError, match="RandomSampler: expected a dataset of which to draw 3 samples"):
+        list(leafgrad.utils.data.RandomSampler(range(0), replacement=replacement, num_samples=3))

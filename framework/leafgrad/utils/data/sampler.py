@@ -112,6 +112,8 @@ class RandomSampler(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         count, drawn = len(self.data_source), self.num_samples
+        if drawn and not count:
+            raise ValueError(f"RandomSampler: expected a dataset of which to draw {drawn} samples, got an empty one")
         generator = Generator().manual_seed(draw_seed(self.generator))
         if self.replacement:
             blocks = (randint(0, count, (1024,), generator=generator) for _ in itertools.count())
