@@ -117,7 +117,7 @@ class MultivariateNormal(Distribution):
 
 
 def mahalanobis(scale_tril: Tensor, x: Tensor) -> Tensor:
-    """``|L^-1 x|^2``; each L is solved for all of its samples at once. (*batch, n, n), (*samples, *batch, n) -> ..."""
+    """``|L^-1 x|^2``, for all samples of an L at once. (*batch, n, n), (*samples, *batch, n) -> (*samples, *batch)"""
     samples = x.shape[: max(x.ndim - scale_tril.ndim + 1, 0)]
     columns = x.reshape(math.prod(samples), *x.shape[len(samples) :]).movedim(0, -1)
     solved = solve_triangular(scale_tril, columns, upper=False)

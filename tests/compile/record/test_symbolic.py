@@ -46,6 +46,11 @@ STEPS = {
     ),
     "bits of a fraction": (lambda k: X * (k & 3), [1.5, 2.5, 3.5, 4.5]),
     "parts by zero": (lambda k: X * divmod(k, k - k)[0], [1, 2, 3, 4]),
+    "parts by what is no number": (
+        lambda k: (X * divmod(k, math.inf)[1], divmod(k, -math.inf)[0], math.isnan(divmod(k, math.nan)[1])),
+        [1.0, 2.0, 3.0, -4.0, 5.0],
+    ),
+    "an int too long for a text": (lambda k: (X * 2, k << 20000)[0], [1, 2, 3, 4]),
     "texts": (lambda k: (X * k, f"{k:.1f}", f"{k!r:>9}", format(k), f"{k:+.0%}"), [0.51, 0.52, 0.53, 1.0, -0.0, 0.0]),
     "a bad text": (lambda k: (X * k, f"{k:d}"), [0.5, 1.5, 2.5, 3.5]),
     "too large, where nobody reads it": (lambda k: (X * 2, k / 7)[0], [3, 4, 5, 10**400, 6]),

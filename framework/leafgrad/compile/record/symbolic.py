@@ -293,12 +293,13 @@ def rounded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         try:
             bound = written and not (numbers.apart or self._items or self._size)
             found = getattr(self._value, name)(*args) if bound else NotImplemented
-        except (ArithmeticError, AttributeError, TypeError, ValueError):
+            shown = repr(found)
+        except (ArithmeticError, AttributeError, TypeError, ValueError):  # also of an int that is too long for a text
             found = NotImplemented
         if found is NotImplemented:
             return function(fixed(self), *args)
-        text = f"({self._text}).{name}({', '.join(map(repr, args))})"
-        test = f"{text} == {found!r}" if type(found) in (int, str) else f"repr({text}) == {repr(found)!r}"
+        text = f"({self._text}).{name}({', '.join(map(text_of, args))})"
+        test = f"{text} == {shown}" if type(found) in (int, str) else f"repr({text}) == {shown!r}"
         numbers.relations.setdefault(test, (told((self,)), (text, found)))
         return found
 

@@ -76,8 +76,6 @@ class Following:
         pauses: whether the last recorded call has changed a set, of which nobody can say what it pops next.
     """
 
-    pauses = False
-
     def __init__(self) -> None:
         self.paths: set[str] = set()
         self.seen: dict[str, Any] = {}  # numbers among the arguments of the last call that was recorded
@@ -95,7 +93,7 @@ class Following:
         self.start: States = []
         self.stopped = self.shared = False
         self.outside: dict[int, Any] = {}
-        self.by_identity = False
+        self.by_identity = self.pauses = False
 
     def stop(self) -> None:
         """Several threads call: others must see no symbolic number, wherever the function puts it."""
