@@ -167,3 +167,23 @@ def test_a_memory_format_after_a_change_of_size():
 def test_more_elements_than_there_can_be():
     with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
         leafgrad.empty(()).resize_(8, 8, 2**29, 2**29)
+
+
+@pytest.mark.parametrize(
+    "act", [lambda x, v: x.unsqueeze_(0), lambda x, v: v.unsqueeze_(0), lambda x, v: x.t_().mul_(2)]
+)
+def test_its_gradient_has_what_flows_through_its_views(act):
+    x = leafgrad.ones(2, 3, requires_grad=True) * 1.0
+    view = x.view(-1)
+    act(x, view)
+    x.retain_grad()
+    ((x * 2).sum() + (view * 3).sum()).backward()
+    assert x.grad.shape == x.shape
+    assert x.grad.unique().tolist() == [5.0]
+
+
+def test_a_view_that_takes_another_shape_leaves_its_base_as_it_is():
+    x = (leafgrad.ones(2, 3, requires_grad=True) * 1.0).unsqueeze_(0)
+    before = x.grad_fn
+    x.view(-1).unsqueeze_(0)
+    assert x.grad_fn is before

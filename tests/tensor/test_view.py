@@ -250,3 +250,24 @@ def test_compiled_views_that_were_written_keep_their_history_when_their_base_is_
     base, part = leafgrad.compile(written)(x)
     base.detach_()
     assert gradient(part, x) == [[30.0, 30.0], [0.0, 0.0]]
+
+
+ALONE = {
+    "max": lambda x: x.max(0).values,
+    "kthvalue": lambda x: x.kthvalue(1, 0).values,
+    "gather": lambda x: x[0, 0].gather(0, leafgrad.tensor(0)),
+    "unfold": lambda x: leafgrad.nn.functional.unfold(x[None], 1),
+    "masked_scatter": lambda x: x.masked_scatter(x > 2, x),
+    "put": lambda x: x.put(leafgrad.tensor([0]), leafgrad.ones(1)),
+}
+
+
+@pytest.mark.parametrize("make", ALONE.values(), ids=ALONE)
+def test_what_is_no_view_has_the_gradients_of_its_views(make):
+    x = make(leafgrad.arange(1.0, 5.0).reshape(2, 2).requires_grad_())
+    view = x.view(-1)
+    x.mul_(2)
+    x.retain_grad()
+    ((x * 2).sum() + (view * 3).sum()).backward()
+    assert not x._is_view()
+    assert x.grad.unique().tolist() == [5.0]

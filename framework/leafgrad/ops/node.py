@@ -23,7 +23,7 @@ class Version:
 
     Of the writes to what stands for a tensor in a trace, the version outside has ``counted`` so many. One that is
     ``apart`` is that of ``t.data``, which has the memory of ``t``. After the one numbered ``cut`` the tensor was
-    detached in place.
+    detached in place. ``face`` is the tensor that its users know in place of the base, where that is hidden.
     """
 
     count = 0  # a default, like the others: most versions are made and never written
@@ -31,6 +31,7 @@ class Version:
     cut = -1
     counted = 0
     apart = False
+    face: Any = None  # a weak reference
     earlier: tuple[int, ...] = ()  # the writes before the last one, as far as they are remembered
 
     @classmethod

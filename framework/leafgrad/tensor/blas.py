@@ -15,9 +15,9 @@ from leafgrad.ops.promotion import result_type
 from leafgrad.ops.shape import reshape
 from leafgrad.tensor.arguments import cast, expect_tensor
 from leafgrad.tensor.autocast import autocast
-from leafgrad.tensor.formats import alone
 from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import alone
 
 
 def check_ndim(function: str, name: str, value: Any, ndim: int) -> None:

@@ -15,13 +15,14 @@ from leafgrad.tensor.arguments import expect_tensor, number
 from leafgrad.tensor.complex_numbers import imag
 from leafgrad.tensor.creation import inferred
 from leafgrad.tensor.data import tensor
-from leafgrad.tensor.formats import alone, preserved
+from leafgrad.tensor.formats import preserved
 from leafgrad.tensor.joining import piece
 from leafgrad.tensor.pointwise import clamp, where
 from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.signatures import binary, unary
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import alone
 
 _all, _eq, _gather, _argsort = reduce.all.function, compare.eq.function, gather.function, ops.argsort.function
 _argtop = ops.argtop.function

@@ -22,6 +22,7 @@ from leafgrad.tensor.joining import narrow
 from leafgrad.tensor.pointwise import where
 from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import alone
 
 # ---- checks -------------------------------------------------------------------------------------------------------
 
@@ -80,7 +81,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """
     check_square(A, "linalg.cholesky")
     factor = ops.cholesky(A)
-    return adjoint(factor) if upper else factor
+    return alone(adjoint(factor)) if upper else factor
 
 
 @public(name="linalg.qr", out="cast")
@@ -324,7 +325,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     good = spread(info == 0)
     factor = where(good, linalg.cholesky(where(good, read, identity(A))), float("nan"))
     factor = tril(factor, diagonal=0)
-    return return_types.linalg_cholesky_ex(adjoint(factor) if upper else factor, info)
+    return return_types.linalg_cholesky_ex(alone(adjoint(factor)) if upper else factor, info)
 
 
 # ---- failures -----------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import alone
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -95,13 +96,6 @@ def laid_out(input: Tensor, memory_format: Any, function: str) -> Tensor:
     if ordered is None:
         return in_order(input)
     return alone(_permute(in_order(_permute(input, dims=ordered)), dims=inverse(ordered)))
-
-
-def alone(x: Tensor) -> Tensor:
-    """``x``, which is memory that nobody else has in another shape, and so no view to who gets it."""
-    if x._view is not None:
-        x._view.hides = True
-    return x
 
 
 def in_format(input: Tensor, out: Tensor, memory_format: Any, copy: bool) -> Tensor:

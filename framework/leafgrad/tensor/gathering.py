@@ -15,11 +15,11 @@ from leafgrad.ops.marks import shown_as
 from leafgrad.ops.shape import part
 from leafgrad.tensor import arguments
 from leafgrad.tensor.arguments import expect_tensor, shape as shape_of
-from leafgrad.tensor.formats import alone
 from leafgrad.tensor.pointwise import where
 from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import broadcast_shapes, broadcast_tensors, reshaped
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import alone
 
 _and, _gather, _part = bitwise_and.function, ops.gather.function, part.function
 
@@ -120,7 +120,7 @@ def _gathered(input: Tensor, d: int, index: Tensor, function: str) -> Tensor:
     expect_fitting(x, at, d, function)
     with indices_within(x, d, function):
         out: Tensor = _gather(x, at, dim=d)
-    return reshaped(out, tuple(shape)) if 0 in shape or not shape else out
+    return alone(reshaped(out, tuple(shape))) if 0 in shape or not shape else out
 
 
 def nothing(x: Tensor, ndim: int) -> Tensor:

@@ -36,6 +36,7 @@ from leafgrad.tensor.pointwise import where
 from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import broadcast_shapes
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import alone
 
 # ---- determinants, inverses, powers -------------------------------------------------------------------------------
 
@@ -134,7 +135,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     expect_tensor(B, "B", "linalg.solve")
     vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
     x = _solve(A, column(B) if vector else B, left, "linalg.solve")
-    return reshape(x, shape=tuple(x.shape[:-1])) if vector else x
+    return alone(reshape(x, shape=tuple(x.shape[:-1]))) if vector else x
 
 
 def _solve(A: Tensor, B: Tensor, left: bool, function: str) -> Tensor:
@@ -150,7 +151,7 @@ def _solve(A: Tensor, B: Tensor, left: bool, function: str) -> Tensor:
             f"{function}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} {sizes}"
         )
     A, B = _one_batch(A, B, function)
-    x: Tensor = ops.solve(A, B) if left else swap(ops.solve(swap(A), swap(B)))
+    x: Tensor = ops.solve(A, B) if left else alone(swap(ops.solve(swap(A), swap(B))))
     return x
 
 

@@ -12,11 +12,12 @@ from leafgrad.ops.marks import shown_as
 from leafgrad.ops.strided import windows
 from leafgrad.tensor import arguments
 from leafgrad.tensor.data import copied
-from leafgrad.tensor.formats import alone, channels_last, follow, preserved
+from leafgrad.tensor.formats import channels_last, follow, preserved
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import alone
 
 # ---- order --------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Any
 from leafgrad import dtypes, modes
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import Leaf
-from leafgrad.tensor import arguments, formats, shapes
+from leafgrad.tensor import arguments, formats, shapes, view
 from leafgrad.tensor.creation import empty
 from leafgrad.tensor.inplace import check, version
 from leafgrad.tensor.methods import attach
@@ -45,16 +45,18 @@ def rearrange(x: Tensor, function: Callable[..., Tensor], *args: Any) -> Tensor:
     with modes.enable_grad():
         made: Any = function(source, *args)
     if made._view is not None:
-        made._view.hides = own or x._view.hides
+        made._view.hides = not own and x._view.hides
         made._view.origin = None if own else x._view.origin
         if not own and x._view.whole:
             made._view.whole = True
     x._data, x._history, x._view = made._data, made._history, made._view
     dispatch.hand_over(x, before, x._history)
+    face = view.face(version(x))
+    current = [t._view for t in (x, face) if t is not None and t._view is not None and t._view.seen >= version(x).seq]
     version(x).bump()
-    if x._view is not None:
-        x._view.seen = max(x._view.seen, version(x).seq)
-    return x
+    for made in current:
+        made.seen = max(made.seen, version(x).seq)
+    return view.alone(x) if own else x
 
 
 def _memory(x: Any) -> Any:

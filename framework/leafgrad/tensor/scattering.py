@@ -38,6 +38,7 @@ from leafgrad.tensor.rearranging import diagonal
 from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.storage import as_strided
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import alone
 from leafgrad.tensor.writes import value_for
 
 
@@ -263,7 +264,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if source.numel() < n:
         raise RuntimeError(f"{TOO_FEW}, got {source.numel()} and {n}")
     flat = ops.index_put.function(reshaped(x, (x.numel(),)), reshaped(source, (source.numel(),))[:n], places, dims=(0,))
-    return reshaped(flat, tuple(x.shape))
+    return alone(reshaped(flat, tuple(x.shape)))
 
 
 def part_replaced(function: str, input: Tensor, src: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
@@ -364,7 +365,7 @@ def index_reduce(
         raise RuntimeError(f"index_reduce: reduce: expected prod, mean, amax or amin, got {reduce!r}")
     if not input.ndim and at.numel() == 1:
         one = index_reduce(input.reshape(1), 0, at.reshape(1), source.reshape(1), reduce, include_self=include_self)
-        return one.reshape(())
+        return alone(one.reshape(()))
     wanted = (*input.shape[:d], at.numel(), *input.shape[d + 1 :])
     if at.ndim != 1 or not input.ndim or arguments.expect_tensor(source, "source", "index_reduce").shape != wanted:
         raise RuntimeError(
@@ -414,7 +415,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
         raise IndexError(f"put_(): out of range: an index is outside the {n} elements of the tensor")
     flat, places = reshaped(input, (n,)), at.reshape(-1) % max(n, 1)
     filled = (scatter_add if accumulate else scatter)(flat, 0, places, new.reshape(-1))
-    return reshaped(filled, tuple(input.shape))
+    return alone(reshaped(filled, tuple(input.shape)))
 
 
 @public(only="Tensor")

@@ -17,11 +17,11 @@ from leafgrad.return_types import Found
 from leafgrad.tensor.arguments import Dim, cast, dims, expect_tensor, integer, number, one_dim
 from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.complex_numbers import complex, conj
-from leafgrad.tensor.formats import alone
 from leafgrad.tensor.pointwise import clamp
 from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import alone
 
 R = TypeVar("R", bound=Found)
 _gather, _reshape = index.gather.function, reshape.function

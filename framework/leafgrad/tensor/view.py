@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -134,12 +135,17 @@ class View:
     def written_base(self, writes: Version) -> Any:
         """The base with its history; if it was detached in place since, with the one that a write into this view gave.
 
-        That must have been the last write: of what others wrote afterwards only the base knew.
+        That must have been the last write: of what others wrote afterwards only the base knew. The history of a hidden
+        base leads through the tensor that hides it, whose gradient is that of all other views, too.
         """
         base = self.base
-        if writes.cut != writes.seq or getattr(self, "own", (None, -1))[1] != writes.seq:
+        if writes.cut == writes.seq and getattr(self, "own", (None, -1))[1] == writes.seq:
+            return dispatch.alias(base._data, self.own[0])
+        shown = face(writes)
+        if base._node is None or shown is None or shown._view is self or shown._view.base is not base:
             return base
-        return dispatch.alias(base._data, self.own[0])
+        edges, raw, params = (base._node, shown._node), (base._data, shown._data), {"steps": shown._view.steps}
+        return dispatch.alias(base._data, write_view.node((base, shown), params, raw, base._data, edges, GRAD))
 
     def given(self, node: Any) -> None:
         """The tensor was given ``node`` from outside."""
@@ -314,8 +320,20 @@ def result(base: Any, steps: tuple[Step, ...], detached: bool, whole: bool, orig
 def stand_in(inner: Any, x: Any, base: Any) -> Any:
     """``inner`` as a view of ``base``, as ``x`` is one of its own base."""
     become(inner, base, x._view.path, False, x._view.origin, x._view.whole)
-    inner._view.hides = x._view.hides
-    return inner
+    return alone(inner) if x._view.hides else inner
+
+
+def alone(x: Any) -> Any:
+    """``x``, which is memory that nobody else has in another shape, and so no view to who gets it."""
+    if x._view is not None:
+        x._view.hides, x._writes.face = True, weakref.ref(x)
+    return x
+
+
+def face(writes: Version) -> Any:
+    """The tensor that hides the base of this version, or None."""
+    found = None if writes.face is None else writes.face()
+    return None if found is None or found._view is None else found
 
 
 def cut(x: Any) -> None:

@@ -15,6 +15,7 @@ from leafgrad.ops.windows import Windows
 from leafgrad.tensor.arguments import expect_tensor, integer
 from leafgrad.tensor.formats import keeps_channels_last
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import alone
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "fold", "unfold"]
 
@@ -304,7 +305,7 @@ def unfold(input: Tensor, kernel_size: Size, dilation: Size = 1, padding: Size =
         )
     out = window_ops.unfold(x, windows=windows)
     columns: Tensor = out.reshape(x.shape[0], x.shape[1] * math.prod(windows.kernel), math.prod(windows.size))
-    return columns if had_batch else columns.squeeze(0)
+    return alone(columns if had_batch else columns.squeeze(0))
 
 
 def fold(

@@ -15,6 +15,7 @@ from leafgrad.tensor.creation import arange
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.random import rand
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import alone
 
 __all__ = ["fractional_max_pool2d", "fractional_max_pool3d"]
 
@@ -86,8 +87,8 @@ def _fractional(
     elements = flat.detach().gather(2, numbers.flatten(2)).reshape(numbers.shape)
     at = numbers.gather(3, elements.argmax(3, keepdim=True)).squeeze(3)
     result = (*input.shape[:-n], *size)
-    largest: Tensor = flat.gather(2, at).reshape(result)
-    return (largest, at.reshape(result)) if indices else largest
+    largest: Tensor = alone(flat.gather(2, at).reshape(result))
+    return (largest, alone(at.reshape(result))) if indices else largest
 
 
 def _sizes(length: tuple[int, ...], output_size: Any, ratio: Any, function: str) -> tuple[int, ...]:

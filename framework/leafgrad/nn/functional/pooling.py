@@ -28,6 +28,7 @@ from leafgrad.tensor.data import tensor
 from leafgrad.tensor.formats import as_channels_last, channels_last, keeps_channels_last
 from leafgrad.tensor.scattering import scatter
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import alone
 
 __all__ = [
     "adaptive_max_pool1d",
@@ -259,7 +260,7 @@ def _unpooled(
     except RuntimeError as error:
         expected = f"expected places from 0 to {elements - 1} in outputs of size {list(length)}"
         raise RuntimeError(f"{function}: indices: found an invalid max index; {expected}") from error
-    return out.reshape(*input.shape[:-n], *length)
+    return alone(out.reshape(*input.shape[:-n], *length))
 
 
 def _chosen_size(output_size: Sizes, usual: Sizes, stride: Sizes, function: str) -> Sizes:

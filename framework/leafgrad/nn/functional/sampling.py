@@ -16,6 +16,7 @@ from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.creation import linspace, ones, zeros
 from leafgrad.tensor.joining import stack
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import alone
 
 __all__ = ["affine_grid", "grid_sample"]
 
@@ -108,7 +109,7 @@ def grid_sample(
         index = at.reshape(n, 1, -1).expand(n, c, math.prod(out))
         part = flat.gather(2, index) * where(outside, 0, weight).reshape(n, 1, -1)
         total = part if total is None else total + part
-    result: Tensor = total.reshape(n, c, *out)
+    result: Tensor = alone(total.reshape(n, c, *out))
     return result
 
 
