@@ -43,6 +43,7 @@ def compare(row, samples, executors):
     check_op(row.op, samples, None, row.order, dtypes=(), executors=executors, checks="compile")
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("row", CHUNKED, ids=str)
 def test_a_batch_in_chunks_equals_eager(row):
     chunks(row, row.few(row.dtypes[0]), [])

@@ -73,6 +73,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.every(2)
 @pytest.mark.times(1, 20)
 @pytest.mark.parametrize("how", FAULTS)
 @pytest.mark.parametrize("persistent", [False, True])

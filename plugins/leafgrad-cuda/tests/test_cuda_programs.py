@@ -21,6 +21,7 @@ def groups(rows):
     return [pytest.param(rows[k : k + SOME], id=f"{rows[k]} and on") for k in range(0, len(rows), SOME)]
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("rows", groups(STATIC))
 def test_ops_as_kernels_equal_eager(rows):
     calls = []

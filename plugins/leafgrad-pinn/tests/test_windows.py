@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -230,23 +231,27 @@ def heat_from(other):
     ("problem", "windows", "message"),
     [
         (
-            no_start(lambda u: u.t),
+            partial(no_start, lambda u: u.t),
             0,
             r"expected at least 1, or moments that rise inside of Time\('t', 0.0, 0.3\), got 0",
         ),
-        (no_start(lambda u: u.t), [0.2, 0.1], "moments that rise inside of"),
-        (no_start(lambda u: u.t), [0.3], "moments that rise inside of"),
-        (no_start(lambda u: u.t), [math.nan], "moments that rise inside of"),
-        (no_start(lambda u, p: u.t + p.t), 2, "p has 1 derivative by t, and no initial values for the next window"),
-        (no_start(lambda u, p, t: u.t + pinn.d(p * p, t)), 2, "p has 1 derivative by t, and no initial values"),
-        (no_start(lambda u, p: u.tt + p), 2, "u has 2 derivatives by t, and no initial rate"),
-        (heat_from("v"), 2, r"initial u: expected functions of coordinates, got ones of \['v'\]"),
-        (no_start(lambda u, p: u.ttt + p), 2, "u: expected at most two derivatives by t, got 3"),
+        (partial(no_start, lambda u: u.t), [0.2, 0.1], "moments that rise inside of"),
+        (partial(no_start, lambda u: u.t), [0.3], "moments that rise inside of"),
+        (partial(no_start, lambda u: u.t), [math.nan], "moments that rise inside of"),
+        (partial(no_start, lambda u, p: u.t + p.t), 2, "p has 1 derivative by t, and no initial values for the"),
+        (
+            partial(no_start, lambda u, p, t: u.t + pinn.d(p * p, t)),
+            2,
+            "p has 1 derivative by t, and no initial values",
+        ),
+        (partial(no_start, lambda u, p: u.tt + p), 2, "u has 2 derivatives by t, and no initial rate"),
+        (partial(heat_from, "v"), 2, r"initial u: expected functions of coordinates, got ones of \['v'\]"),
+        (partial(no_start, lambda u, p: u.ttt + p), 2, "u: expected at most two derivatives by t, got 3"),
     ],
 )
 def test_wrong_windows(problem, windows, message):
     with pytest.raises(ValueError, match=f"windows: .*{message}"):
-        problem.solve(pinn.Adam(1), windows=windows)
+        problem().solve(pinn.Adam(1), windows=windows)
 
 
 def test_what_windows_are_not_for():

@@ -231,6 +231,7 @@ class Other:
 PAIRS = [(name, other) for name in ("an array", "a set", "an attribute that goes") for other in CHANGES]
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(("name", "other"), [*((name, None) for name in CHANGES), *PAIRS])
 def test_what_a_call_that_begins_anew_had_changed_is_put_back(name, other):
     """By code that all calls execute, and by code that is new to the call."""

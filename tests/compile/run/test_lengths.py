@@ -79,6 +79,7 @@ def test_programs_of_many_lengths_are_made_at_a_few(kind, emitted):
     assert len(lengths_of(compiled).made) < len(emitted)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("kind", ["mlp", "convolution", "transformer"])
 def test_they_are_the_programs_that_would_be_made_at_each(kind):
     step, batch = training(kind)

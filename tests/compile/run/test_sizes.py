@@ -317,6 +317,7 @@ def arguments_first(graph):
     return replace(graph, inputs=dict([*given, *[(v, s) for v, s in pairs if not isinstance(s, Argument)]]))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("step", GENERAL, ids=lambda step: step.__name__)
 def test_the_program_of_a_length_is_the_one_that_is_recorded_there(step):
     _, compiled = lives(step, "numpy")
