@@ -245,7 +245,7 @@ def _slope(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
     xp.exp(y, out=y)
     y /= total(y, now, True) if y.dtype == "float16" else summing(xp, y.shape, y.dtype, now)(y)
     if now == 1 and y.ndim == 2 and y.shape[1] <= FEW:
-        y -= _unit_rows(xp, y.shape[1], y.dtype)[target]
+        y -= _unit_rows(xp, y.shape[1], y.dtype).take(target, 0)
     else:
         y[_places(xp, y.shape, target, now)] -= 1
     y *= known(xp, 1 / target.size, y.dtype)
