@@ -314,3 +314,22 @@ def test_a_write_through_a_view_that_only_its_own_rule_can_batch():
 
     add(leafgrad.ones(2, 3))
     assert total.tolist() == [[1.0, 1.0, 0.0]] * 2
+
+
+INTEGERS = {
+    "repeat_interleave": lambda x, k: x.repeat_interleave(k, 0),
+    "diagonal": lambda x, k: x.diagonal(k),
+    "diag_embed": lambda x, k: x.diag_embed(k),
+    "group_norm": lambda x, k: nn.functional.group_norm(x[None], k),
+}
+
+
+@pytest.mark.parametrize("function", INTEGERS.values(), ids=INTEGERS)
+def test_a_float_in_place_of_an_int_is_eagers_error(function):
+    errors = []
+    for call in (function, leafgrad.compile(function)):
+        with pytest.raises(TypeError) as caught:
+            call(leafgrad.ones(4, 4), 2.0)
+        errors.append(str(caught.value))
+    assert errors[0] == errors[1]
+    assert "must be int" in errors[0]

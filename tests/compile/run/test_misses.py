@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
 
 import leafgrad
-from leafgrad.compile.run import misses as misses_module
-from leafgrad.compile.run.misses import EARLY, PATIENCE, WAIT, Misses, kind_of
+from leafgrad.compile.guard.conditions import Miss
+from leafgrad.compile.run import misses as misses_module, runner as runner_module
+from leafgrad.compile.run.misses import EARLY, PATIENCE, VAIN, WAIT, Misses, kind_of
 
 
 @pytest.mark.filterwarnings("ignore:.*has been traced again")
@@ -43,6 +45,31 @@ def test_a_length_that_comes_often_gets_its_program():
     assert step._calls.misses.total <= 2  # it is not recorded again
 
 
+def test_what_came_once_is_replayed_until_it_comes_again():
+    @leafgrad.compile(executor="numpy")
+    def step(x, mode):
+        return (x * 3).sin().sum() if mode == "sin" else (x * 3).cos().sum()
+
+    x = leafgrad.ones(4)
+    for _ in range(3):
+        step(x, "sin")
+    executors = []
+    for _ in range(3):
+        assert step(x, "cos").item() == pytest.approx(4 * math.cos(3))
+        executors.append(step._calls.last.runner.executor.name)
+    assert executors == ["replay", "numpy", "numpy"]
+    assert step._calls.programs[-1].runner.executor.name == "numpy"  # the first one is built at once
+
+
+def test_what_is_large_is_not_replayed(monkeypatch):
+    monkeypatch.setattr(runner_module, "COMPARED", 8)
+    step = leafgrad.compile(lambda x, sign: (x * sign).exp().sum(), executor="numpy")
+    for sign in ("1", "-1"):
+        for _ in range(2):
+            step(leafgrad.ones(100), {"1": leafgrad.ones(()), "-1": -leafgrad.ones((1,))}[sign])
+            assert step._calls.last.runner.executor.name == "numpy"
+
+
 def waits(misses, kind):
     """How often a kind waits before it is recorded."""
     count = 0
@@ -73,6 +100,16 @@ def test_after_many_recordings_for_whatever_reason_all_wait():
         found.append(waits(misses, ("f32", 0)))
         misses.total += 1
     assert found == [0] * PATIENCE + [4, 16, 36]
+
+
+@pytest.mark.parametrize(("served", "waited"), [(1, 4), (2, 0)])
+def test_after_recordings_that_serve_no_other_call_all_wait(served, waited):
+    misses = Misses()
+    assert waits(misses, ("f32", 0)) == 0
+    for i in range(VAIN):
+        misses.note(Miss(0, f"n{i}", "1", "2"), "step", served * (i + 1))
+    misses.warns = False
+    assert waits(misses, ("f32", 0)) == waited
 
 
 def test_a_kind_is_what_a_call_is_given_and_the_shapes_of_its_tensors():

@@ -68,6 +68,7 @@ class Call:
         known: Sequence[Call],
         followed: Followed | None,
         leaves: Leaves,
+        waits: bool,
     ) -> None:
         self.guards = guards
         self.outputs = traced.outputs
@@ -90,7 +91,7 @@ class Call:
         elif guards.symbolic.lengths:
             self.lengths = Lengths(self.graph, traced.decisions, name)
         else:
-            self.lengths, self.runner = None, Runner(Prepared(self.graph, name))
+            self.lengths, self.runner = None, Runner(Prepared(self.graph, name), waits=waits)
         if self.lengths is not None:
             self.sizes = guards.expressions(self.lengths.texts)
             self.runner = self.lengths.runner(self.sizes(leaves))

@@ -98,8 +98,8 @@ class Attempt:
         self.changed: list[Place] = []  # what it changed, as far as that is not followed
         self.growing: list[GrowingList] = []  # what stood for lists
 
-    def close(self, name: str | None, known: Sequence[Call]) -> Call:
-        """The program of the call: one of those of ``known`` calls, perhaps.
+    def close(self, name: str | None, known: Sequence[Call], waits: bool) -> Call:
+        """The program of the call: one of those of ``known`` calls, perhaps; else built, or when it comes again.
 
         Raises:
             Unclosed: it would not do at later calls what the function does, or nobody can tell.
@@ -112,7 +112,7 @@ class Attempt:
         except Exception as error:  # of a user's __eq__, say; whatever it is, an open step is right
             raise Unclosed(f"closing it failed with {type(error).__name__}: {error}") from error
         try:
-            return Call(traced, guards, name, known, self.followed, self.leaves)
+            return Call(traced, guards, name, known, self.followed, self.leaves, waits)
         except BaseException as error:
             refused = isinstance(error, Exception)  # by the executor
             self.end(partial(recorder.lose, error, True) if refused else partial(recorder.fail, error))

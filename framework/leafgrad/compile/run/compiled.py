@@ -154,4 +154,4 @@ class CompiledPart(Compiled[..., Any]):
 
     def __init__(self, function: Callable[..., Any], executor: str | None = None, closed: bool = False) -> None:
         super().__init__(function, executor, closed)
-        self._calls.misses.warns = False
+        self._calls.misses.of_part, self._calls.misses.warns = True, False

@@ -106,7 +106,7 @@ def facts_of_program(call: Call) -> list[str]:
     lines += [f"effects: {', '.join(f'{n} {EFFECTS[k]}' for k, n in kinds.items())}"] if kinds else []
     if call.lengths is not None:
         lines.append(f"for any {of_any_length(call.guards)}: made for {len(call.lengths.runners)} so far")
-    lines += runner.program.explain()
+    lines += ["replayed: what runs it is built when it comes again"] if runner.waits else runner.program.explain()
     if call.backward:
         state = "compiled" if any(b.runs for b in call.backward) else "traced"
         count = sum(len(p.results) for p in call.pullbacks)

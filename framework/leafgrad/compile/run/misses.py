@@ -20,6 +20,7 @@ from leafgrad.tensor.tensor import Tensor
 
 EARLY = 3  # shapes that are recorded when they first come
 PATIENCE = 8  # recordings, for whatever reason, before all others wait
+VAIN = 6  # recordings in a row, of which none served a call, before all others wait
 WAIT = 4  # calls of the first kind that waits; the next waits four times as long, then nine times, and so on
 CHANGES = 4  # new values of one thing, each soon after the last recording, after which a step is left open
 SOON = 8  # calls
@@ -54,15 +55,17 @@ class Misses(list[Miss]):
         hasty: by its path, what a value had become when programs had served few calls since the last recording.
         graphs: how often so early another autograd graph stood behind the call's tensors.
         told: whether a call inside vmap was warned of.
+        of_part: whether they are of a part of an open function.
+        vain: how many recordings in a row have served no call.
         equations: those of the last program.
         saved: what a call of it saves; 0 as long as there is none.
     """
 
     total = 0
     warns = True
-    told = False
+    told = of_part = False
     waited = 0
-    graphs = 0
+    graphs = vain = 0
     equations, saved = 0, 0.0
 
     def __init__(self) -> None:
@@ -76,6 +79,14 @@ class Misses(list[Miss]):
         """Whether other shapes will be recorded at once, or wait, as where nothing is known of the step."""
         return not self.total and all(len(seen) == 1 for seen in self.shapes.values())
 
+    @property
+    def may_be_rare(self) -> bool:
+        """Whether a call may be one of many that come but once, so that its program is built when it comes again.
+
+        Not where what is known outlives a checkpoint: a training that is resumed from it has built nothing.
+        """
+        return self.of_part or not self.of_one_shape
+
     def made(self, equations: int, elements: int) -> None:
         """A program was made, of so many equations, whose results have so many elements in all."""
         self.equations, self.saved = equations, SAVED_BY_EQUATION * equations + SAVED_BY_ELEMENT * elements + 1
@@ -85,7 +96,7 @@ class Misses(list[Miss]):
         seen = self.shapes.get(kind[0], ())
         beyond = 0 if kind[1] in seen else len(seen) - EARLY + 1
         if cost is RECORDING:
-            beyond = max(beyond, self.total - PATIENCE + 1)
+            beyond = max(beyond, self.total - PATIENCE + 1, self.vain - VAIN + 1)
         repaid = math.ceil((cost[0] + cost[1] * self.equations) / self.saved) if self.saved else math.inf
         return min(WAIT * max(0, beyond) ** 2, repaid)
 
@@ -124,6 +135,7 @@ class Misses(list[Miss]):
                 seen = self.hasty.setdefault(miss.path, set())
                 seen.add(len(seen) if miss.now in seen else miss.now)  # equal, yet another object
             self.graphs += miss.kind == "graph"
+        self.vain = self.vain + 1 if served <= self.served + 1 else 0  # its own call alone
         self.served = served
         del self[:-KEPT]
         self.total += 1

@@ -22,7 +22,7 @@ from leafgrad.ops.dispatch import memory_of, overwrite
 from leafgrad.signals import held
 
 SEVERAL = 3  # sizes at which a plan is compared with replay
-COMPARED = 2**26  # elements of all values: a first run of more is not compared with replay, for memory and time
+COMPARED = 2**26  # elements of all values: a first run of more is no replay, nor compared with one: for memory and time
 
 
 class Prepared:
@@ -57,24 +57,28 @@ class Runner:
     Args:
         made: what was made of the graph.
         sizes: for which it runs, where these are Extents.
+        waits: whether it may run but once, so that no program is built before it runs again.
 
     Attributes:
         before: how many equations the graph had.
         elements: how many all that is computed has.
-        program: the executor's program.
+        program: the executor's program; the equations themselves as long as it waits.
         compared: whether a plugin's program is compared with replay at its first run.
         kinds: what a plugin's executor must return; None before its program's first run, and for the core's.
     """
 
-    def __init__(self, made: Prepared, sizes: Sequence[int] = ()) -> None:
+    def __init__(self, made: Prepared, sizes: Sequence[int] = (), waits: bool = False) -> None:
         self.made, self.name, self.before = made, made.name, made.before
         self.settled = SETTLED if made.extents is None else Settled(made.extents.values(sizes))
         self.elements = self.settled(made.elements)
         self.generators = generators(made.graph)
         self.kinds: Kinds | None = None
         self.lock = Lock()
-        if made.planned is None or not self.planned(*made.planned):
-            self.build()
+        self.waits, self.ran = waits and self.elements <= COMPARED, False
+        if self.waits:
+            self.build("replay")
+        elif made.planned is None or not self.planned(*made.planned):
+            self.build(self.name)
 
     def planned(self, found: executor.Executor, plan: executor.Plan) -> bool:
         """Take the program of a plan; whether there is one."""
@@ -93,9 +97,9 @@ class Runner:
         """The optimized graph."""
         return resized(self.made.graph, self.settled) if self.settled.values else self.made.graph
 
-    def build(self) -> None:
-        """Ask for a program."""
-        self.executor, self.program = held(executor.build, self.graph, self.name)
+    def build(self, name: str | None) -> None:
+        """Ask the executor of that name for a program."""
+        self.executor, self.program = held(executor.build, self.graph, name)
         self.foreign = executor.is_foreign(self.executor)
         self.compared = self.elements <= COMPARED
 
@@ -114,6 +118,10 @@ class Runner:
 
     def perform(self, inputs: Sequence[Any], checks: bool, before: States | None, within: bool) -> list[Any]:
         """The same, in turn; ``within`` a call of this thread op by op."""
+        if self.waits and (self.ran or checks) and not within:
+            self.build(self.name)
+            self.waits = False
+        self.ran = True
         while True:
             drawn = states(self.generators) if self.generators else []
             if before is not None:
@@ -184,4 +192,4 @@ class Runner:
             raise failure from error
         executor.leave_out(self.executor.name, str(failure))
         self.kinds = None
-        self.build()
+        self.build(self.name)
