@@ -78,7 +78,7 @@ class Step:
 
         self.step = step
         few = self.x[: points // 20].clone()
-        for x in (few, few, self.x, self.x):  # by the last call each has a program, most one for any number of points
+        for x in (few, few, self.x, self.x, self.x):  # one that is for one number of points is built at its second call
             total.zero_()
             start = time.process_time()
             self.result = step(x)
