@@ -259,3 +259,15 @@ def test_keys_of_the_user_are_compared_as_often_as_uncompiled():
         return seen
 
     assert found(leafgrad.compile) == found(lambda step: step)
+
+
+def test_arguments_that_overlap_are_told_from_arrays_of_numpy():
+    @leafgrad.compile
+    def step(a, b):
+        a.add_(b)
+        return a * b
+
+    for _ in range(4):
+        x = leafgrad.ones(4, 3)
+        step(x[:3], x[1:])
+    assert "since it writes memory that another tensor of it shows" in step.explain().summary

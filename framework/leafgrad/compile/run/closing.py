@@ -36,6 +36,7 @@ from leafgrad.compile.run.unfollowed import Changes, NewCode, Unfollowed, asks_t
 from leafgrad.signals import Waiting
 from leafgrad.tensor.tensor import Tensor
 
+SHOWN = "it writes memory that another tensor of it shows"
 GIVEN_TO_C = (
     "leafgrad.compile: it may be that a function in C was given a number that changes from call to call, for which "
     "something stood that it does not take: pass int(number) or float(number). Later calls give it Python's own"
@@ -140,7 +141,11 @@ class Attempt:
             self.structure = self.structure[0], self.following.identities(self.args, self.kwargs)
         if recorder.ran or (environment.shows_memory and (self.first or not recorder.wary)):
             environment.check()
-            raise Unclosed("code of NumPy's may read and write the memory of its tensors meanwhile")
+            raise Unclosed(
+                "code of NumPy's may read and write the memory of its tensors meanwhile"
+                if recorder.wary or environment.shows_memory
+                else SHOWN
+            )
         if self.first:
             check_holders(recorder, self.results)
         result = self.results[0]
@@ -162,7 +167,7 @@ class Attempt:
         guards = Guards(self.flags, self.structure, self.leaves, self.paths, traced, environment, symbolic)
         with traced.ancestors.restored():
             if guards.apart is not None and not guards.apart.holds(self.leaves):
-                raise Unclosed("it writes memory that another tensor of it shows")
+                raise Unclosed(SHOWN)
         return traced, guards
 
     def beware(self, frame: FrameType) -> None:
