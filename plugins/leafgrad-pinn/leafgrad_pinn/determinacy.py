@@ -16,6 +16,7 @@ import leafgrad
 from leafgrad import Tensor, nn
 from leafgrad_pinn.conditions import Condition, Initial, Interior, OnBoundary, Wrap
 from leafgrad_pinn.field import Ansatz, Derivative
+from leafgrad_pinn.orders import Changed, maker, order_of
 from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import norm
@@ -23,7 +24,7 @@ from leafgrad_pinn.shapes import Box
 from leafgrad_pinn.system import System, Tensors
 from leafgrad_pinn.values import LAP, Request
 from leafgrad_pinn.waves import SKEW, at_once, wave
-from leafgrad_pinn.windows import Changed, handed, maker, order_of
+from leafgrad_pinn.windows import handed
 
 UNSEEN = 1e-9  # of the residuals: a change below is none
 
@@ -197,7 +198,7 @@ def beginnings(problem: Problem, unseen: set[str]) -> Iterator[str]:
     for field in problem.fields:
         if field.domain.time is None or field.name in unseen:
             continue
-        order, known = order_of(problem, field, time), handed(problem, field)
+        order, known = order_of(problem, field, time.name), handed(problem, field)
         if known < min(order, 2):
             lacking = "values" if known == 0 else "rate"
             yield f"{field.name}: no initial {lacking}, but {order} derivative{'s' * (order > 1)} by time"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -15,12 +14,12 @@ from leafgrad import Tensor, nn
 from leafgrad_pinn.complex import both
 from leafgrad_pinn.conditions import Batch, Initial
 from leafgrad_pinn.domains import Domain, Time, widest
-from leafgrad_pinn.field import Derivative, Field, Surrogate, columns_of
+from leafgrad_pinn.field import Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker
+from leafgrad_pinn.orders import order_of
 from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import sizes_of
-from leafgrad_pinn.system import System
 from leafgrad_pinn.values import Points
 
 
@@ -147,7 +146,7 @@ def check(problem: Problem, time: Time) -> None:
     for field in problem.fields:
         if field.domain.time is None:
             raise ValueError(f"windows: expected fields of {time.name}, got {field.name}, of {field.domain}")
-        order = order_of(problem, field, time)
+        order = order_of(problem, field, time.name)
         if order > 2:
             raise ValueError(f"windows: {field.name}: expected at most two derivatives by {time.name}, got {order}")
         known = handed(problem, field)
@@ -171,39 +170,6 @@ def handed(problem: Problem, field: Field) -> int:
 def parts(problem: Problem, condition: Initial) -> Sequence[str]:
     """The real fields that an initial condition is about."""
     return problem.pairs.get(condition.target, (condition.target,))
-
-
-def order_of(problem: Problem, field: Field, time: Time) -> int:
-    """The highest derivative of a field by time that changes the residual of a condition, of the first three.
-
-    They are changed one at a time by (t - t0)^k at each point t0, so that it does not matter how they are written.
-    """
-    plain, highest = System(problem, maker()), 0
-    plain.plans = []
-    derived = any(isinstance(each, Derivative) for each in problem.fields)
-    for index, (condition, asks) in enumerate(zip(problem.conditions, problem.plans, strict=True)):
-        by_time = derived or asks.beyond or any(time.name in path for _, path in asks.asked)
-        if isinstance(condition, Initial) or not by_time:
-            continue
-        batch = {name: t[:8] for name, t in problem.some()[index].items()}
-        known = plain(index, batch)
-        for order in range(highest + 1, 4):
-            changed = Changed(problem, field.name, time.name, order)
-            if not np.array_equal(numbers(changed(index, batch)), numbers(known), equal_nan=True):
-                highest = order
-    return highest
-
-
-class Changed(System):
-    """A system with one derivative of a field by a coordinate that is another."""
-
-    def __init__(self, problem: Problem, field: str, coordinate: str, order: int, seed: int = 0) -> None:
-        super().__init__(problem, maker(seed))
-        self.plans, self.field, self.coordinate, self.order = [], field, coordinate, order
-
-    def fields(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        found, t = super().fields(columns), columns[self.coordinate]
-        return {**found, self.field: found[self.field] + math.prod([t - t.detach()] * self.order)}
 
 
 def window(problem: Problem, start: float, stop: float, before: Sequence[Surrogate]) -> Problem:
@@ -243,14 +209,6 @@ def cut(group: Sequence[Field], start: float, stop: float) -> list[Field]:
         field.domain = Domain(field.domain.shape, Time(time.name, start, stop), field.domain.parameters)
         field.shared = tuple(parts[other.name] for other in field.shared)
     return list(parts.values())
-
-
-def maker(seed: int = 0) -> Maker:
-    return Maker(rng(seed), leafgrad.float64, "cpu")
-
-
-def rng(seed: int = 0) -> np.random.Generator:
-    return np.random.default_rng(seed)
 
 
 def numbers(tensor: Tensor) -> Array:
