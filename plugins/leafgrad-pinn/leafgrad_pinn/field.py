@@ -16,7 +16,6 @@ from leafgrad_pinn.callables import Function, Named, check_number, names_of
 from leafgrad_pinn.calls import warn
 from leafgrad_pinn.domains import Domain, as_domain
 from leafgrad_pinn.elsewhere import at_any_time
-from leafgrad_pinn.kinks import check_smooth
 from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.networks import Network
 from leafgrad_pinn.operators import Operator
@@ -70,7 +69,7 @@ class Field:
         ValueError: names that clash, edges that do not exist, hard conditions that contradict each other.
 
     Warns:
-        UserWarning: exact values have a kink, where the ends of a periodic coordinate meet or inside of a shape.
+        UserWarning: exact values have a kink where the ends of a periodic coordinate meet.
     """
 
     def __init__(
@@ -283,8 +282,6 @@ class Ansatz:
         self._check_periodic(points)
         if self.side is None:
             return
-        if self.domain.shape:
-            check_smooth(f"Field {self.field.name!r}", self.domain.shape)
         points, normals = self.domain.boundary(64, self.edges, "uniform", rng)
         columns = columns_of(self.domain, points) | self._some(points)
         apart, side = self._apart(columns), self.side.numbers(columns, columns[self.domain.names[0]])

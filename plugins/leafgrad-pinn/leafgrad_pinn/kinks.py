@@ -1,73 +1,121 @@
-"""Kinks of the functions by which exact values are kept: where a slope jumps inside of a shape."""
+"""Jumps and kinks of what a user's own functions bring into fields, which no equation sees."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import leafgrad
-from leafgrad.autograd import grad
+from leafgrad_pinn.callables import Named
 from leafgrad_pinn.calls import warn
-from leafgrad_pinn.sampling import Array
-from leafgrad_pinn.shapes import Shape
-from leafgrad_pinn.values import recording
+from leafgrad_pinn.domains import Domain
+from leafgrad_pinn.field import Ansatz, Derivative, Field
+from leafgrad_pinn.jumps import CELLS, MOST, Rate, Region, jump
+from leafgrad_pinn.networks import Enriched, Own
+from leafgrad_pinn.orders import order_of
 
-CELLS, MOST = 4096, 4  # of the box about a shape, or some more, and of how many coordinates these are not too many
-KEPT, HALVED = 16, 24  # cells in which slopes change most, and how often these are halved
-INSIDE = 0.02  # of its largest value, what a shape's function is at least where kinks count: corners of edges have some
-JUMP = 0.01  # of the largest slope, by how much one changes in the last cells: where it is smooth, by 1e-8 or so
+if TYPE_CHECKING:
+    from leafgrad_pinn.problem import Problem
 
-
-def check_smooth(what: str, shape: Shape) -> None:
-    """A warning for each function of the caller's own in a shape that has a kink inside of the shape."""
-    for part in shape.written if len(shape.names) <= MOST else ():
-        if (place := kink(shape, part)) is not None:
-            at = dict(zip(shape.names, (place.round(6) + 0.0).tolist(), strict=True))
-            warn(
-                f"{what}: Hard multiplies by the function of a shape, whose slope jumps inside, as at {at}. The field "
-                "keeps that kink for ever, and no equation sees it; take a function that is smooth inside, such as "
-                "(x*x + y*y - 1) / 2 in place of sqrt(x*x + y*y) - 1, or Dirichlet(...)"
-            )
+JUMPS = ("jumps", "has a slope that jumps", "has a second derivative that jumps")  # by the order of what jumps
+SMOOTH = "take a smooth function (a Table is one with smooth=True)"
+FEW = 512  # cells along a line through a network
 
 
-def kink(shape: Shape, part: Shape) -> Array | None:
-    """A point inside of a shape where the slope of ``level`` of a part of it jumps, (d,); None if none was found.
+class Ingredient(NamedTuple):
+    """A function of the caller's own that a field is made of.
 
-    Cells in which the slope changes most are halved again and again. In ever smaller ones a smooth function has one
-    slope, and only about a kink there remain several, be it a surface or the tip of a cone.
+    Attributes:
+        what: it is, in words.
+        function: of columns.
+        asked: the coordinates that it depends on.
+        remedy: where it is not smooth.
+        tips: whether one where the next derivative is infinite is no singular point that it is there for.
+        dense: whether it is looked at all over; a network, which has many kinks or none, is along lines.
     """
-    dim = len(shape.bounds)
-    count, aside = int(np.ceil(CELLS ** (1 / dim))), np.random.default_rng(0).random(dim)
-    size = np.ptp(shape.bounds, axis=1) / count
-    cells = shape.bounds[:, 0] + size * (lattice(count + 1, dim) - aside)  # whose sides are where no kinks are
-    ends = lattice(2, dim)
-    for step in range(HALVED):
-        corners = np.clip(cells[:, None] + size * ends, *shape.bounds.T)  # beyond, functions may be nan
-        levels, slopes = levels_and_slopes(shape, part, corners)
-        if step == 0:
-            least = INSIDE * levels[np.isfinite(levels)].max(initial=0)
-        within = (levels > least)[..., None] & np.isfinite(slopes)
-        if step == 0:
-            largest = np.linalg.norm(np.where(within, slopes, 0), axis=-1).max()
-        highest, lowest = np.where(within, slopes, -np.inf).max(1), np.where(within, slopes, np.inf).min(1)
-        change = np.linalg.norm(np.maximum(highest - lowest, 0), axis=-1)
-        best = np.argsort(change)[-KEPT:]
-        place, jump = cells[best[-1]], change[best[-1]]
-        cells, size = (cells[best][:, None] + size / 2 * ends).reshape(-1, dim), size / 2
-    return place if jump > JUMP * largest else None
+
+    what: str
+    function: Rate
+    asked: Sequence[str]
+    remedy: str
+    tips: bool = True
+    dense: bool = True
 
 
-def lattice(count: int, dim: int) -> Array:
-    """All points whose coordinates are whole numbers below a count, (n, dim)."""
-    return np.stack(np.meshgrid(*[np.arange(count)] * dim, indexing="ij"), -1).reshape(-1, dim)
+def check_smooth(problem: Problem) -> None:
+    """A warning for each function of the caller's own that jumps where its field is, or has a derivative that does and
+    is of a lower order than the equations': a field keeps such jumps, and no equation sees them.
+    """
+    for field in problem.fields:
+        functions = [] if isinstance(field, Derivative) else list(ingredients(problem, field))
+        if not functions:
+            continue
+        region = Region(Domain(field.part or field.domain.shape, field.domain.time, field.domain.parameters))
+        orders = {name: order_of_all(problem, field, name) for name in field.domain.names}
+        for one in functions:
+            found = first_jump(region, one, orders)
+            if found is not None:
+                how, place = found
+                warn(
+                    f"Field {field.name!r}: {one.what} {how} inside, as at {place}. The field keeps that for ever, and "
+                    f"no equation sees it; unless the solution has it, too, {one.remedy}"
+                )
 
 
-@recording()
-@np.errstate(all="ignore")
-def levels_and_slopes(shape: Shape, part: Shape, points: Array) -> tuple[Array, Array]:
-    """``level`` of a shape at points (n, m, d), (n, m), and the slopes of that of a part of it, (n, m, d)."""
-    rows = points.reshape(-1, points.shape[-1]).T
-    columns = {name: leafgrad.tensor(np.ascontiguousarray(row), requires_grad=True)
-               for name, row in zip(shape.names, rows, strict=True)}  # fmt: skip
-    slopes = grad(part.level(columns).sum(), list(columns.values()), materialize_grads=True)
-    levels = shape.level(columns).detach().numpy().reshape(points.shape[:-1])
-    return levels, np.stack([slope.numpy() for slope in slopes], -1).reshape(points.shape)
+def first_jump(region: Region, one: Ingredient, orders: Mapping[str, int]) -> tuple[str, dict[str, float]] | None:
+    """How a function jumps that shall have derivatives of these orders, in words, and where."""
+    over = region.names(one.asked)
+    whole, cells = one.dense and len(over) <= MOST, CELLS if one.dense else FEW
+    for along in one.asked:
+        for order in range(orders[along]):
+            varied = over if whole else [along]
+            place = jump(region, one.function, along, varied, order, cells=cells, tips=one.tips)
+            if place is not None:
+                return JUMPS[order], place
+    return None
+
+
+def ingredients(problem: Problem, field: Field) -> Iterator[Ingredient]:
+    """What a field is made of that is neither a number nor this package's."""
+    ansatz, domain, net = Ansatz(field), field.domain, field.net
+    exact = {
+        "boundary=Hard(...)": (ansatz.side, "Dirichlet(...)"),
+        "initial=Hard(...)": (ansatz.start, "Initial(...)"),
+        "initial=Hard(..., rate=...)": (ansatz.rate, "Initial(..., rate=...)"),
+    }
+    for name, (call, soft) in exact.items():
+        if call is not None and call.parameters and set(call.parameters) <= set(domain.names):
+            yield Ingredient(name, numbers_of(call), call.parameters, f"{SMOOTH}, or a soft condition, as {soft}")
+    for part in domain.shape.written if domain.shape and ansatz.side else ():
+        yield Ingredient(
+            "the function of its shape, by which Hard multiplies,", part.level, part.names,
+            "take one that is smooth inside, such as (x*x + y*y - 1) / 2 in place of sqrt(x*x + y*y) - 1, or "
+            "Dirichlet(...)",
+        )  # fmt: skip
+    if net.enrich is not None:
+        call = Named(net.enrich, "enrich", domain.names)
+        yield Ingredient("enrich", numbers_of(call), call.parameters, SMOOTH, tips=False)
+    if isinstance(net, Own) or isinstance(getattr(net, "trunk", None), Own):
+        remedy = "take smooth activations, such as nn.Tanh in place of nn.ReLU"
+        yield Ingredient("net=Own(...)", output_of(problem, field), domain.names, remedy, dense=False)
+
+
+def numbers_of(call: Named) -> Rate:
+    """A function of coordinates, of their columns."""
+    return lambda columns: call.numbers(columns, next(iter(columns.values())))
+
+
+def output_of(problem: Problem, field: Field) -> Rate:
+    """A field's network, as it begins, of columns."""
+    (surrogate,) = [each for each in problem.system().surrogates if field.name in each.ansatz]
+    net = surrogate.net.net if isinstance(surrogate.net, Enriched) else surrogate.net
+    given = [leafgrad.tensor(function.some(1)) for function in field.domain.functions]
+    index = list(surrogate.ansatz).index(field.name)
+    return lambda columns: net([columns[name] for name in field.domain.names], *given)[:, index]
+
+
+def order_of_all(problem: Problem, field: Field, coordinate: str) -> int:
+    """The highest derivative of a field that equations ask for, of fields that are its derivatives, too."""
+    derived = [f for f in problem.fields if isinstance(f, Derivative) and f.of.name == field.name]
+    above = [order_of_all(problem, each, coordinate) + (each.coordinate == coordinate) for each in derived]
+    return max(order_of(problem, field, coordinate), *above, 0)

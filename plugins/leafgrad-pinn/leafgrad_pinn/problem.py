@@ -17,6 +17,7 @@ from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Wrap
 from leafgrad_pinn.domains import widest
 from leafgrad_pinn.elsewhere import check
 from leafgrad_pinn.field import Ansatz, Field, Surrogate, columns_of
+from leafgrad_pinn.kinks import check_smooth
 from leafgrad_pinn.known import Known
 from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.marks import marks
@@ -73,6 +74,9 @@ class Problem:
     Raises:
         ValueError: a field, coordinate or edge that does not exist; points outside; boundary and initial values that
             contradict each other; a residual of the wrong shape; a periodic coordinate that nothing makes periodic.
+
+    Warns:
+        UserWarning: a function that a field is made of, or its slope, jumps inside, where no equation sees it.
     """
 
     @recording()
@@ -123,6 +127,7 @@ class Problem:
         self._check_residuals(derivatives)
         self._choose_units()
         self._check_values()
+        check_smooth(self)
 
     def __str__(self) -> str:
         """The fields, and how each condition gets its derivatives."""

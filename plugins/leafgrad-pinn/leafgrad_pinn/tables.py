@@ -22,8 +22,9 @@ class Table:
 
     It serves where functions of coordinates do: in equations, as ``u.lap + f(x, y)``, and as a value, ``Dirichlet(f)``.
     Between the grid's points it is a product of straight lines, or with ``smooth=True`` of the cubic polynomials that
-    have the slopes of parabolas through neighbours, which is once differentiable. Outside of the grid
-    it is nan, which a problem's check of its points names.
+    have the slopes of parabolas through neighbours, which is once differentiable: take it so for what a field
+    is made of, as exact values, for equations of second order see no kinks. Outside of the grid it is nan, which a
+    problem's check of its points names.
 
     Args:
         axes: for each coordinate its grid points, rising (m,), in the order of the axes of ``values``.

@@ -1,81 +1,146 @@
-"""Kinks inside of shapes, which fields with exact values would keep, are found, and nothing else is."""
+"""Functions of one's own that jump, or have slopes that do, are told where a field would keep that unseen."""
 
 from __future__ import annotations
 
 import warnings
 
+import numpy as np
 import pytest
 
 import leafgrad as lg
 import leafgrad_pinn as pinn
-from leafgrad_pinn.kinks import kink
+from leafgrad import nn
+from leafgrad_pinn.kinks import order_of_all
 
-SQUARE = pinn.Box(x=(-1, 1), y=(-1, 1))
-
-
-def flat(function, size=1.5):
-    return pinn.SignedDistance(function, x=(-size, size), y=(-size, size))
-
-
-@pytest.mark.parametrize(
-    "shape",
-    [
-        flat(lambda x, y: lg.sqrt(x * x + y * y) - 1),
-        flat(lambda x, y: lg.hypot(x - 0.137, y + 0.211) - 1),
-        flat(lambda x, y: lg.maximum(lg.abs(x), lg.abs(y)) - 1),
-        flat(lambda x, y: lg.abs(lg.sqrt(x * x + y * y) - 0.8) - 0.3),
-        flat(lambda x, y: lg.minimum((x - 0.4) ** 2 + y * y - 0.5, (x + 0.4) ** 2 + y * y - 0.5)),
-        pinn.SignedDistance(lambda x: lg.abs(x) - 1, x=(-2, 2)),
-        pinn.SignedDistance(lambda x, y, z: lg.sqrt(x * x + y * y + z * z) - 1, x=(-2, 2), y=(-2, 2), z=(-2, 2)),
-        SQUARE - flat(lambda x, y: lg.maximum(lg.abs(x), lg.abs(y)) - 0.3, 0.5),
-        SQUARE & flat(lambda x, y: lg.sqrt((x - 0.3) ** 2 + y * y) - 1, 2),
-    ],
-    ids=["cone", "aside", "square", "ring", "two disks", "interval", "ball", "hole", "part"],
-)
-def test_kinks_are_found(shape):
-    (part,) = shape.written
-    place = kink(shape, part)
-    assert place is not None
-    assert shape.contains(place[None]).all()
+X = pinn.Interval("x", 0, 1)
+ROD = X * pinn.Time("t", 0, 1)
+GRID = np.linspace(0, 1, 201)
+SECOND, FIRST = (lambda u: u.xx + 1), (lambda u: u.x - 1)
 
 
-def test_kinks_are_found_of_what_is_nan_beyond_its_box(recwarn):
-    for root in (lambda x: 0 * lg.sqrt(1.5 - x), lambda x: 0.1 * lg.sqrt(1.5 - x)):  # the second is steep at the box
-        shape = flat(lambda x, y, root=root: lg.sqrt(x * x + y * y) - 1 + root(x))
-        recwarn.clear()  # of the search for its edge
-        assert kink(shape, shape) is not None
-        assert not recwarn.list
+def told(domain, equation, net=None, **exact):
+    """What making the problem warns of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        u = pinn.Field("u", domain, net or pinn.MLP(3, 1), **exact)
+        pinn.Problem(u, equation if isinstance(equation, list) else [pinn.Interior(equation, n=16)])
+    assert {w.filename for w in caught} <= {__file__}
+    return [str(w.message) for w in caught]
+
+
+def hat(x):
+    return lg.where(x < 0.5, x, 1 - x)
+
+
+def relu(inputs, outputs):
+    return nn.Sequential(nn.Linear(inputs, 20), nn.ReLU(), nn.Linear(20, outputs))
+
+
+def smooth(inputs, outputs):
+    return nn.Sequential(nn.Linear(inputs, 20), nn.GELU(), nn.Linear(20, outputs))
+
+
+TABLE = pinn.Table({"x": GRID}, np.sin(3 * GRID))
+SMOOTH = pinn.Table({"x": GRID}, np.sin(3 * GRID), smooth=True)
 
 
 @pytest.mark.parametrize(
-    "shape",
+    ("domain", "given", "words"),
     [
-        flat(lambda x, y: (x * x + y * y - 1) / 2),
-        flat(lambda x, y: 1e-9 * (x * x + y * y - 1e-6), 2e-3),
-        flat(lambda x, y: lg.sqrt(x * x + y * y + 1e-4) - 1),
-        flat(lambda x, y: lg.tanh(30 * (x * x + y * y - 1))),
-        flat(lambda x, y: x * x + y * y - 1 + 0.1 * lg.cos(40 * x)),
-        flat(lambda x, y: x * x + y * y - 2 + lg.sqrt((1 - x * x) ** 2 + (1 - y * y) ** 2)),
-        SQUARE - flat(lambda x, y: lg.sqrt(x * x + y * y) - 0.3, 0.5),
-        flat(lambda x, y: x * x + y * y - 1) + pinn.Polygon([(0, 0), (2, 0.1), (1, 2)]),
+        (X, {"boundary": pinn.Hard(hat)}, "boundary=Hard(...) has a slope that jumps inside, as at {'x': 0.5}"),
+        (X, {"boundary": pinn.Hard(TABLE)}, "(a Table is one with smooth=True), or a soft condition, as Dirichlet"),
+        (ROD, {"initial": pinn.Hard(hat)}, "initial=Hard(...) has a slope that jumps inside, as at {'x': 0.5}"),
+        (ROD, {"initial": pinn.Hard(0, rate=hat)}, "initial=Hard(..., rate=...) has a slope that jumps"),
+        (X, {"net": pinn.MLP(3, 1, enrich=hat)}, "enrich has a slope that jumps inside, as at {'x': 0.5}"),
+        (X, {"net": pinn.Own(relu)}, "net=Own(...) has a slope that jumps inside"),
+        (ROD, {"net": pinn.Own(relu, enrich=lambda x: x)}, "take smooth activations, such as nn.Tanh in place of"),
     ],
-    ids=["disk", "small", "bean", "steep", "wavy", "corners", "a cone in a hole", "a corner of another shape"],
 )
-def test_smooth_functions_have_none(shape):
-    (part,) = shape.written
-    assert kink(shape, part) is None
+def test_kinks_are_told_where_equations_are_of_second_order(domain, given, words):
+    (found,) = told(domain, SECOND, **given)
+    assert f"Field 'u': {words}" in found or words in found
+    assert told(domain, FIRST, **given) == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"boundary": pinn.Hard(SMOOTH)},
+        {"boundary": pinn.Hard(lambda x: x)},
+        {"net": pinn.MLP(3, 1, enrich=lambda x: lg.sqrt(x))},
+        {"net": pinn.Own(smooth)},
+        {"net": pinn.Own(lambda inputs, outputs: nn.Linear(inputs, outputs))},
+    ],
+)
+def test_smooth_functions_are_not_told(given):
+    assert told(X, SECOND, **given) == []
+
+
+@pytest.mark.parametrize(
+    "term",
+    [lambda x, y: lg.log((x - 0.2) ** 2 + y * y), lambda x, y: lg.sqrt((x - 0.2) ** 2 + y * y)],
+    ids=["source", "cone"],
+)
+def test_singular_points_are_what_enrich_is_for(term):
+    disk = pinn.Disk(1, x=0, y=0)
+    assert told(disk, lambda u: u.lap, net=pinn.MLP(3, 1, enrich=term)) == []
+    assert len(told(disk, lambda u: u.lap, net=pinn.MLP(3, 1, enrich=lambda x, y: lg.abs(x - 0.2) * y))) == 1
+
+
+def test_jumps_are_told_where_equations_are_of_first_order():
+    assert "initial=Hard(...) jumps inside" in told(ROD, lambda u: u.t + u.x, initial=pinn.Hard(lambda x: x.round()))[0]
+    assert told(X, lambda u: u - 1, boundary=pinn.Hard(lambda x: x.round())) == []
+    bent = pinn.MLP(3, 1, enrich=lambda x: lg.relu(x - 0.5) ** 2)
+    assert told(X, SECOND, net=bent) == []
+    assert "enrich has a second derivative that jumps" in told(X, lambda u: u.xxx, net=bent)[0]
+
+
+def test_kinks_by_other_coordinates_than_the_second_derivatives_are_seen_by_the_equation():
+    held = pinn.Hard(lambda t: lg.abs(t - 0.5))
+    assert told(ROD, lambda u: u.t - u.xx, boundary=held) == []
+    assert len(told(ROD, lambda u: u.tt - u.xx, boundary=held)) == 1
+
+
+def test_kinks_are_legitimate_where_an_energy_is_least():
+    energy = pinn.Energy(lambda u: u.x**2)
+    assert told(X, [energy], net=pinn.Own(relu)) == []
+
+
+def test_kinks_outside_of_a_part_are_none():
+    whole = told(X, SECOND, boundary=pinn.Hard(lambda x: lg.abs(x - 0.7)), part=pinn.Interval("x", 0, 0.6))
+    assert whole == []
+
+
+def test_derivatives_of_fields_that_are_derivatives_count():
+    square = pinn.Box(x=(-1, 1), y=(-1, 1))
+    s = pinn.Field("s", square, pinn.MLP(3, 1, enrich=lambda x: lg.sin(x)))
+    u = pinn.Derivative("u", s, "y")
+    problem = pinn.Problem([s, u], [pinn.Interior(lambda u: u.xx + u.y, n=16)])
+    assert [order_of_all(problem, problem.fields[0], name) for name in ("x", "y")] == [2, 2]
 
 
 @pytest.mark.parametrize("kinked", [True, False])
 def test_exact_values_in_a_shape_with_a_kink_warn(kinked):
-    shape = flat(lambda x, y: lg.sqrt(x * x + y * y) - 1 if kinked else x * x + y * y - 1)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        pinn.Field("u", shape * pinn.Time("t", 0, 1), pinn.MLP(3, 1), boundary=pinn.Hard(0))
-        pinn.Field("v", shape, pinn.MLP(3, 1))
-    assert [w.filename for w in caught] == [__file__] * kinked
+    def function(x, y):
+        return lg.sqrt(x * x + y * y) - 1 if kinked else x * x + y * y - 1
+
+    shape = pinn.SignedDistance(function, x=(-1.5, 1.5), y=(-1.5, 1.5))
+    found = told(shape * pinn.Time("t", 0, 1), lambda u: u.t - u.lap, boundary=pinn.Hard(0))
+    assert len(found) == kinked
+    assert told(shape, lambda u: u.lap) == []
     if kinked:
-        assert "Field 'u': Hard multiplies by the function of a shape, whose slope jumps inside" in str(
-            caught[0].message
-        )
-        assert "at {'x': 0.0, 'y': 0.0}" in str(caught[0].message)
+        assert "Field 'u': the function of its shape, by which Hard multiplies, has a slope that jumps" in found[0]
+        assert "at {'x': 0.0, 'y': 0.0}" in found[0]
+
+
+def test_exact_values_and_networks_of_many_coordinates_are_searched_along_lines():
+    box = pinn.Box(**{f"x{k}": (0, 1) for k in range(5)})
+    held = pinn.Hard(lambda x0, x1, x2, x3, x4: lg.abs(x0 - 0.3) + x1 * x2 * x3 * x4)
+    assert "as at {'x0': 0.3}" in told(box, lambda u: u.lap, boundary=held)[0]
+    assert len(told(box, lambda u: u.lap, net=pinn.Own(relu))) == 1
+
+
+def test_the_trunk_of_an_operator_is_searched():
+    family = X * pinn.GaussianField("f", length=0.4, sensors=9)
+    net = pinn.DeepONet(4, 1, trunk=pinn.Own(relu))
+    assert "net=Own(...) has a slope" in told(family, lambda u, f: u.xx - f, net=net)[0]
