@@ -1,18 +1,23 @@
-"""Jumps and kinks of what a user's own functions bring into fields, which no equation sees."""
+"""Jumps and kinks of what a user's own functions bring into fields and equations, which no points of training see."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import leafgrad
+from leafgrad import Tensor
 from leafgrad_pinn.callables import Named
 from leafgrad_pinn.calls import warn
+from leafgrad_pinn.conditions import Interior
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.field import Ansatz, Derivative, Field
 from leafgrad_pinn.jumps import CELLS, MOST, Rate, Region, jump
 from leafgrad_pinn.networks import Enriched, Own
 from leafgrad_pinn.orders import order_of
+from leafgrad_pinn.system import System
+from leafgrad_pinn.waves import wave
 
 if TYPE_CHECKING:
     from leafgrad_pinn.problem import Problem
@@ -60,6 +65,52 @@ def check_smooth(problem: Problem) -> None:
                     f"Field {field.name!r}: {one.what} {how} inside, as at {place}. The field keeps that for ever, and "
                     f"no equation sees it; unless the solution has it, too, {one.remedy}"
                 )
+
+
+def check_differentiated(problem: Problem) -> None:
+    """A warning for each expression in an equation's ``d(..., x)`` that jumps inside, be the fields as smooth as waves.
+
+    Its derivative is infinite there, and at points on both sides as if nothing were between.
+    """
+    for index, (condition, plan) in enumerate(zip(problem.conditions, problem.plans, strict=True)):
+        beside = plan.away or problem.domain.functions or set(problem.some()[index]) != {"points"}
+        if not isinstance(condition, Interior) or beside or not any(words.startswith("d(") for words in plan.beyond):
+            continue
+        region = Region(condition.region(problem.domain))
+        system = problem.system()
+        system.plans = []  # as before the first run, by which equations note what they differentiate
+        names = region.domain.names
+        for k, (along, _) in enumerate(differentiated(problem, system, index, region.columns(region.middle[None]))):
+            over = names if len(names) <= MOST else [along]
+            place = jump(region, partial(expression, problem, system, index, k), along, over)
+            if place is not None:
+                warn(
+                    f"{problem.names[index]}: what d(..., {along}) differentiates jumps inside, as at {place}. No "
+                    "point sees that, so that the equation does not join what is on both sides; take a field for each, "
+                    "with part=..., and a Boundary(...) that says what agrees where they meet"
+                )
+                break
+
+
+def differentiated(
+    problem: Problem, system: System, index: int, columns: Mapping[str, Tensor]
+) -> list[tuple[str, Tensor]]:
+    """What an equation differentiates of waves in place of its fields, (n,), each with the coordinate."""
+
+    def waves(columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        found = {}
+        for k, field in enumerate(problem.fields):
+            own = [columns[name] for name in field.domain.names]
+            found[field.name] = (field.scale or 1.0) * wave(own, field.domain.bounds, k)
+        return found
+
+    points = leafgrad.stack(list(columns.values()), 1).detach()
+    return system.residuals(index, {"points": points}, waves)[1].differentiated
+
+
+def expression(problem: Problem, system: System, index: int, k: int, columns: Mapping[str, Tensor]) -> Tensor:
+    """The k-th that an equation differentiates."""
+    return differentiated(problem, system, index, columns)[k][1]
 
 
 def first_jump(region: Region, one: Ingredient, orders: Mapping[str, int]) -> tuple[str, dict[str, float]] | None:

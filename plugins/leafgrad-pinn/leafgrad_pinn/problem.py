@@ -17,7 +17,7 @@ from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Wrap
 from leafgrad_pinn.domains import widest
 from leafgrad_pinn.elsewhere import check
 from leafgrad_pinn.field import Ansatz, Field, Surrogate, columns_of
-from leafgrad_pinn.kinks import check_smooth
+from leafgrad_pinn.kinks import check_differentiated, check_smooth
 from leafgrad_pinn.known import Known
 from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.marks import marks
@@ -76,7 +76,8 @@ class Problem:
             contradict each other; a residual of the wrong shape; a periodic coordinate that nothing makes periodic.
 
     Warns:
-        UserWarning: a function that a field is made of, or its slope, jumps inside, where no equation sees it.
+        UserWarning: a function that a field is made of, its slope, or what an equation differentiates, jumps inside,
+            where no point sees it.
     """
 
     @recording()
@@ -128,6 +129,7 @@ class Problem:
         self._choose_units()
         self._check_values()
         check_smooth(self)
+        check_differentiated(self)
 
     def __str__(self) -> str:
         """The fields, and how each condition gets its derivatives."""

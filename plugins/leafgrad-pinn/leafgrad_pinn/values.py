@@ -67,6 +67,10 @@ def derivative(value: Tensor, *coordinates: Tensor) -> Tensor:
     for coordinate in coordinates:
         if noting and not any(coordinate is column for points in noting for column in points.columns.values()):
             check_part(value, coordinate)
+        for points in noting:
+            points.differentiated += [
+                (name, value.detach().expand_as(c)) for name, c in points.columns.items() if c is coordinate
+            ]
         if not (isinstance(coordinate, Tensor) and coordinate.requires_grad and leafgrad.is_grad_enabled()):
             got = "one that does not" if leafgrad.is_grad_enabled() else "gradients that are switched off"
             raise ValueError(
@@ -114,6 +118,7 @@ class Points:
     Attributes:
         asked: what was asked of fields, for the planner.
         beyond: what else was differentiated, in words: Laplacians and, while it is among ``noting``, expressions.
+        differentiated: these expressions, (n,), each with the coordinate.
         away: gives the fields by name at points other than these.
         places: these points, and others at which fields were asked for with `Value.at`.
         visited: of which fields that was, and where, (n, d); while it is among ``noting``.
@@ -132,6 +137,7 @@ class Points:
         self.coordinates = tuple(name for name in self.columns if name not in self.functions)
         self.asked: set[Request] = set()
         self.beyond: dict[str, None] = {}
+        self.differentiated: list[tuple[str, Tensor]] = []
         self.roots: list[tuple[Value, str | None, str]] = []  # values that are no derivatives, with names of fields
         self.derived: dict[tuple[int, Path], Value] = {}  # by the root of a value, and a path
         self.away: Callable[[Points], Mapping[str, Value]] | None = None

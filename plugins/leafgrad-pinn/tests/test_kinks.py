@@ -144,3 +144,40 @@ def test_the_trunk_of_an_operator_is_searched():
     family = X * pinn.GaussianField("f", length=0.4, sensors=9)
     net = pinn.DeepONet(4, 1, trunk=pinn.Own(relu))
     assert "net=Own(...) has a slope" in told(family, lambda u, f: u.xx - f, net=net)[0]
+
+
+def step(x):
+    return lg.where(x < 0.5, 1.0, 8.0)
+
+
+@pytest.mark.parametrize(
+    "equation",
+    [
+        lambda u, x: pinn.d(step(x) * u.x, x),
+        lambda u, x: pinn.d(step(x) * u.xx, x, x) - 1,
+        lambda u, x, t: u.t - pinn.d((x - t).sign() * u.x, x),
+        lambda u, t: pinn.d(u + (u > 0) * 1.0, t) - u.xx,
+    ],
+    ids=["two materials", "beam", "moving", "enthalpy"],
+)
+def test_what_an_equation_differentiates_is_told_where_it_jumps(equation):
+    (found,) = told(ROD, equation)
+    assert "interior: what d(..., " in found
+    assert "take a field for each, with part=..., and a Boundary(...)" in found
+
+
+@pytest.mark.parametrize(
+    ("equation", "place"),
+    [
+        (lambda u, x: pinn.d((1 + x.abs()) * u.x, x), {}),
+        (lambda u, x: pinn.d(u.abs() * u.x + lg.relu(u), x), {}),
+        (lambda u, x: step(x) * u.xx + pinn.d(u * u, x), {}),
+        (lambda u, x, t: u.t - pinn.d(step(t) * u.x, x), {}),
+        (lambda u, x: pinn.d(step(x) * u.x, x), {"where": lambda x: x < 0.5}),
+        (lambda u, x: pinn.d(step(x) * u.x, x), {"of": pinn.Interval("x", 0, 0.5)}),
+        (lambda u, x: pinn.d(step(x) * u.x, x), {"points": {"x": GRID[:9], "t": GRID[:9]}}),
+        (lambda u, x: pinn.d(u, u) - pinn.d(u, x), {}),
+    ],
+)
+def test_what_an_equation_differentiates_may_have_kinks(equation, place):
+    assert told(ROD, [pinn.Interior(equation, n=16, **place)]) == []
