@@ -17,7 +17,7 @@ from leafgrad_pinn.jumps import CELLS, MOST, Rate, Region, jump
 from leafgrad_pinn.networks import Enriched, Own
 from leafgrad_pinn.orders import order_of
 from leafgrad_pinn.system import System
-from leafgrad_pinn.waves import wave
+from leafgrad_pinn.waves import waves_of
 
 if TYPE_CHECKING:
     from leafgrad_pinn.problem import Problem
@@ -96,16 +96,8 @@ def differentiated(
     problem: Problem, system: System, index: int, columns: Mapping[str, Tensor]
 ) -> list[tuple[str, Tensor]]:
     """What an equation differentiates of waves in place of its fields, (n,), each with the coordinate."""
-
-    def waves(columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        found = {}
-        for k, field in enumerate(problem.fields):
-            own = [columns[name] for name in field.domain.names]
-            found[field.name] = (field.scale or 1.0) * wave(own, field.domain.bounds, k)
-        return found
-
     points = leafgrad.stack(list(columns.values()), 1).detach()
-    return system.residuals(index, {"points": points}, waves)[1].differentiated
+    return system.residuals(index, {"points": points}, partial(waves_of, problem.fields, 1.0))[1].differentiated
 
 
 def expression(problem: Problem, system: System, index: int, k: int, columns: Mapping[str, Tensor]) -> Tensor:

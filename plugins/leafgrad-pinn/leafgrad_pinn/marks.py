@@ -11,20 +11,26 @@ from leafgrad import Tensor
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import norm
 
+LARGE = 4.0  # how many times as large as they are fields are for that
 SIZES = (1e-6, 1e-3, 1.0, 1e3, 1e6)  # of residuals at which losses are compared
 
 
-def marks(residuals: Tensor, loss: Callable[[Any], Any] | None, batch: Mapping[str, Tensor]) -> list[float]:
+def marks(
+    residuals: Tensor, large: Tensor, loss: Callable[[Any], Any] | None, batch: Mapping[str, Tensor]
+) -> list[float]:
     """Those of a condition: others for another equation, another loss, or other points, values and weights.
 
     Args:
         residuals: at its points, (n, k).
+        large: the same of large fields, for equations that differ where fields are large alone.
         loss: its own, if it has one.
         batch: what it draws, (n, ...) each.
     """
     found = residuals.numpy()
     losses = [norm((loss or abs)((residuals + 1) * size).numpy()) / size for size in SIZES]
-    summed = [mark for values in (found, *[t.numpy() for t in batch.values()]) for mark in in_order(values)]
+    summed = [
+        mark for values in (found, large.numpy(), *[t.numpy() for t in batch.values()]) for mark in in_order(values)
+    ]
     return [norm(found), norm(found + 1), *losses, *summed]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,15 +21,16 @@ from leafgrad_pinn.field import Ansatz, Field, Surrogate, columns_of
 from leafgrad_pinn.kinks import check_differentiated, check_smooth
 from leafgrad_pinn.known import Known
 from leafgrad_pinn.layers import Maker
-from leafgrad_pinn.marks import marks
+from leafgrad_pinn.marks import LARGE, marks
 from leafgrad_pinn.places import Part
-from leafgrad_pinn.planner import MODES, DerivativePlan, plan as cheapest
+from leafgrad_pinn.planner import MODES, DerivativePlan, Fields, plan as cheapest
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import scales_of, sizes_of
 from leafgrad_pinn.scene import Scene
 from leafgrad_pinn.system import System, Tensors, leaves_of, on_device
 from leafgrad_pinn.unknowns import Unknown
 from leafgrad_pinn.values import recording
+from leafgrad_pinn.waves import waves_of
 
 if TYPE_CHECKING:
     from leafgrad_pinn.solution import Solution
@@ -165,11 +167,19 @@ class Problem:
         """For each condition what tells it from others, at some of its points or all, as its functions are now."""
         system, drawn = self.system(), self.draw(np.random.default_rng(0)) if every else []
         batches, found = on_device(drawn, leafgrad.float64, "cpu") if every else self.some(), []
-        for index, batch in enumerate(batches):
+
+        def residuals(index: int, batch: Tensors, fields: Fields | None = None) -> Tensor:
             parts = [{key: t[begin : begin + CHUNK] for key, t in batch.items()}
                      for begin in range(0, len(batch["points"]), CHUNK)]  # fmt: skip
-            residuals = leafgrad.cat([system.residuals(index, part)[0].detach() for part in parts])
-            found.append(marks(residuals, self.conditions[index].loss, batch))
+            return leafgrad.cat([system.residuals(index, part, fields)[0].detach() for part in parts])
+
+        for index, batch in enumerate(batches):
+            condition = self.conditions[index]
+            with np.errstate(all="ignore"):
+                large = residuals(index, batch, partial(waves_of, self.fields, LARGE))
+            if every and (condition.of or condition.where):  # where points are drawn anew
+                batch = batch | {"region": leafgrad.tensor(self._densely(condition))}
+            found.append(marks(residuals(index, batch), large, condition.loss, batch))
         return found
 
     def solve(self, *stages: Stage, **options: Any) -> Solution:
@@ -332,9 +342,13 @@ class Problem:
         """Where a condition takes its fields, (n, d): at the points of its rule, or dense ones."""
         if "nodes" in batch:
             return np.concatenate([batch["points"], batch["nodes"].reshape(-1, len(self.domain.names))])
-        dense = copy.copy(self.conditions[index])
+        return np.concatenate([batch["points"], self._densely(self.conditions[index])])
+
+    def _densely(self, condition: Condition) -> Array:
+        """Many points of a condition, (n, d)."""
+        dense = copy.copy(condition)
         dense.n, dense.sampler = max(dense.n, DENSE), "sobol"
-        return np.concatenate([batch["points"], dense.draw(self.domain, np.random.default_rng(1))["points"]])
+        return dense.draw(self.domain, np.random.default_rng(1))["points"]
 
     def _check_leaves(self, name: str, first: dict[int, Tensor], second: dict[int, Tensor], system: System) -> None:
         """ValueError if residuals have gradients for a tensor that no training changes.

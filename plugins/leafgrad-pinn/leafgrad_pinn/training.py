@@ -37,7 +37,7 @@ ENDINGS = BACK, INTERRUPTED, DIVERGED, LOWERED = (  # in reasons that are to be 
     "went back", "interrupted", "diverged", "can fall no further")  # fmt: skip
 REACHED = 1e-6  # of an energy's size above its least: what is left when it has come down to that
 GROWN = 10  # times its first loss: a stage that ends above has diverged
-FORMAT = 4  # of checkpoints: those of before do not tell all problems apart
+FORMAT = 5  # of checkpoints: those of before do not tell all problems apart
 DENSE = 500  # calls whose terms all go into the history; later ones, only with the error
 
 Modules = list[Surrogate | Piecewise]

@@ -14,6 +14,7 @@ from leafgrad_pinn.conditions import Interior
 from leafgrad_pinn.sampling import Array
 
 if TYPE_CHECKING:
+    from leafgrad_pinn.field import Field
     from leafgrad_pinn.system import System, Tensors
 
 SHORT = 1 / math.pi  # half waves whose derivatives by coordinates from 0 to 1 are about 1, which size fields
@@ -77,6 +78,15 @@ def wave(
     for k, (column, (low, high)) in enumerate(zip(columns, bounds, strict=True)):
         phase = phase + (column - low) * (turns * skew[k % len(skew)] * math.pi / (high - low))
     return math.sqrt(2) * leafgrad.cos(phase)
+
+
+def waves_of(fields: Sequence[Field], size: float, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """A whole wave in place of each field, so many times as large as the field, at points by coordinate."""
+    found = {}
+    for k, field in enumerate(fields):
+        own = [columns[name] for name in field.domain.names]
+        found[field.name] = size * (field.scale or 1.0) * wave(own, field.domain.bounds, k, 2.0)
+    return found
 
 
 def crossed(columns: Sequence[Tensor], bounds: Array, number: int, turns: Tensor | float = 1.0) -> Tensor:

@@ -249,6 +249,29 @@ def test_another_setup_is_not_resumed(tmp_path):
         solve(pinn.Adam(6), resume=True)
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "place"),
+    [
+        (lambda u, x: u.xx + 1, lambda u, x: u.xx + 1 - lg.relu(u - 0.2), {}),
+        (lambda u, x: u.xx + 1, lambda u, x: u.xx + 1 - lg.relu(-0.2 - u), {}),
+        (lambda u, x: u.xx + 1, lambda u, x: u.xx + 1, {"where": lambda x: x > 0.11}),
+    ],
+    ids=["contact", "from below", "region"],
+)
+def test_equations_that_differ_elsewhere_are_not_resumed(first, second, place, tmp_path):
+    """Not at the fields and points of the start, but at large fields, and at points that are drawn later."""
+
+    def go(equation, **options):
+        where = {"where": lambda x: x > 0.1} | (place if options else {})
+        u = pinn.Field("u", LINE, pinn.MLP(4, 1), boundary=pinn.Hard(0))
+        law = pinn.Interior(equation, n=8, sampler="grid", **where)
+        return pinn.Problem(u, [law]).solve(pinn.Adam(2), out=tmp_path, **options)
+
+    go(first)
+    with pytest.raises(ValueError, match="resume: interior: expected the same equations"):
+        go(second, resume=True)
+
+
 def test_history_is_csv(tmp_path):
     solve(pinn.Adam(30), out=tmp_path)
     with open(tmp_path / "seed0" / "history.csv", newline="") as file:
@@ -376,9 +399,9 @@ def test_checkpoints_of_other_versions_and_units_are_not_resumed(tmp_path):
 
     units = checkpoints.latest()["setup"]["units"]
     assert "expected fields and equations of the sizes" in wrong(units=[[2.0], *units[1:]])
-    assert "format 4" in wrong(format=2)
+    assert "format 5" in wrong(format=2)
     saved = checkpoints.latest()
     del saved["setup"]["format"], saved["setup"]["units"]  # as before there were formats
     checkpoints.save(saved)
-    with pytest.raises(ValueError, match=r"resume: expected format 4 .*, got 1, of another version of leafgrad-pinn"):
+    with pytest.raises(ValueError, match=r"resume: expected format 5 .*, got 1, of another version of leafgrad-pinn"):
         solve(pinn.Adam(5), out=tmp_path, resume=True)
