@@ -11,13 +11,15 @@ import numpy as np
 import leafgrad
 from leafgrad import Tensor
 from leafgrad_pinn.callables import Function, Named, check_alone, check_number, names_of
+from leafgrad_pinn.calls import warn
 from leafgrad_pinn.complex import ComplexValue
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.elsewhere import anywhere, check
 from leafgrad_pinn.families import Given
 from leafgrad_pinn.field import Surrogate, columns_of
-from leafgrad_pinn.quadrature import inside, on_edges
+from leafgrad_pinn.quadrature import Rule, inside, on_edges
 from leafgrad_pinn.sampling import Array, reals
+from leafgrad_pinn.shapes import Shape
 from leafgrad_pinn.unknowns import found as found_numbers
 from leafgrad_pinn.values import Points, Value, noted, recording, unnoted
 from leafgrad_pinn.windows import Piecewise
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from leafgrad_pinn.solution import Solution
 
 ROWS = 2**13  # points that are evaluated at once
+COARSE = 1e-3  # of an integral's size, how much one more point may change it: a step moves by half a weight or so
 MANY = 16  # points at which what an expression is made of is sure
 DIGITS = 0.375  # of those of a dtype, how many expressions of derivatives have: 1e-6 in float64, 3e-3 in float32
 
@@ -227,10 +230,15 @@ def as_given(expression: FieldFunction, parts: list[Any]) -> Any:
 
 
 def integrate(
-    solution: Solution, function: Function | float, on: str | None, order: int, fixed: Mapping[str, Any]
+    solution: Solution,
+    function: Function | float,
+    on: str | None,
+    of: Shape | None,
+    order: int,
+    fixed: Mapping[str, Any],
 ) -> Any:
     """What `Solution.integral` gives."""
-    domain, expression = solution.domain, FieldFunction(solution, function, "integral")
+    domain, expression = within(solution.domain, of), FieldFunction(solution, function, "integral")
     check_number("integral: order", order, 1, whole=True)
     if unknown := [name for name in fixed if name not in domain.names]:
         raise TypeError(f"integral: expected coordinates among {', '.join(domain.names)}, got {unknown[0]}")
@@ -239,26 +247,58 @@ def integrate(
         raise ValueError(f"integral: expected a value of the parameter {free[0]}, as {free[0]}=..., got none")
     if on is None and not over:
         raise ValueError("integral: expected a coordinate to integrate over, got values of all of them")
-    if on is None:
-        nodes, weights, normals = inside(domain, over, order)
-    else:
-        if wrong := [name for name in fixed if name in domain.space]:
-            raise ValueError(f"integral: on: expected no coordinate of space, which edges say, got {wrong[0]}")
-        nodes, weights, normals = on_edges(domain, domain.check_edges(names_of("integral: on", on)), over, order)
+    if on is not None and (wrong := [name for name in fixed if name in domain.space]):
+        raise ValueError(f"integral: on: expected no coordinate of space, which edges say, got {wrong[0]}")
+    edges = None if on is None else domain.check_edges(names_of("integral: on", on))
+    rules = [inside(domain, over, n) if edges is None else on_edges(domain, edges, over, n) for n in (order, order + 1)]
     places = np.broadcast_arrays(*[reals(f"integral: {name}", value) for name, value in fixed.items()])
     shape = places[0].shape if places else ()
     totals: list[list[Any]] = []
     for index in np.ndindex(*shape):
-        rows = nodes.copy()
-        for name, place in zip(fixed, places, strict=True):
-            rows[:, domain.names.index(name)] = place[index]
-        domain.check_inside("integral", rows)
-        found = expression(rows, normals)
-        if any(np.isnan(part).any() for part in found) and (name := expression.elsewhere(rows)):
-            raise ValueError(
-                f"integral: expected fields of all that is integrated over, got {name}, which is nan outside of its "
-                f"part; where x says where that is, take lg.where(x < 0.5, {name}, 0)"
-            )
-        totals.append([(part @ weights).item() for part in found])
+        at = {name: float(place[index]) for name, place in zip(fixed, places, strict=True)}
+        (found, sizes), (finer, _) = (summed(expression, rule, at) for rule in rules)
+        check_order(np.array(found), np.array(finer), np.array(sizes), order)
+        totals.append(found)
     parts = [np.array(values).reshape(shape) if shape else values[0] for values in zip(*totals, strict=True)]
     return as_given(expression, parts)
+
+
+def within(domain: Domain, of: Shape | None) -> Domain:
+    """A domain, or what of it is in a shape."""
+    if of is None:
+        return domain
+    if not isinstance(of, Shape) or of.names != domain.space:
+        raise ValueError(
+            f"integral: of: expected a shape of {', '.join(domain.space) or 'space'}, in this order, got {of!r}"
+        )
+    return Domain(of, domain.time, domain.parameters)
+
+
+def summed(expression: FieldFunction, rule: Rule, at: Mapping[str, float]) -> tuple[list[Any], list[float]]:
+    """The integrals of an expression's results by a rule, with these values of other coordinates, and of their sizes.
+
+    ValueError for fields that are asked for outside of their parts.
+    """
+    (nodes, weights, normals), domain = rule, expression.domain
+    rows = nodes.copy()
+    for name, value in at.items():
+        rows[:, domain.names.index(name)] = value
+    domain.check_inside("integral", rows)
+    found = expression(rows, normals)
+    if any(np.isnan(part).any() for part in found) and (name := expression.elsewhere(rows)):
+        raise ValueError(
+            f"integral: expected fields of all that is integrated over, got {name}, which is nan outside of its part: "
+            "say of=..., with that part"
+        )
+    return [(part @ weights).item() for part in found], [float(np.abs(part) @ weights) for part in found]
+
+
+def check_order(found: Array, finer: Array, sizes: Array, order: int) -> None:
+    """A warning if integrals are others with one more point along each coordinate, by a part of their sizes."""
+    gap = float(np.max(np.abs(found - finer) / np.maximum(sizes, np.finfo(float).tiny)))
+    if gap > COARSE:
+        warn(
+            f"integral: expected an expression that is smooth between points, got one whose integral is another by "
+            f"{gap:.1%} of its size with order={order + 1}: give a higher order than {order}, or where it jumps take "
+            "integrals over parts, as of=Interval('x', 0, 0.4)"
+        )

@@ -26,6 +26,7 @@ from leafgrad_pinn.reading import read
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.run import Run
 from leafgrad_pinn.sampling import Array, reals
+from leafgrad_pinn.shapes import Shape
 from leafgrad_pinn.unknowns import Unknowns
 from leafgrad_pinn.values import recording
 
@@ -177,7 +178,13 @@ class Solution:
         return evaluate_at(self, function, self.columns("evaluate", points, named))
 
     def integral(
-        self, function: Function | float, *, on: str | None = None, order: int = 64, **fixed: Array | float
+        self,
+        function: Function | float,
+        *,
+        on: str | None = None,
+        of: Shape | None = None,
+        order: int = 64,
+        **fixed: Array | float,
     ) -> Any:
         """An integral over the domain or edges: ``sol.integral(lambda u: u**2, t=0.5)``, ``on="x_max"`` for a flux.
 
@@ -186,6 +193,7 @@ class Solution:
         Args:
             function: of fields, coordinates and unknowns by name; ``u.n`` is the normal derivative on edges.
             on: names of edges, as one string; the inside by default.
+            of: a shape within the domain, whose inside or edges are meant, such as a field's part.
             order: points along each coordinate.
             fixed: values of coordinates that are not integrated over; arrays give an integral for each element.
 
@@ -195,8 +203,11 @@ class Solution:
         Raises:
             ValueError: a shape for which there is no rule, edges that do not exist, nothing to integrate over, or a
                 field outside of its part.
+
+        Warns:
+            UserWarning: it is another with one more point along each coordinate, as of what jumps.
         """
-        return integrate(self, function, on, order, fixed)
+        return integrate(self, function, on, of, order, fixed)
 
     def deviation(self, *points: Array | float, by: str = "seeds", **named: Array | float) -> Any:
         """The standard deviation of the fields at points, as an array or a dict.

@@ -181,6 +181,37 @@ def test_integrals_over_the_domain_edges_and_moments():
     assert disk.integral(1.0) == pytest.approx(4 * math.pi)
 
 
+def test_integrals_over_parts():
+    sol = known(SQUARE, u=pinn.Hard(lambda x, y: x + 2 * y))
+    left, disk = pinn.Box(x=(0, 0.4), y=(0, 1)), pinn.Disk(0.25, x=0.5, y=0.5)
+    assert sol.integral(1, of=left) == pytest.approx(0.4)
+    assert sol.integral(lambda x: x, of=disk) == pytest.approx(0.5 * math.pi / 16)
+    assert sol.integral(lambda u: u.n, on="x_max", of=left) == pytest.approx(sol.integral(lambda u: u.x, x=0.4))
+    assert sol.integral(lambda y: y, of=left, x=[0.1, 0.3]).tolist() == pytest.approx([0.5, 0.5])
+    with pytest.raises(ValueError, match=r"integral: of: expected a shape of x, y, in this order, got Interval"):
+        sol.integral(1, of=LINE)
+    with pytest.raises(ValueError, match="integral: expected points inside"):
+        sol.integral(1, of=pinn.Box(x=(0, 2), y=(0, 1)))
+    with pytest.raises(ValueError, match="on: expected edges of the domain"):
+        sol.integral(1, on="circle")
+
+
+@pytest.mark.parametrize("at", [0.1, 0.4, 0.5, 0.7321])
+def test_integrals_of_steps_are_told(at):
+    sol = known(LINE, u=pinn.Hard(0))
+    with pytest.warns(UserWarning, match=r"with order=65: give a higher order than 64, or where it jumps take"):
+        sol.integral(lambda x: lg.where(x < at, 1.0, 0.0))
+    with pytest.warns(UserWarning, match="integral: expected an expression that is smooth"):
+        sol.integral(lambda x: lg.sin(150 * x) ** 2)
+
+
+def test_integrals_of_kinks_and_of_what_cancels_are_not_told():
+    sol = known(LINE, u=pinn.Hard(0))
+    assert sol.integral(lambda x: (x - 0.3).abs()) == pytest.approx(0.29, abs=1e-3)
+    assert sol.integral(lambda x: lg.sin(2 * math.pi * x)) == pytest.approx(0, abs=1e-12)
+    assert sol.integral(0.0) == 0
+
+
 def test_mistakes_in_questions():
     sol = known(SQUARE, u=pinn.Hard(0))
     with pytest.raises(TypeError, match=r"evaluate: expected a function, as lambda u: u\.xx, got 3"):

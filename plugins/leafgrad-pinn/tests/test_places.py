@@ -330,6 +330,7 @@ def test_a_field_of_a_part_is_nan_elsewhere(tmp_path, capsys):
         assert np.isnan(each.evaluate(lambda u: u.x, x)).tolist() == [False, False, True]
         assert np.allclose(each.evaluate(lambda u, v, x: lg.where(x <= 0.5, u, v), x), x, atol=1e-3)
         assert each.integral(lambda u, v, x: lg.where(x < 0.5, u, v)) == pytest.approx(0.5, abs=1e-3)
+        assert each.integral(lambda u: u, of=left) == pytest.approx(0.125, abs=1e-3)
         assert each.integral(lambda u: u, on="x_min") == pytest.approx(0, abs=1e-3)
         with pytest.raises(ValueError, match=r"integral: expected fields of all that .* got u, which is nan outside"):
             each.integral(lambda u, v: (u - v) ** 2)
