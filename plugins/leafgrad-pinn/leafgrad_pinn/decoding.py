@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from leafgrad_pinn import layers, networks, schema, shapes
-from leafgrad_pinn.codec import RECIPES, Program
+from leafgrad_pinn.codec import RECIPES
 from leafgrad_pinn.domains import Domain, Parameter, Time
 from leafgrad_pinn.ellipses import Ellipse
 from leafgrad_pinn.field import Derivative, Field, Hard
 from leafgrad_pinn.functions import InputFunction
 from leafgrad_pinn.implicit import SignedDistance
 from leafgrad_pinn.polygons import Polygon
+from leafgrad_pinn.recorded import Program
 from leafgrad_pinn.sets import Combined
 from leafgrad_pinn.surfaces import Surface
 
