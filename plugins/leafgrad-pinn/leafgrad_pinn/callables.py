@@ -100,7 +100,7 @@ class Named:
             raise
 
     def numbers(self, values: Mapping[str, Any], like: Tensor) -> Tensor:
-        """Its result as a real tensor of the shape (n,) of ``like``.
+        """Its result as a real tensor of the shape (n,) and dtype of ``like``.
 
         Raises:
             ValueError: it is neither one number nor n, or complex.
@@ -114,7 +114,7 @@ class Named:
                 f"{self.what}: expected one real number for each point, shape {tuple(like.shape)}, got {got}; a "
                 "ComplexField takes a pair of Hard(...)"
             )
-        return result.expand(like.shape)
+        return result.to(like.dtype).expand(like.shape)
 
 
 def check_number(what: str, value: Any, least: float | None = None, whole: bool = False) -> None:

@@ -40,24 +40,32 @@ RECIPES = {
 }
 
 
-def encode(value: Any, at: Mapping[str, Array | None] = {}) -> Any:
+def encode(value: Any, at: Mapping[str, Array | None] = {}, dtype: str = "float64") -> Any:
     """What ``leafgrad.save`` takes. ValueError for what cannot be saved.
 
-    ``at`` is where functions are tried: coordinates of points by name, in [0, 1] where it has none, and None for each
-    input function.
+    Args:
+        value: a field, or what one is made of.
+        at: where functions are tried: coordinates of points by name, in [0, 1] where it has none, and None for each
+            input function.
+        dtype: of the networks of fields.
     """
     if isinstance(value, (bool, int, float, str, Tensor)) or value is None:
         return value
     if isinstance(value, np.ndarray):
         return {"array": leafgrad.tensor(np.ascontiguousarray(value))}
     if isinstance(value, (list, tuple)):
-        return {"list": [encode(part, at) for part in value]}
+        return {"list": [encode(part, at, dtype) for part in value]}
     if isinstance(value, dict):
         return {"dict": {name: encode(part, at) for name, part in value.items()}}
     if isinstance(value, Derivative):
-        return {"derivative": value.name, "of": encode(value.of), "by": value.coordinate, "factor": value.factor}
+        return {
+            "derivative": value.name,
+            "of": encode(value.of, at, dtype),
+            "by": value.coordinate,
+            "factor": value.factor,
+        }
     if isinstance(value, Field):
-        at = points_of(value)
+        at = points_of(value, dtype)
         parts = {name: encode(getattr(value, name), at) for name in ("domain", "net", "initial", "boundary")}
         more = {} if value.part is None else {"part": encode(value.part)}
         if value.history is not None:
@@ -111,17 +119,20 @@ def encode_shape(shape: shapes.Shape) -> dict[str, Any]:
     raise ValueError(f"save: expected a shape of leafgrad_pinn, got {type(shape).__name__}")
 
 
-def points_of(field: Field) -> Mapping[str, Array | None]:
+def points_of(field: Field, dtype: str) -> Mapping[str, Array | None]:
     """Points of a field's domain, or of the part of it where the field is, and its input functions' names."""
     domain, part = field.domain, field.part
     of_part = {} if part is None else dict(zip(part.names, part.bounds.tolist(), strict=True))
     columns = box({**domain.ends, **of_part}, 16 * TRIED)
     best = np.argsort(~domain.inside(np.stack(list(columns.values()), 1)), kind="stable")[:TRIED]
-    return {**{name: column[best] for name, column in columns.items()}, **{f.name: None for f in domain.functions}}
+    found = {name: column[best].astype(dtype) for name, column in columns.items()}
+    return {**found, **{f.name: None for f in domain.functions}}
 
 
 def before(domain: Domain, at: Mapping[str, Array | None]) -> Mapping[str, Array | None]:
     """The same before the domain's first moment, and most of them shortly before."""
     if (time := domain.time) is None:
         return at
-    return {**at, time.name: time.start - (time.stop - time.start) * np.linspace(0, 1, TRIED) ** 4}
+    early, like = time.start - (time.stop - time.start) * np.linspace(0, 1, TRIED) ** 4, at[time.name]
+    assert like is not None
+    return {**at, time.name: early.astype(like.dtype)}

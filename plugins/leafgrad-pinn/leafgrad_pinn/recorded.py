@@ -22,8 +22,8 @@ CONSTANTS = ("zeros", "full", "constant")  # ops that make a tensor of a number
 COUNTS = (16, 17)  # of points at which a function is recorded: what is the one and the other is their number
 POINTS = 16  # for which a program's shapes are followed
 TRIED = 37  # points at which a program is compared with its function: far more than COUNTS
-ROUNDING = 1e-12  # by which its numbers may differ from the function's; those of float32 do by less than SINGLE
-SINGLE = 1e-5
+ROUNDING = 1e-12  # by which its numbers may differ from the function's in float64
+FAR = {"float64": 1e-5, "float32": 1e-3}  # by how much those differ that are others, and do not round to float32 alone
 MOST = 256  # numbers that an operation may make of each, and of each number in the program
 
 
@@ -41,15 +41,20 @@ class Program:
         equations: op, inputs and parameters each. Inputs are ``["value", i]``, the i-th of parameters and earlier
             results, ``["tensor", t]``, one of its own, or ``["number", v]``, whatever else an op takes.
         result: an input like those.
+        dtype: of the points at which it was recorded, which ops and tensors of this dtype have as others do.
     """
 
-    def __init__(self, parameters: list[str], equations: list[dict[str, Any]], result: list[Any]) -> None:
-        self.parameters, self.equations, self.result = parameters, equations, result
+    def __init__(
+        self, parameters: list[str], equations: list[dict[str, Any]], result: list[Any], dtype: str = "float64"
+    ) -> None:
+        self.parameters, self.equations, self.result, self.dtype = parameters, equations, result, dtype
 
     @staticmethod
     @recording()
     def record(function: Callable[..., Any], at: Mapping[str, Array | None] = {}) -> Program:
         """That of a function of coordinates, and of input functions at these, after it was tried at some places.
+
+        It is recorded in the dtype of these: in another one it would not tell what is float64 on purpose.
 
         ValueError if it is not made of known ops, treats points differently, or differentiates input functions.
         """
@@ -57,8 +62,9 @@ class Program:
         parameters = [p.name for p in signature if p.default is p.empty]
         if not parameters:
             return Program([], [], ["number", float(function())])
+        dtype = next((column.dtype.name for column in at.values() if column is not None), "float64")
         try:
-            traced = trace(function, len(parameters))
+            traced = trace(function, len(parameters), getattr(leafgrad, dtype))
         except TraceError as error:
             raise ValueError(f"save: {function}: {error}") from error
         except (IndexError, RuntimeError, ValueError) as error:  # mostly of shapes, for how many points there are
@@ -84,7 +90,7 @@ class Program:
                 params.pop("value", None)
             equations.append({"op": equation.name, "inputs": inputs, "params": params})
             places[equation.out] = len(parameters) + len(equations) - 1
-        program = Program(parameters, equations, source(traced.results[0]))
+        program = Program(parameters, equations, source(traced.results[0]), dtype)
         program.check(function, at)
         return program
 
@@ -96,6 +102,7 @@ class Program:
         families = [name for name, column in at.items() if column is None]
         known = {name: column for name, column in at.items() if column is not None}
         points = {name: known.get(name, column) for name, column in box(dict.fromkeys(self.parameters, (0, 1))).items()}
+        points = {name: column.astype(self.dtype) for name, column in points.items()}
 
         def numbers(asked: Callable[..., Any], part: slice) -> Array:
             """The values at points, and below them their slopes, each times how far its coordinate goes."""
@@ -106,6 +113,7 @@ class Program:
             slopes = zip(points.values(), slopes_of(values, list(columns.values())), strict=True)
             return np.stack([values.detach().numpy(), *[np.ptp(column) * slope.numpy() for column, slope in slopes]])
 
+        far = FAR[self.dtype]
         with np.errstate(all="ignore"):
             try:
                 expected = numbers(function, slice(None))
@@ -116,14 +124,14 @@ class Program:
             values, *slopes = np.maximum(gaps(found, expected), gaps(alone, expected))
         if np.isnan(expected[0]).all():
             raise ValueError(f"save: {function}: expected numbers, got nan at each of {TRIED} points of the domain")
-        if values > SINGLE:
+        if values > far:
             raise unlike(function, families)
-        if values > ROUNDING:
+        if values > ROUNDING and self.dtype == "float64":
             raise ValueError(
                 f"save: {function}: expected a function that gives each point the same numbers whichever others there "
                 f"are, got ones that differ by {values:.0e}; if it rounds to float32, make its tensors float64"
             )
-        if max(slopes) > SINGLE:
+        if max(slopes) > far:
             raise ValueError(
                 f"save: {function}: expected a function whose derivatives are those of its operations, got others, as "
                 "of detach, no_grad or an autograd.Function, which no file has"
@@ -135,10 +143,10 @@ class Program:
 
         def value(source: list[Any]) -> Any:
             kind, found = source
-            return values[found] if kind == "value" else like(found, points) if kind == "tensor" else found
+            return values[found] if kind == "value" else like(found, points, self.dtype) if kind == "tensor" else found
 
         for equation in self.equations:
-            inputs, params = [value(s) for s in equation["inputs"]], at_points(equation["params"], points)
+            inputs, params = [value(s) for s in equation["inputs"]], at_points(equation["params"], points, self.dtype)
             if equation["op"] in CONSTANTS:
                 shape, dtype = made_as(params, points)
                 values.append(leafgrad.full(shape, inputs[0], dtype=dtype, device=points.device))
@@ -158,7 +166,8 @@ class Program:
 
     def saved(self) -> dict[str, Any]:
         """It as dicts, lists, numbers, strings and tensors."""
-        return {"parameters": self.parameters, "equations": self.equations, "result": self.result}
+        found = {"parameters": self.parameters, "equations": self.equations, "result": self.result}
+        return found if self.dtype == "float64" else {**found, "dtype": self.dtype}
 
     def tensors(self) -> list[Tensor]:
         """Those of its own."""
@@ -168,7 +177,7 @@ class Program:
     def read(saved: Any, where: str) -> Program:
         """What was saved, after its shapes were followed without computing anything; ValueError for what is wrong."""
         program = Program(**PROGRAM(saved, where))
-        points = leafgrad.empty(POINTS, dtype=leafgrad.float64, device="meta")
+        points = leafgrad.empty(POINTS, dtype=getattr(leafgrad, program.dtype), device="meta")
         values: list[Any] = [points for _ in program.parameters]
 
         def value(source: list[Any], where: str) -> Any:
@@ -182,7 +191,7 @@ class Program:
             place = f"{where}.equations[{k}]"
             inputs = [value(s, f"{place}.inputs[{i}]") for i, s in enumerate(equation["inputs"])]
             with schema.making(place):
-                params = at_points(equation["params"], points)
+                params = at_points(equation["params"], points, program.dtype)
                 if equation["op"] in CONSTANTS:
                     (number,) = inputs
                     schema.number(number, place)
@@ -218,18 +227,21 @@ def parameter(saved: Any, where: str) -> Any:
 
 EQUATION = schema.record({"op": schema.text, "inputs": schema.items(source), "params": schema.mapping(parameter)})
 PROGRAM = schema.record(
-    {"parameters": schema.items(schema.text), "equations": schema.items(EQUATION), "result": source}
-)
+    {"parameters": schema.items(schema.text), "equations": schema.items(EQUATION), "result": source,
+     "dtype": schema.one_of("float64", "float32")},
+    optional=("dtype",),
+)  # fmt: skip
 
 
-def dtypes_at(points: Tensor) -> dict[Any, Any]:
-    """What dtypes of the recording, whose points are float64, are at these points."""
-    return {leafgrad.float64: points.dtype, leafgrad.complex128: points.dtype.to_complex()}
+def dtypes_at(points: Tensor, recorded: str) -> dict[Any, Any]:
+    """What dtypes of a recording, whose points had this one, are at these points."""
+    dtype = getattr(leafgrad, recorded)
+    return {dtype: points.dtype, dtype.to_complex(): points.dtype.to_complex()}
 
 
-def like(tensor: Tensor, points: Tensor) -> Tensor:
+def like(tensor: Tensor, points: Tensor, recorded: str) -> Tensor:
     """A function's own tensor where the points are, and in the dtype that goes with theirs."""
-    return tensor.to(points.device, dtypes_at(points).get(tensor.dtype, tensor.dtype))
+    return tensor.to(points.device, dtypes_at(points, recorded).get(tensor.dtype, tensor.dtype))
 
 
 def made_as(params: Mapping[str, Any], points: Tensor) -> tuple[tuple[int, ...], Any]:
@@ -238,12 +250,10 @@ def made_as(params: Mapping[str, Any], points: Tensor) -> tuple[tuple[int, ...],
     return params.get("shape", ()), dtype
 
 
-def trace(function: Callable[..., Any], parameters: int) -> Any:
+def trace(function: Callable[..., Any], parameters: int, dtype: Any) -> Any:
     """The ops that a function does at so many points as ``COUNTS`` says first, and after them those at the others."""
     record: Callable[..., Any] = vars(leafgrad)["trace"]  # a submodule has its name, which confuses type checkers
-    few, more = (
-        [leafgrad.zeros(n, dtype=leafgrad.float64, requires_grad=True) for _ in range(parameters)] for n in COUNTS
-    )
+    few, more = ([leafgrad.zeros(n, dtype=dtype, requires_grad=True) for _ in range(parameters)] for n in COUNTS)
 
     def once(args: Sequence[Tensor]) -> Tensor:
         return as_tensor(function(*args), args).detach() * 1  # an op of its own, also of a parameter
@@ -320,9 +330,9 @@ def sized(function: Callable[..., Any], equation: Any, again: Any) -> dict[str, 
     return {name: marked(value, again.params[name]) for name, value in equation.params.items()}
 
 
-def at_points(params: dict[str, Any], points: Tensor) -> dict[str, Any]:
+def at_points(params: dict[str, Any], points: Tensor, recorded: str) -> dict[str, Any]:
     """What ``sized`` gave, for these points: with their number, and with the dtypes that go with theirs."""
-    names = {recorded.name: dtype.name for recorded, dtype in dtypes_at(points).items()}
+    names = {before.name: dtype.name for before, dtype in dtypes_at(points, recorded).items()}
 
     def whole(value: Any) -> Any:
         if not isinstance(value, dict):

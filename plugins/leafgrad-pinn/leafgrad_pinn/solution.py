@@ -331,14 +331,15 @@ class Solution:
         if self.functions:
             raise ValueError("save: expected the solution of the family, got one problem's; save what it was asked of")
         reference = None if self.reference is None else vars(self.reference)
+        dtype = next(iter(self.run.modules[0].parameters())).dtype.name
         leafgrad.save(
             {
                 "leafgrad-pinn": FORMAT,
-                "groups": [[encode(field) for field in group] for group in self.groups],
+                "groups": [[encode(field, dtype=dtype) for field in group] for group in self.groups],
                 "runs": [
                     {
                         "seed": run.seed,
-                        "dtype": str(next(iter(run.modules[0].parameters())).dtype).removeprefix("leafgrad."),
+                        "dtype": dtype,
                         "windows": len(getattr(run.modules[0], "surrogates", ())),
                         "states": [module.state_dict() for module in run.modules],
                         "details": encode(run.details()),

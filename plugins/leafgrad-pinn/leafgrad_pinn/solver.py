@@ -122,7 +122,7 @@ class Job:
                     f"out: expected a folder without an earlier run, got {self.out}; take another, or resume=True to "
                     "go on"
                 )
-            encode(self.problem.fields)  # what cannot be written is an error now rather than after the training
+            encode(self.problem.fields, dtype=self.dtype.name)  # an error now rather than after the training
             self.out.mkdir(parents=True, exist_ok=True)
         if ranks.first:
             told = [f"not determined: {words}" for words in undetermined(self.problem)]

@@ -15,6 +15,7 @@ from leafgrad_pinn.decoding import Decoder
 
 HELD, MODULE = lg.tensor([0.5, 0.25], dtype=lg.float64), lg.nn.Linear(1, 1, dtype=lg.float64)
 SINGLE, TURN = lg.nn.Linear(1, 1), lg.tensor(0.6 + 0.8j, dtype=lg.complex128)
+EPOCH = lg.tensor([1.7e9], dtype=lg.float64)
 TABLE = pinn.Table({"x": np.linspace(0, 1, 400)}, np.sin(np.linspace(0, 1, 400)))
 
 
@@ -123,3 +124,31 @@ def test_functions_are_tried_where_they_are_asked(recwarn):
     assert not recwarn.list
     with pytest.raises(ValueError, match="treats each point alike"):
         encode(hard(lambda x: lg.sqrt(x - 1.5) - lg.sqrt(x - 1.5).mean()))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x + EPOCH) - EPOCH,
+        lambda x: ((x.double() + 1e8) - 1e8).float(),
+        lambda x: lg.sin(x.double() * 1e6),
+        lambda x: TABLE(x) * lg.full_like(x, 2.0) * (x > 0.5),
+    ],
+)
+def test_what_is_float64_on_purpose_stays_so_beside_a_network_in_float32(function, tmp_path):
+    u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(3, 1), boundary=pinn.Hard(function))
+    sol = pinn.Problem(u, [pinn.Interior(lambda u: u - 1, n=8)]).solve(pinn.Adam(1), dtype=lg.float32)
+    sol.save(tmp_path / "u.safetensors")
+    x = np.linspace(0, 1, 9)
+    assert sol(x).dtype == np.float32
+    assert np.array_equal(sol(x), pinn.Solution.load(tmp_path / "u.safetensors")(x))
+    assert not np.allclose(sol(x)[1:-1], 0)
+
+
+def test_a_program_in_float32_runs_in_any_dtype():
+    at = {"x": np.linspace(0, 1, 37, dtype=np.float32)}
+    read = Decoder()(encode(lambda x: (lg.exp(1j * x) * lg.full_like(x, 2.0)).real, at), "function")
+    for dtype in (lg.float32, lg.float64):
+        found = read(lg.tensor([0.5], dtype=dtype))
+        assert found.dtype == dtype
+        assert abs(found.item() - 2 * math.cos(0.5)) < 4 * lg.finfo(dtype).eps
