@@ -29,14 +29,14 @@ def order_of(problem: Problem, field: Field, coordinate: str) -> int:
     """
     plain, highest = System(problem, maker()), 0
     plain.plans = []
+    changed = {k: Changed(problem, field.name, coordinate, k) for k in range(1, HIGHEST + 1)}
     for index, condition in enumerate(problem.conditions):
         if isinstance(condition, Initial):
             continue
         batch = {name: t[:FEW] for name, t in problem.some()[index].items()}
         known = plain(index, batch).detach().numpy()
         for order in range(highest + 1, HIGHEST + 1):
-            found = Changed(problem, field.name, coordinate, order)(index, batch).detach().numpy()
-            if not np.array_equal(found, known, equal_nan=True):
+            if not np.array_equal(changed[order](index, batch).detach().numpy(), known, equal_nan=True):
                 highest = order
     return highest
 
