@@ -33,8 +33,10 @@ BEYOND = 3  # derivatives of expressions
 ROUNDS = 12  # in which the sizes of fields follow from each other
 SETTLED = 1e-9  # a change of sizes below which there is no other round
 STEP = 1.01  # a change of a size by which it is seen how terms grow with it
-GROWS = 1e-4, 0.5  # by how much terms may then change
-BEGIN = tuple(ROUNDING**-power for power in range(3, -1, -1))  # sizes to begin with, the largest first
+GROWS = 1e-3, 0.5  # by how much terms then change: by less near a function's bounds, by more where that is like noise
+DOUBLED = 1.25  # times as large at least they are for a field of twice the size that a search begins with
+INDEPENDENT = 1e-4  # of the largest singular value: what slopes of terms tell of sizes
+BEGIN = 1e30, 1e25, 1e20, 1e15, 1e10, 1e5, 1.0, 0.1, 1e-2, 1e-5, 1e-10, 1e-15  # sizes to begin with
 
 
 def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str, float]) -> dict[str, float]:
@@ -93,33 +95,38 @@ def together(
         slopes = np.stack([balances(logs + step) - here for step in steps], 1) / math.log(STEP)
         seen = np.isfinite(here) & np.isfinite(slopes).all(1)
         slopes = slopes[seen]
-        change = -np.linalg.lstsq(slopes, here[seen], rcond=GROWS[0])[0]
+        change = -np.linalg.lstsq(slopes, here[seen], rcond=INDEPENDENT)[0]
         logs = logs + change
         if np.abs(change).max() < SETTLED:
             break
-    logs = np.linalg.lstsq(slopes, slopes @ logs, rcond=GROWS[0])[0]  # what nothing says is 1
+    logs = np.linalg.lstsq(slopes, slopes @ logs, rcond=INDEPENDENT)[0]  # what nothing says is 1
     return dict(zip(names, np.exp(logs).tolist(), strict=True))
 
 
 def largest(terms: Sequence[Any]) -> float:
-    """At which size to begin, by the terms at each: where no source drowns a field, and its highest power counts."""
+    """At which size to begin, by the terms at each: where no source drowns a field, and its highest power counts.
+
+    Of several at which as many terms are seen that is the largest.
+    """
     seen = [np.count_nonzero(np.isfinite(found) & (np.array(found) != 0)) for found in terms]
-    return next(size for size, count in zip(BEGIN, seen, strict=True) if count >= seen[-1])
+    return BEGIN[seen.index(max(seen))] if any(seen) else 1.0
 
 
 def beginnings(
     system: System, batches: Sequence[Tensors], names: Sequence[str], free: Sequence[str]
 ) -> dict[str, float]:
-    """The sizes with which these fields begin, by what each adds alone."""
+    """The sizes with which these fields begin, by what each adds alone where some of that grows with it."""
     nothing, found = dict.fromkeys(names, 0.0), {}
-    some = [Look(nothing | {name: sign * size}) for name in free for size in BEGIN for sign in (1, -1)]
+    some = [Look(nothing | {name: factor * size}) for name in free for size in BEGIN for factor in (1, STEP, 2, -1)]
     given, *alone = everything(system, batches, [Look(nothing), *some])
     rest = iter(alone)
     for name in free:
         terms = []
-        for one, less in zip(*[islice(rest, 2 * len(BEGIN))] * 2, strict=True):
-            added = [norm(here - source) for source, here in zip(given.equations, one.equations, strict=True)]
-            terms.append([*added, one.energy - less.energy])
+        for one, *more, less in zip(*[islice(rest, 4 * len(BEGIN))] * 4, strict=True):
+            rows = zip(given.every, one.every, *(look.every for look in more), strict=True)
+            added = [[look - source for look in looks] for source, *looks in rows]
+            grows = any(size_of(here, there) and norm(twice) > DOUBLED * norm(here) for here, there, twice in added)
+            terms.append([*(norm(here) * grows for here, *_ in added[:-1]), (one.energy - less.energy) * grows])
         found[name] = largest(terms)
     return found
 
@@ -131,20 +138,25 @@ def terms_beside(
     alone, and what several of them add together: (equations, 3 + names)"""
     nothing, found = {**sized, **dict.fromkeys(names, 0.0)}, []
     several = dict(zip(names, sizes.tolist(), strict=True))
-    some = [{}, several, *({name: size} for name, size in several.items())]
+    some = [several, *({name: size} for name, size in several.items())]
     for crosses, share in WAVES:
-        looks = [Look(nothing | sizes, crossed=crosses) for sizes in some]
-        given, every, *each = (seen.equations for seen in everything(system, batches, looks))
+        looks = [Look(nothing | {name: factor * size for name, size in sizes.items()}, crossed=crosses)
+                 for factor in (1, STEP) for sizes in some]  # fmt: skip
+        seen = [seen.equations for seen in everything(system, batches, [Look(nothing, crossed=crosses), *looks])]
         rows = []
-        for source, whole, *alone in zip(given, every, *each, strict=True):
-            parts = [one - source for one in (whole, *alone)]
-            parts.append(parts[0] - sum(parts[1:]))
-            limits = [norm(source)] * len(alone) + [max(norm(source), *map(norm, parts))]
-            seen = [share * norm(part) * (norm(part) > ROUNDING * limit)
-                    for part, limit in zip(parts, [norm(source), *limits], strict=True)]  # fmt: skip
-            rows.append([norm(source), *seen])
+        for source, *each in zip(*seen, strict=True):
+            here, there = (added(source, each[begin : begin + len(some)]) for begin in (0, len(some)))
+            limits = [norm(source)] * len(some) + [max(norm(source), *map(norm, here))]
+            large = np.array([size_of(*parts) for parts in zip(here, there, strict=True)])
+            rows.append([norm(source), *(share * large * (large > ROUNDING * np.array(limits)))])
         found.append(rows)
     return np.max(found, 0)
+
+
+def added(source: Array, each: Sequence[Array]) -> list[Array]:
+    """What several fields add to an equation, what each of these adds alone, and what they add beyond that."""
+    parts = [one - source for one in each]
+    return [*parts, parts[0] - sum(parts[1:])]
 
 
 def balance(terms: Array) -> Array:
@@ -216,8 +228,9 @@ def terms_alone(
 
 def size_of(here: Array, there: Array) -> float:
     """That of terms, beside those of fields STEP times as large: what does not grow with fields is left by rounding."""
-    found = norm(here)
-    return found if GROWS[0] * found < norm(there - here) < GROWS[1] * found else 0.0
+    with np.errstate(all="ignore"):  # of infinities
+        found, change = norm(here), norm(there - here)
+    return found if GROWS[0] * found < change < GROWS[1] * found else 0.0
 
 
 def power_of(here: Array, there: Array) -> float:

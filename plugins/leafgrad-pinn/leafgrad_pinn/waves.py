@@ -139,6 +139,11 @@ class Everything(NamedTuple):
     inside: list[bool]
     energy: float
 
+    @property
+    def every(self) -> list[Array]:
+        """The residuals, and at last the energy."""
+        return [*self.equations, np.array(self.energy)]
+
 
 def everything(system: System, batches: Sequence[Tensors], looks: Sequence[Look]) -> list[Everything]:
     """All that conditions say of waves, for each look."""

@@ -368,6 +368,24 @@ def test_sizes_that_only_equal_each_other_are_those_of_the_units():
     assert u / p == pytest.approx(100, rel=0.5)
 
 
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e7])
+def test_fields_in_bounded_functions_are_sized_where_these_grow(size):
+    """Beyond, a residual is like noise, and says nothing of sizes."""
+
+    def sized(*equations, fields="u", **hard):
+        made = [pinn.Field(name, pinn.Interval("x", 0, 1), net=pinn.MLP(4, 1), **hard) for name in fields]
+        problem = pinn.Problem(made, [pinn.Interior(equation, n=16) for equation in equations])
+        return [field.scale or 1.0 for field in problem.fields]
+
+    assert sized(lambda u, x: lg.sin(u / size) - x / 2) == pytest.approx([0.48 * size], rel=0.1)
+    slope = sized(lambda u, x: lg.sin(u.x / size) - x / 2, boundary=pinn.Hard(0, on="x_min"))
+    assert slope == pytest.approx([0.18 * size], rel=0.1)
+    for even in (lambda u: lg.cos(u / size) - 0.5, lambda u, x: lg.log(1 + (u / size) ** 2) - x):
+        assert 0.5 < sized(even)[0] / size < 3
+    u, v = sized(lambda u, v, x: lg.sin(u * v / size) - x / 2, lambda u, v: u.x - v.x, fields="uv")
+    assert 0.1 < u * v / size < 3
+
+
 def test_an_equation_is_looked_at_a_few_times_before_the_first_step():
     calls = []
 
