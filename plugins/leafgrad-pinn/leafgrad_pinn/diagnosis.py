@@ -168,6 +168,7 @@ def looked_at(trainee: Trainee, index: int, n: int) -> list[Tensors]:
     return [few, *on_device(fresh, trainee.dtype, trainee.device)]
 
 
+@np.errstate(all="ignore")  # residuals of no field may be infinite
 def share_at(trainee: Trainee, index: int, sizes: Mapping[str, float], batch: Tensors) -> float:
     """The share for a condition at a batch of points: that of the equation of which most is left."""
 
@@ -183,6 +184,7 @@ def share_at(trainee: Trainee, index: int, sizes: Mapping[str, float], batch: Te
     points, bounds = host(batch["points"]), trainee.problem.domain.bounds
     smooth = order // 2 if isinstance(trainee.problem.conditions[index], Interior) and len(bounds) <= 3 else 0
     every = np.stack([left, source, of(1.0) - source, left - source, *own.values()], 1)
+    every[:, ~np.isfinite(every).all(0)] = 0.0  # what is infinite is no term
     norms = dual(every.reshape(len(left), -1), points, bounds, smooth).reshape(every.shape[1:])
     noise = noise_of(trainee, index, left, points)
     norms[0] = np.sqrt(np.maximum(0.0, norms[0] ** 2 - noise**2))
@@ -250,12 +252,14 @@ def unseen(trainee: Trainee) -> list[Tensors]:
 
 
 def added(trainee: Trainee, index: int, batch: Tensors) -> dict[tuple[int, Request], Array]:
-    """What each derivative of the fields adds to a condition's residuals, to first order, by place: (n, k) each.
+    """What each derivative of the fields adds to a condition's residuals, by place: (n, k) each.
 
+    That is to first order, or what they are less without it if that is smaller, as in functions that are bounded.
     Nothing where a condition depends on more than fields at its points, and those of a rule.
     """
+    taylor = Taylor(trainee)
     try:
-        residuals, places = Taylor(trainee).expanded(index, batch)
+        residuals, places = taylor.expanded(index, batch)
     except Unfit:
         return {}
     found: dict[tuple[int, Request], list[Array]] = {}
@@ -264,6 +268,14 @@ def added(trainee: Trainee, index: int, batch: Tensors) -> dict[tuple[int, Reque
             for request, leaf in place.leaves.items():
                 each = host(rate[request] * leaf).reshape(len(residuals), -1).sum(1)
                 found.setdefault((k, request), []).append(each)
+    leaves = [place.leaves for place in places]
+    for (k, request), columns in found.items():
+        if not np.any(columns):
+            continue
+        without = [*leaves[:k], leaves[k] | {request: leafgrad.zeros_like(leaves[k][request])}, *leaves[k + 1 :]]
+        less = host(residuals - taylor.at(index, batch, without))
+        found[k, request] = [change if norm(change) < norm(rate) else rate
+                             for rate, change in zip(columns, less.T, strict=True)]  # fmt: skip
     return {request: np.stack(columns, 1) for request, columns in found.items()}
 
 

@@ -64,6 +64,24 @@ def test_residuals_that_oscillate_count_as_what_they_change(width, solved):
     assert (sol.run.relative["interior"] < 0.1) == solved
 
 
+def test_terms_of_bounded_functions_are_no_larger_than_these(capsys):
+    """Of a field that is far too large each change is large, too, but not what the equation has of it."""
+    u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(4, 1), scale=1e5)
+    sol = pinn.Problem(u, pinn.Interior(lambda u, x: lg.sin(u) - x / 2, n=24)).solve(pinn.LevenbergMarquardt(1))
+    assert sol.run.relative["interior"] > 0.5
+    assert "not solved: the residuals of interior" in capsys.readouterr().err
+
+
+def test_residuals_of_no_field_may_be_infinite(recwarn):
+    u = pinn.Field("u", pinn.Time("t", 0, 1), pinn.MLP(6, 1), initial=pinn.Hard(1.0))
+    sol = pinn.Problem(u, pinn.Interior(lambda u: u.t - 1 / u, n=24, sampler="grid")).solve(pinn.GaussNewton(8))
+    assert float(sol(1)) == pytest.approx(3**0.5, rel=1e-3)
+    assert sol.run.relative["interior"] < 0.05
+    assert (sol.run.doubts, [str(w.message) for w in recwarn]) == ("", [])
+    poor = pinn.Problem(u, pinn.Interior(lambda u: u.t - 1 / u, n=24, sampler="grid")).solve(pinn.Adam(1))
+    assert 0.1 < poor.run.relative["interior"] < 10
+
+
 def test_the_dual_norm_divides_a_wave_by_its_number():
     x = (np.arange(400) + 0.5) / 400
     points, ends = x[:, None], np.array([[0.0, 1.0]])
