@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from inspect import isfunction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import leafgrad
 from leafgrad import Tensor
-from leafgrad_pinn.callables import Function, Named, check_alone, check_number, names_of
+from leafgrad_pinn.alone import check_alone, check_among, nearer
+from leafgrad_pinn.callables import Function, Named, check_number, names_of
 from leafgrad_pinn.calls import warn
 from leafgrad_pinn.complex import ComplexValue
 from leafgrad_pinn.domains import Domain
@@ -18,6 +18,7 @@ from leafgrad_pinn.elsewhere import anywhere, check
 from leafgrad_pinn.families import Given
 from leafgrad_pinn.field import Surrogate, columns_of
 from leafgrad_pinn.quadrature import Rule, inside, on_edges
+from leafgrad_pinn.remembered import Remembered
 from leafgrad_pinn.sampling import Array, reals
 from leafgrad_pinn.shapes import Shape
 from leafgrad_pinn.unknowns import found as found_numbers
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 
 ROWS = 2**13  # points that are evaluated at once
 COARSE = 1e-3  # of an integral's size, how much one more point may change it: a step moves by half a weight or so
-MANY = 16  # points at which what an expression is made of is sure
-DIGITS = 0.375  # of those of a dtype, how many expressions of derivatives have: 1e-6 in float64, 3e-3 in float32
+SOME = 64  # points at which it is seen that an expression is of each point alone
+DIGITS = 0.5  # of those of a dtype, how many expressions of derivatives have: 1e-8 in float64, 3e-4 in float32
+remembered = Remembered()
 
 
 @recording()
@@ -90,6 +92,10 @@ def outside(module: Any, name: str, domain: Domain, rows: Array) -> Array:
     return np.zeros(len(rows), bool) if part is None else ~domain.covered(part, rows)
 
 
+class Tied(Exception):
+    """A function cannot be asked at other points."""
+
+
 class FieldFunction:
     """A function of a solution's fields, coordinates and unknowns by name, evaluated at points.
 
@@ -106,47 +112,52 @@ class FieldFunction:
         numbers = [name for name in self.run.unknowns if name.isidentifier()]
         known = [*self.coordinates, *solution.pairs, *self.domain.names, *solution.functions, *numbers]
         self.call = Named(function, what, dict.fromkeys(known))
-        self.same: set[int] = set()  # for a lambda in a loop, which is made anew
-        if isfunction(function) and not function.__closure__ and not function.__defaults__:
-            self.same = {hash(function.__code__)}
-        self.checked = bool(self.same & solution.checked)
+        self.checked = remembered.has(solution, function)  # as of a lambda in a loop, which is made anew
 
     def __call__(self, rows: Array, normals: Array | None = None) -> list[Array]:
         """What it gives at points (n, d), with outward normals (n, k) on edges: an array (n,) for each result."""
         parts = [self.some(rows[begin : begin + ROWS], None if normals is None else normals[begin : begin + ROWS])
                  for begin in range(0, max(1, len(rows)), ROWS)]  # fmt: skip
-        if len(rows) > 1 and not self.checked:
-            self.check(parts[0], rows[:ROWS], None if normals is None else normals[:ROWS])
+        found = [np.concatenate(part) for part in zip(*parts, strict=True)]
+        if len(rows) and not self.checked:
+            self.check(rows, normals, found)
             self.checked = True
-            self.solution.checked |= self.same if len(rows) >= MANY else set()
-        return [np.concatenate(part) for part in zip(*parts, strict=True)]
+        return found
 
-    def check(self, together: list[Array], rows: Array, normals: Array | None) -> None:
-        """ValueError if results at points are others where all other points are the same: they depend on these.
+    @np.errstate(all="ignore")  # of infinities it has been said
+    def check(self, rows: Array, normals: Array | None, found: list[Array]) -> None:
+        """ValueError if results at some of the points are others where other points are, or another number of them.
 
-        A point keeps its place among as many others, so that rounding is the same, too.
+        A function with an array of a number for each point has results at all of them alone.
         """
-        digits = float(leafgrad.finfo(next(iter(self.run.modules[0].parameters())).dtype).eps) ** DIGITS
-        sizes = [np.nan_to_num(part.real).astype(float) for part in together]
-        for size in [*sizes, *[-size for size in sizes], -np.abs(np.arange(len(rows)) - len(rows) // 3)]:
-            index = self.company(rows, size)
-            with np.errstate(all="ignore"):  # of infinities it has been said
-                others = self.some(rows[index], None if normals is None else normals[index])
-            kept = index == np.arange(len(rows))
-            for part, other in zip(together, others, strict=True):
-                largest = float(np.abs(part[np.isfinite(part)]).max(initial=0))
-                check_alone(f"{self.call.what}: expected an expression", part[kept], other[kept], digits * largest)
+        parameter = next(iter(self.run.modules[0].parameters()))
+        eps, what = (
+            float(leafgrad.finfo(parameter.dtype).eps),
+            f"{self.call.what}: expected an expression of the fields",
+        )
+        digits = eps**DIGITS
 
-    def company(self, rows: Array, size: Array) -> Any:
-        """For each of points (n, d) that one of its window of time where a size (n,) is largest."""
-        windows = np.searchsorted(self.solution.moments[1:-1], rows[:, -1])
-        if np.unique(windows, return_counts=True)[1].min() == 1:
-            windows[:] = 0
-        index = np.arange(len(rows))
-        for window in np.unique(windows):
-            members = np.flatnonzero(windows == window)
-            index[members] = members[size[members].argmax()]
-        return index
+        def at(index: Any, moved: int) -> list[Array]:
+            places = nearer(rows[index], self.domain.bounds, moved * eps)
+            try:
+                return self.some(places, None if normals is None else normals[index])
+            except (TypeError, ValueError, RuntimeError, IndexError) as error:
+                raise Tied from error
+
+        given, known = rows, found
+        try:
+            if len(rows) < SOME and normals is None:
+                rows = np.concatenate(
+                    [rows, self.domain.interior(SOME - len(rows), "uniform", np.random.default_rng(0))]
+                )
+                known = at(np.arange(len(rows)), 0)
+            chosen = spread(known, len(rows))
+            check_among(what, at, chosen, [part[chosen] for part in known], len(rows), digits)
+        except Tied:
+            rows, chosen = given, np.arange(len(given))
+            check_alone(what, at, chosen, chosen, found, digits)
+        if len(chosen) >= SOME:
+            remembered.add(self.solution, self.call.function)
 
     @recording()
     def some(self, rows: Array, normals: Array | None) -> list[Array]:
@@ -212,6 +223,16 @@ class FieldFunction:
         if found.shape not in ((), (count,)):
             raise ValueError(f"{self.call.what}: expected one number for each of {count} points, got {found.shape}")
         return np.broadcast_to(found, (count,)).copy()
+
+
+def spread(values: Sequence[Array], n: int) -> Any:
+    """Some of n points, all over them: the first and last, those of the largest and least values, and others."""
+    if n <= SOME:
+        return np.arange(n)
+    size = [np.nan_to_num(part.real).astype(float) for part in values]
+    ends = [0, n - 1, *(int(at) for part in size for at in (part.argmax(), part.argmin()))]
+    each = np.linspace(0, n, SOME + 1).astype(int)
+    return np.unique([*ends, *np.random.default_rng(0).integers(each[:-1], each[1:])])
 
 
 def evaluate_at(solution: Solution, function: Function, columns: Sequence[Array]) -> Any:

@@ -138,17 +138,6 @@ def check_name(what: str, name: Any) -> None:
         raise ValueError(f"{what}: name: expected one that a parameter of a function can have, as 'x', got {name!r}")
 
 
-def check_alone(what: str, together: Any, apart: Any, rounding: float) -> None:
-    """ValueError if results at a point, a number or several, are others than where it is among other points."""
-    alike = (together == apart) | (np.isnan(together) & np.isnan(apart))
-    gap = np.abs(np.where(alike, 0.0, together) - np.where(alike, 0.0, apart)).max(initial=0)
-    if not gap <= rounding:  # nan is another, too
-        raise ValueError(
-            f"{what} of the fields at each point alone, got one whose value at a point depends on the others, as with "
-            f"u.mean(): by {gap:.2g}"
-        )
-
-
 def names_of(what: str, names: str | Iterable[str]) -> list[str]:
     """Names in one string, or a list of them; TypeError for others, ValueError if there are none."""
     found = names.split() if isinstance(names, str) else list(names) if isinstance(names, (list, tuple)) else [None]

@@ -12,7 +12,8 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor
-from leafgrad_pinn.callables import Named, check_alone, distinct, listed
+from leafgrad_pinn.alone import check_condition
+from leafgrad_pinn.callables import Named, distinct, listed
 from leafgrad_pinn.complex import ComplexField
 from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Wrap
 from leafgrad_pinn.domains import widest
@@ -328,12 +329,10 @@ class Problem:
                 place = dict(zip(self.domain.names, wrong.tolist(), strict=True))
                 raise ValueError(f"{name}: expected finite residuals at the start, got nan or inf at {place}")
             again, _ = system.residuals(index, few)
-            self._check_again(name, found, again.detach().numpy())
+            planned = again.detach().numpy()  # by the plan
+            self._check_again(name, found, planned)
             self._check_leaves(name, leaves_of(residuals), leaves_of(again), system)
-            for k in {0, len(found) // 2, len(found) - 1}:  # the first depends on none before, as in running sums
-                alone, _ = system.residuals(index, {key: t[k : k + 1] for key, t in few.items()})
-                rounding = 1e-6 * (1 + float(np.abs(found).max()))
-                check_alone(f"{name}: expected an equation", found[k], alone.detach().numpy()[0], rounding)
+            check_condition(name, partial(system.residuals, index), few, planned, self.domain.bounds)
             self._check_loss(index, residuals.detach())
         if unused := [unknown.name for unknown in self.unknowns if not unknown.used]:
             raise ValueError(f"unknowns: {', '.join(unused)}: expected in some condition, found in none")

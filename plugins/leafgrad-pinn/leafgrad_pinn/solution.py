@@ -44,7 +44,6 @@ class Solution:
         pairs: for each complex field the names of its parts.
         moments: at which windows of time begin and end; none if there is one window.
         functions: for one problem of a family the input functions, each with its values at sensors (1, m).
-        checked: hashes of the functions of which it is known that what they give at a point does not depend on others.
     """
 
     functions: Mapping[str, tuple[InputFunction, Array]] = {}
@@ -62,7 +61,6 @@ class Solution:
         self.groups, self.runs, self.reference = [list(group) for group in groups], list(runs), reference
         self.fields = [field for group in self.groups for field in group]
         self.domain: Domain = widest(f.domain for f in self.fields)
-        self.checked: set[int] = set()
 
     @property
     def run(self) -> Run:
