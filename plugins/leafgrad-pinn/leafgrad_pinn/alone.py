@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import leafgrad
-from leafgrad import Tensor
+from leafgrad import Tensor, nn
 from leafgrad_pinn.sampling import Array
 
 Index = Any  # of points (m,), whole numbers
@@ -144,3 +144,17 @@ def check_at(what: str, at: At, n: int, known: Sequence[Array] = ()) -> None:
     """ValueError if values at n points, which may be known, are others among more, or among others."""
     whole = np.arange(n)
     check_among(what, at, whole, known or at(whole, 0), n, DIGITS)
+
+
+def check_network(what: str, net: nn.Module, at: At, n: int) -> None:
+    """ValueError if a network's outputs at n points are others each time, or depend on other points, or change it."""
+    before = {name: t.clone() for name, t in net.named_buffers()}
+    first = at(np.arange(n), 0)
+    changed = [name for name, t in net.named_buffers() if not bool(((t == before[name]) | (t != t)).all())]
+    if changed or any(apart(one, other) for one, other in zip(first, at(np.arange(n), 0), strict=True)):
+        got = f"one that changes its {changed[0]}" if changed else "one that is another each time, as with Dropout"
+        raise ValueError(
+            f"{what}: expected a module that is a function of its inputs alone, got {got}; take LayerNorm in place of "
+            "BatchNorm1d, or have make give the module in its mode for evaluation, as module.eval()"
+        )
+    check_at(f"{what}: expected a module whose outputs are those", at, n, first)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,11 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor
-from leafgrad_pinn.alone import check_condition
+from leafgrad_pinn.alone import EPS, check_at, check_condition, check_network, nearer
 from leafgrad_pinn.callables import Named, distinct, listed
 from leafgrad_pinn.complex import ComplexField
 from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Wrap
-from leafgrad_pinn.domains import widest
+from leafgrad_pinn.domains import Domain, widest
 from leafgrad_pinn.elsewhere import check
 from leafgrad_pinn.field import Ansatz, Field, Surrogate, columns_of
 from leafgrad_pinn.kinks import check_differentiated, check_smooth
@@ -304,6 +304,8 @@ class Problem:
     def _check_residuals(self, derivatives: str) -> None:
         """Run each condition at a few points; what it asks for there decides how derivatives are made."""
         system, histories = self.system(), {field.name: field.history for field in self.fields}
+        for surrogate, group in zip(system.surrogates, self.groups, strict=True):
+            self._check_alone(surrogate, group[0].domain)
         for index, (name, batch) in enumerate(zip(self.names, self.draw(np.random.default_rng(0)), strict=True)):
             if not len(batch["points"]):
                 raise ValueError(f"{name}: expected points, got none; raise n, or take another sampler")
@@ -336,6 +338,32 @@ class Problem:
             self._check_loss(index, residuals.detach())
         if unused := [unknown.name for unknown in self.unknowns if not unknown.used]:
             raise ValueError(f"unknowns: {', '.join(unused)}: expected in some condition, found in none")
+
+    def _check_alone(self, surrogate: Any, domain: Domain) -> None:
+        """ValueError unless a network's outputs, and exact values, are those of their inputs at each point alone."""
+        rows = domain.interior(LOOKS, "uniform", np.random.default_rng(0))
+        some = {f.name: f.some(LOOKS) for f in domain.functions}
+
+        def at(values: Callable[[Tensors, Tensors], Tensor], index: Any, moved: int) -> list[Array]:
+            columns = columns_of(domain, nearer(rows[index], domain.bounds, moved * EPS))
+            found = values(columns, {name: leafgrad.tensor(row[index]) for name, row in some.items()})
+            return [*found.detach().numpy().reshape(len(columns[domain.names[0]]), -1).T]
+
+        def outputs(columns: Tensors, functions: Tensors) -> Tensor:
+            found: Tensor = surrogate.net([*columns.values()], *functions.values())
+            return found
+
+        def exact(call: Named, columns: Tensors, functions: Tensors) -> Tensor:
+            given = {f.name: f.at(functions[f.name], columns) for f in domain.functions}
+            return call.numbers({**columns, **given}, columns[domain.names[0]])
+
+        check_network(f"Field {surrogate.fields[0]!r}: net", surrogate.net, partial(at, outputs), LOOKS)
+        for ansatz in surrogate.ansatz.values():
+            for call in (ansatz.side, ansatz.start, ansatz.rate, ansatz.history):
+                if call is not None:
+                    check_at(
+                        f"{call.what}: expected values of the coordinates", partial(at, partial(exact, call)), LOOKS
+                    )
 
     def _places(self, index: int, batch: Batch) -> Array:
         """Where a condition takes its fields, (n, d): at the points of its rule, or dense ones."""

@@ -1,4 +1,4 @@
-"""Equations and integrands are of each point alone."""
+"""Equations, integrands, exact values and networks are of each point alone."""
 
 from __future__ import annotations
 
@@ -61,6 +61,61 @@ def test_integrals_and_energies_of_each_point():
         pinn.Energy(lambda u: u.x**2, per=lambda u: u**2, order=3),
     ):
         pinn.Problem(field(domain), [condition, pinn.Dirichlet(0, n=8)])
+
+
+@pytest.mark.parametrize(
+    "value", [lambda x: x - x.mean(), lambda x: 0 * x + x.max(), lambda x: 0 * x + len(x), lambda x: x - x[0]]
+)
+def test_exact_values(value):
+    for words, options in (
+        ("boundary", {"boundary": pinn.Hard(value)}),
+        ("initial", {"domain": LINE * pinn.Time("t", 0, 1), "initial": pinn.Hard(value)}),
+        ("rate", {"domain": LINE * pinn.Time("t", 0, 1), "initial": pinn.Hard(0, rate=value)}),
+    ):
+        with pytest.raises(ValueError, match=f"Field 'u': {words}: expected values of the coordinates {ALONE}"):
+            pinn.Problem(field(**options), pinn.Interior(lambda u: u.x, n=8))
+
+
+class Net(lg.nn.Module):
+    def __init__(self, layer, inputs, outputs):
+        super().__init__()
+        self.first, self.layer, self.last = lg.nn.Linear(inputs, 4), layer, lg.nn.Linear(4, outputs)
+
+    def forward(self, x):
+        return self.last(self.layer(lg.tanh(self.first(x))))
+
+
+class Counter(lg.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", lg.zeros(()))
+
+    def forward(self, x):
+        self.calls += 1
+        return x
+
+
+class Centred(lg.nn.Module):
+    def forward(self, x):
+        return x - x.mean(0)
+
+
+@pytest.mark.parametrize(
+    ("layer", "words"),
+    [
+        (lambda: lg.nn.BatchNorm1d(4), "one that changes its .*running_mean; take LayerNorm in place of BatchNorm1d"),
+        (Counter, r"one that changes its .*layer.calls; .* as module.eval\(\)"),
+        (lambda: lg.nn.Dropout(0.5), "one that is another each time, as with Dropout"),
+        (Centred, f"whose outputs are those {ALONE}"),
+    ],
+)
+def test_networks_of_ones_own(layer, words):
+    net = pinn.Own(lambda inputs, outputs: Net(layer(), inputs, outputs))
+    with pytest.raises(ValueError, match=f"Field 'u': net: expected a module .*{words}"):
+        pinn.Problem(field(net=net), pinn.Interior(lambda u: u.xx, n=8))
+    if layer not in (Counter, Centred):
+        still = pinn.Own(lambda inputs, outputs: Net(layer(), inputs, outputs).eval())
+        pinn.Problem(field(net=still), pinn.Interior(lambda u: u.xx, n=8))
 
 
 def test_rounding_is_no_other_point():

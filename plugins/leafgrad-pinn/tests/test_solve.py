@@ -216,8 +216,12 @@ def test_one_value_of_a_table_tells_a_problem_from_another(tmp_path):
             train(True, k)
 
 
+def few_or_many(x):
+    return x if len(x) > 3 else 2 * x
+
+
 def test_what_cannot_be_saved_is_an_error_before_the_training(tmp_path):
-    u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(3, 1), boundary=pinn.Hard(lambda x: x + x.mean()))
+    u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(3, 1), boundary=pinn.Hard(few_or_many))
     problem = pinn.Problem(u, [pinn.Interior(lambda u: u.xx, n=4)])
     with pytest.raises(ValueError, match="treats each point alike"):
         problem.solve(pinn.Adam(1), out=tmp_path / "a")
@@ -365,7 +369,7 @@ def test_domains_and_networks_are_saved(domain, recipe, tmp_path):
 
 
 def test_what_cannot_be_saved_is_an_error(tmp_path):
-    for function in (lambda x: x + lg.rand_like(x), lambda x: x - x.mean()):
+    for function in (few_or_many, lambda x: lg.sin(x.detach())):
         u = pinn.Field("u", LINE * pinn.Time("t", 0, 1), pinn.MLP(4, 1), initial=pinn.Hard(function))
         sol = pinn.Problem(u, [pinn.Interior(lambda u: u.t, n=8)]).solve(pinn.Adam(1))
         with pytest.raises(ValueError, match=r"save: .* expected a function"):
