@@ -149,9 +149,8 @@ def abstract(operand: Operand) -> Abstract | None:
 def value(op: Op, found: Any, first: Value, place: Place) -> Value:
     """The Value that a rule's answer stands for; of the dtype of ``first`` if it names none."""
     shape, dtype = found if isinstance(found, Abstract) else (found, None)
-    for n in shape if isinstance(shape, (tuple, list)) else ():
-        if isinstance(n, float):
-            operator.index(n)  # Python's error, which the function that was called makes one of its argument
+    if isinstance(shape, (tuple, list)) and any(isinstance(n, float) for n in shape):
+        list(map(operator.index, shape))  # Python's error, which the function that was called makes one of its argument
     if not isinstance(shape, (tuple, list)) or not all(isinstance(n, int) and n >= 0 for n in shape):
         raise failed(op, f"expected a shape, x.like(shape, dtype), a list of these, or None, got {found!r}")
     if dtype is not None and dtype not in dtypes.BY_NAME:
