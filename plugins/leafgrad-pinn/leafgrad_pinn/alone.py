@@ -97,6 +97,7 @@ def nearer(points: Array, bounds: Array, share: float) -> Array:
     return np.asarray(points + steps * np.sign((low + high) / 2 - points))
 
 
+@np.errstate(all="ignore")  # of infinities it has been said
 def check_condition(
     name: str,
     residuals: Callable[[dict[str, Tensor]], tuple[Tensor, Any]],
@@ -154,7 +155,7 @@ def check_network(what: str, net: nn.Module, at: At, n: int) -> None:
     if changed or any(apart(one, other) for one, other in zip(first, at(np.arange(n), 0), strict=True)):
         got = f"one that changes its {changed[0]}" if changed else "one that is another each time, as with Dropout"
         raise ValueError(
-            f"{what}: expected a module that is a function of its inputs alone, got {got}; take LayerNorm in place of "
-            "BatchNorm1d, or have make give the module in its mode for evaluation, as module.eval()"
+            f"{what}: expected a module that is a function of its inputs alone, got {got}; have make "
+            "give it in its mode for evaluation, as module.eval(), or take LayerNorm in place of BatchNorm1d"
         )
     check_at(f"{what}: expected a module whose outputs are those", at, n, first)

@@ -22,6 +22,7 @@ SOME = 512  # points that are drawn in a region
 KEPT, HALVED = 32, 24  # cells that are least straight, and how often these are halved
 FINEST = 2e-14  # of a coordinate, how small a cell may be
 ROUNDING = 1e-9
+GROWN = 4.0  # times as large in cells a thousandth as wide: what has a pole there
 STEEP = 0.1  # of a jump, what the next derivative makes of a cell where it is finite
 THIRD = 0.4  # of a line, where its point between the ends is: not in the middle, about which functions are odd
 INSIDE = 0.02  # of its largest value, what a shape's function is at least inside: corners of edges have kinks
@@ -34,10 +35,11 @@ class Region:
 
     Args:
         domain: which may be a part of another.
+        edge: of a coordinate's range, how thick that layer is.
     """
 
-    def __init__(self, domain: Domain) -> None:
-        self.domain = domain
+    def __init__(self, domain: Domain, edge: float = EDGE) -> None:
+        self.domain, self.edge = domain, edge
         self.shape = None if isinstance(domain.shape, Box) else domain.shape
         some, self.least = domain.interior(SOME, "sobol", np.random.default_rng(0)), -math.inf
         if self.shape is not None:
@@ -55,7 +57,7 @@ class Region:
     def inside(self, points: Array) -> Array:
         """Which points (n, d) belong to it: (n,)"""
         low, high = self.domain.bounds.T
-        away = EDGE * (high - low)
+        away = self.edge * (high - low)
         found: Array = ((points > low + away) & (points < high - away)).all(1)
         if isinstance(self.domain, Part):
             found &= self.domain.holds(points)
@@ -84,6 +86,7 @@ def jump(
     *,
     cells: int = CELLS,
     tips: bool = True,
+    poles: bool = True,
 ) -> dict[str, float] | None:
     """A place in a region where a derivative of a function jumps; None if none was found.
 
@@ -97,6 +100,7 @@ def jump(
         order: of the derivative.
         cells: how many, or some more.
         tips: whether it is one where the next derivative is infinite, as at the tip of a cone, or of a crack.
+        poles: whether it is one where the function itself is infinite.
     """
     at = [region.domain.names.index(name) for name in over]
     dim, axis, (low, high) = len(over), list(over).index(along), region.domain.bounds[at].T
@@ -106,7 +110,7 @@ def jump(
     corners = low + size * (lattice([count + 1] * dim) - aside)
     ends = lattice([1 if k == axis else 2 for k in range(dim)])
     lines = ends[:, None] + np.array([0, THIRD, 1])[:, None] * np.eye(dim)[axis]
-    least, place = math.nan, low
+    least, place, largest = math.nan, low, list[float]()
     for _ in range(max(1, min(HALVED, halvings))):
         rows = np.clip(corners[:, None, None] + size * lines, low, high)
         points = np.tile(region.middle, (rows.size // dim, 1))
@@ -119,15 +123,18 @@ def jump(
         gaps = np.abs(values.reshape(rows.shape[:-1]) @ [1 - THIRD, -1, THIRD])
         bends = np.where(within.reshape(rows.shape[:-1]).all(-1), gaps, 0).max(1)
         best = np.argsort(bends)[-KEPT:]
-        if not bends[best[-1]] > least:
+        largest.append(float(bends[best[-1]]))
+        if not largest[-1] > least:
             return None
         place = corners[best[-1]]
         corners, size = (corners[best][:, None] + size / 2 * lattice([2] * dim)).reshape(-1, dim), size / 2
+    if not poles and largest[-1] > GROWN * largest[len(largest) // 2]:
+        return None
     if not tips:
         steep = np.abs(derived(function, region.columns(points), along, order + 1)).reshape(len(rows), -1).max(1)
-        if (2 * size[axis] * steep[best] > STEEP * bends[best[-1]]).any():
+        if (2 * size[axis] * steep[best] > STEEP * largest[-1]).any():
             return None
-    return dict(zip(over, (place.round(6) + 0.0).tolist(), strict=True))
+    return dict(zip(over, place.tolist(), strict=True))
 
 
 def derived(function: Rate, columns: Mapping[str, Tensor], along: str, order: int) -> Array:

@@ -22,8 +22,11 @@ from leafgrad_pinn.waves import waves_of
 if TYPE_CHECKING:
     from leafgrad_pinn.problem import Problem
 
-JUMPS = ("jumps", "has a slope that jumps", "has a second derivative that jumps")  # by the order of what jumps
-SMOOTH = "take a smooth function (a Table is one with smooth=True)"
+JUMPS = (
+    "jumps",
+    *(f"has a {name} that jumps" for name in ("slope", "second derivative", "third derivative")),
+)  # by the order of what jumps
+SMOOTH = "take a smoother function (smooth=True makes the slope of a Table continuous)"
 FEW = 512  # cells along a line through a network
 
 
@@ -62,8 +65,8 @@ def check_smooth(problem: Problem) -> None:
             if found is not None:
                 how, place = found
                 warn(
-                    f"Field {field.name!r}: {one.what} {how} inside, as at {place}. The field keeps that for ever, and "
-                    f"no equation sees it; unless the solution has it, too, {one.remedy}"
+                    f"Field {field.name!r}: {one.what} {how} inside, as at {told(place)}. The field keeps that for "
+                    f"ever, and no equation sees it; unless the solution has it, too, {one.remedy}"
                 )
 
 
@@ -76,20 +79,25 @@ def check_differentiated(problem: Problem) -> None:
         beside = plan.away or problem.domain.functions or set(problem.some()[index]) != {"points"}
         if not isinstance(condition, Interior) or beside or not any(words.startswith("d(") for words in plan.beyond):
             continue
-        region = Region(condition.region(problem.domain))
+        region = Region(condition.region(problem.domain), edge=0.0)
         system = problem.system()
         system.plans = []  # as before the first run, by which equations note what they differentiate
         names = region.domain.names
         for k, (along, _) in enumerate(differentiated(problem, system, index, region.columns(region.middle[None]))):
             over = names if len(names) <= MOST else [along]
-            place = jump(region, partial(expression, problem, system, index, k), along, over)
+            place = jump(region, partial(expression, problem, system, index, k), along, over, poles=False)
             if place is not None:
                 warn(
-                    f"{problem.names[index]}: what d(..., {along}) differentiates jumps inside, as at {place}. No "
-                    "point sees that, so that the equation does not join what is on both sides; take a field for each, "
-                    "with part=..., and a Boundary(...) that says what agrees where they meet"
+                    f"{problem.names[index]}: what d(..., {along}) differentiates jumps inside, as at {told(place)}. "
+                    "No point sees that, so that the equation does not join what is on both sides; take a field for "
+                    "each, with part=..., and a Boundary(...) that says what agrees where they meet"
                 )
                 break
+
+
+def told(place: Mapping[str, float]) -> dict[str, float]:
+    """A place as it is written."""
+    return {name: round(value, 6) + 0.0 for name, value in place.items()}
 
 
 def differentiated(

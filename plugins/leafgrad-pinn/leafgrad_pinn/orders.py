@@ -18,12 +18,12 @@ from leafgrad_pinn.system import System
 if TYPE_CHECKING:
     from leafgrad_pinn.problem import Problem
 
-HIGHEST = 3  # derivatives that are looked for
+HIGHEST = 4  # derivatives that are looked for
 FEW = 8  # points of each condition at which they are
 
 
 def order_of(problem: Problem, field: Field, coordinate: str) -> int:
-    """The highest derivative of a field by a coordinate that changes the residual of a condition, of the first three.
+    """The highest derivative of a field by a coordinate that changes the residual of a condition, of the first four.
 
     They are changed one at a time by (t - t0)^k at each point t0, so that it does not matter how they are written.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dis import get_instructions
 from functools import lru_cache
 from inspect import isfunction
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -13,8 +13,10 @@ import numpy as np
 
 from leafgrad import Tensor
 
-EQUAL = (int, float, complex, str, bytes, type(None), np.generic, CodeType)  # what is the same if it is equal
-LASTING = (FunctionType, BuiltinFunctionType, ModuleType, type, np.ufunc, np.ndarray, Tensor)
+EQUAL = (int, float, complex, str, bytes, tuple, type(None), np.generic, CodeType)  # what is the same if it is equal
+LASTING = (FunctionType, BuiltinFunctionType, ModuleType, np.ufunc)
+SMALL = 2**12  # elements of an array, or of a tensor, that are compared
+IMMUTABLE = 1 << 8  # the flag of classes that nobody changes, as those of C are
 GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME")
 
 
@@ -44,9 +46,13 @@ def made_of(function: Any) -> list[Any]:
     todo, found, seen = [function], list[Any](), set[FunctionType]()
     while todo and isfunction(function):
         part = todo.pop()
+        if isinstance(part, Tensor) and part.device.type == "cpu":
+            part = part.detach().numpy()
         if isinstance(part, tuple):
             todo += part
-        elif not isinstance(part, (*EQUAL, *LASTING)):
+        elif isinstance(part, np.ndarray) and part.size <= SMALL and not part.dtype.hasobject:
+            found += [part.shape, part.dtype.str, part.tobytes()]
+        elif not (isinstance(part, (*EQUAL, *LASTING)) or (isinstance(part, type) and part.__flags__ & IMMUTABLE)):
             return []
         elif isfunction(part) and part.__globals__ is function.__globals__:  # else it is a library's
             found.append(part.__code__)
@@ -63,9 +69,17 @@ def taken_by(function: FunctionType) -> list[Any]:
     found = [function.__globals__[name] for name in names if name in function.__globals__]
     for module in [part for part in found if isinstance(part, ModuleType)]:
         inside = [vars(module)[name] for name in attributes if name in vars(module)]
-        found += [part for part in inside if isinstance(part, (*EQUAL, *LASTING))]
-    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+        found += [part for part in inside if isinstance(part, (*EQUAL, *LASTING, np.ndarray, Tensor, type))]
+    cells = [contents(cell) for cell in function.__closure__ or ()]
     return [*found, *cells, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+
+
+def contents(cell: CellType) -> Any:
+    """What a cell holds; None of a variable that has no value yet."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
 
 
 @lru_cache(maxsize=256)

@@ -233,6 +233,7 @@ def test_integrals_of_kinks_and_of_what_cancels_are_not_told():
     sol = known(LINE, u=pinn.Hard(0))
     assert sol.integral(lambda x: (x - 0.3).abs()) == pytest.approx(0.29, abs=1e-3)
     assert sol.integral(lambda x: lg.sin(2 * math.pi * x)) == pytest.approx(0, abs=1e-12)
+    assert sol.integral(lambda x: lg.sin(x) ** 2 + lg.cos(x) ** 2 - 1) == pytest.approx(0, abs=1e-12)
     assert sol.integral(0.0) == 0
 
 

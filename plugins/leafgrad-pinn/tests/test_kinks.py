@@ -48,7 +48,11 @@ SMOOTH = pinn.Table({"x": GRID}, np.sin(3 * GRID), smooth=True)
     ("domain", "given", "words"),
     [
         (X, {"boundary": pinn.Hard(hat)}, "boundary=Hard(...) has a slope that jumps inside, as at {'x': 0.5}"),
-        (X, {"boundary": pinn.Hard(TABLE)}, "(a Table is one with smooth=True), or a soft condition, as Dirichlet"),
+        (
+            X,
+            {"boundary": pinn.Hard(TABLE)},
+            "makes the slope of a Table continuous), or a soft condition, as Dirichlet",
+        ),
         (ROD, {"initial": pinn.Hard(hat)}, "initial=Hard(...) has a slope that jumps inside, as at {'x': 0.5}"),
         (ROD, {"initial": pinn.Hard(0, rate=hat)}, "initial=Hard(..., rate=...) has a slope that jumps"),
         (X, {"net": pinn.MLP(3, 1, enrich=hat)}, "enrich has a slope that jumps inside, as at {'x': 0.5}"),
@@ -93,6 +97,8 @@ def test_jumps_are_told_where_equations_are_of_first_order():
     bent = pinn.MLP(3, 1, enrich=lambda x: lg.relu(x - 0.5) ** 2)
     assert told(X, SECOND, net=bent) == []
     assert "enrich has a second derivative that jumps" in told(X, lambda u: u.xxx, net=bent)[0]
+    held = pinn.Hard(lambda x: lg.relu(x - 0.5) ** 3)
+    assert "boundary=Hard(...) has a third derivative that jumps" in told(X, lambda u: u.xxxx, boundary=held)[0]
 
 
 def test_kinks_by_other_coordinates_than_the_second_derivatives_are_seen_by_the_equation():
@@ -166,12 +172,18 @@ def test_what_an_equation_differentiates_is_told_where_it_jumps(equation):
     assert "take a field for each, with part=..., and a Boundary(...)" in found
 
 
+def test_a_thin_layer_at_an_edge_is_told():
+    (found,) = told(X, lambda u, x: pinn.d(lg.where(x < 0.004, 0.1, 1.0) * u.x, x))
+    assert "as at {'x': 0.004}" in found
+
+
 @pytest.mark.parametrize(
     ("equation", "place"),
     [
         (lambda u, x: pinn.d((1 + x.abs()) * u.x, x), {}),
         (lambda u, x: pinn.d(u.abs() * u.x + lg.relu(u), x), {}),
         (lambda u, x: step(x) * u.xx + pinn.d(u * u, x), {}),
+        (lambda u, x: pinn.d(u.x / u, x) + pinn.d(u**-2 * u.x, x), {}),
         (lambda u, x, t: u.t - pinn.d(step(t) * u.x, x), {}),
         (lambda u, x: pinn.d(step(x) * u.x, x), {"where": lambda x: x < 0.5}),
         (lambda u, x: pinn.d(step(x) * u.x, x), {"of": pinn.Interval("x", 0, 0.5)}),

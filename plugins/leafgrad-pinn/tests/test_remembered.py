@@ -42,7 +42,11 @@ def times(k):
         (lambda: times(2.0), lambda: times(3.0), True),
         (lambda: times(0.0), lambda: times(3.0), False),
         (lambda: times(1), lambda: times(2), False),
-        (lambda: times(np.ones(3)), lambda: times(np.ones(3)), False),
+        (lambda: times(np.ones(3)), lambda: times(np.ones(3)), True),
+        (lambda: times(np.ones(3)), lambda: times(np.zeros(3)), False),
+        (lambda: times(lg.ones(3)), lambda: times(lg.zeros(3)), False),
+        (lambda: made(float), lambda: made(float), True),
+        (lambda: made(Asked), lambda: made(Asked), False),
         (lambda: made(helper), lambda: made(helper), True),
         (lambda: made(lg.sin), lambda: made(lg.sin), True),
         (lambda: made(lg.sin), lambda: made(lg.cos), False),
@@ -74,6 +78,18 @@ def test_what_a_function_finds_by_name_is_a_part_of_it_at_any_depth(monkeypatch)
     remembered.add(asked, by_module)
     monkeypatch.setattr(lg, "square", lambda u: u.mean())
     assert not remembered.has(asked, by_module)
+
+
+def test_variables_without_a_value_yet_are_taken():
+    remembered, asked = Remembered(), Asked()
+
+    def early(u):
+        return u if late is None else late(u)
+
+    remembered.add(asked, early)
+    assert remembered.has(asked, early)
+    late = lg.sin
+    assert not remembered.has(asked, early)
 
 
 def test_attributes_are_no_global_names(monkeypatch):
