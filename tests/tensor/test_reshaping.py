@@ -187,3 +187,11 @@ def test_a_view_that_takes_another_shape_leaves_its_base_as_it_is():
     before = x.grad_fn
     x.view(-1).unsqueeze_(0)
     assert x.grad_fn is before
+
+
+def test_a_detached_tensor_that_takes_another_shape_hides_nothing():
+    x = (leafgrad.ones(2, 3, requires_grad=True) * 1.0).unsqueeze_(0)
+    view = x.view(-1)
+    x.detach().squeeze_(0)
+    (gradient,) = leafgrad.autograd.grad((x * 2).sum() + (view * 3).sum(), x)
+    assert gradient.unique().tolist() == [5.0]

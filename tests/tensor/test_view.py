@@ -259,6 +259,7 @@ ALONE = {
     "unfold": lambda x: leafgrad.nn.functional.unfold(x[None], 1),
     "masked_scatter": lambda x: x.masked_scatter(x > 2, x),
     "put": lambda x: x.put(leafgrad.tensor([0]), leafgrad.ones(1)),
+    "group_norm": lambda x: leafgrad.nn.functional.group_norm(x[:1], 1),
 }
 
 
@@ -271,3 +272,15 @@ def test_what_is_no_view_has_the_gradients_of_its_views(make):
     ((x * 2).sum() + (view * 3).sum()).backward()
     assert not x._is_view()
     assert x.grad.unique().tolist() == [5.0]
+
+
+@pytest.mark.parametrize("make", [*ALONE.values(), lambda x: (x * 1).unsqueeze_(0)], ids=[*ALONE, "unsqueeze_"])
+@pytest.mark.parametrize("act", [lambda x: x.mul_(2), lambda x: x.detach().mul_(2), lambda x: x.view(-1)[:1].zero_()])
+def test_what_is_no_view_keeps_its_history_where_nothing_is_recorded(make, act):
+    x = make(leafgrad.arange(1.0, 5.0).reshape(2, 2).requires_grad_())
+    before, loss = x.grad_fn, (x + 1).sum()
+    with leafgrad.no_grad():
+        act(x)
+    assert x.grad_fn is before
+    (gradient,) = leafgrad.autograd.grad(loss + (x * 2).sum(), x)
+    assert gradient.unique().tolist() == [3.0]

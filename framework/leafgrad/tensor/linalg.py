@@ -9,7 +9,7 @@ from typing import Any
 from leafgrad import dtypes, return_types
 from leafgrad.ops import determinants, elimination, linalg, linalg as ops, matmul as products
 from leafgrad.ops.conjugate import conjugated, real_part
-from leafgrad.ops.convert import new_full
+from leafgrad.ops.convert import contiguous, new_full
 from leafgrad.ops.diagonals import tril, triu
 from leafgrad.ops.elementwise import mul
 from leafgrad.ops.linalg import adjoint as adjoint_of, column
@@ -151,7 +151,7 @@ def _solve(A: Tensor, B: Tensor, left: bool, function: str) -> Tensor:
             f"{function}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} {sizes}"
         )
     A, B = _one_batch(A, B, function)
-    x: Tensor = ops.solve(A, B) if left else alone(swap(ops.solve(swap(A), swap(B))))
+    x: Tensor = ops.solve(A, B) if left else contiguous(swap(ops.solve(swap(A), swap(B))))
     return x
 
 
@@ -227,7 +227,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     s = svdvals(A).detach()
     ranks = new_full(A, shape=(0,), value=0, dtype="int64") if driver == "gels" else rank(s, 0.0, r)
     if vector:
-        solution = reshape(solution, shape=tuple(solution.shape[:-1]))
+        solution = alone(reshape(solution, shape=tuple(solution.shape[:-1])))
         residuals = residuals if residuals is empty else reshape(residuals, shape=tuple(residuals.shape[:-1]))
     return return_types.linalg_lstsq(solution, residuals, ranks, s if driver in ("gelsd", "gelss") else empty)
 
@@ -305,7 +305,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     check_pivots(pivots, LU, "linalg.lu_solve", "pivots")
     P, L, U = lu_unpack(LU, pivots)
     if not left:
-        return adjoint_of(lu_solve(LU, pivots, adjoint_of(B), adjoint=not adjoint))
+        return contiguous(adjoint_of(lu_solve(LU, pivots, adjoint_of(B), adjoint=not adjoint)))
     if adjoint:
         half = solve_triangular(adjoint_of(U), B, upper=False)
         return matmul(P, solve_triangular(adjoint_of(L), half, upper=True))

@@ -39,13 +39,12 @@ def rearrange(x: Tensor, function: Callable[..., Tensor], *args: Any) -> Tensor:
             )
         tracer.reshaped(x, f"{function.__name__}_", lambda: rearrange(x, function, *args))
         return x
-    own = x._view is None
+    own, hides = x._view is None, x._view is None or x._view.hides
     source = _memory(x) if own else x
     before = x._node
     with modes.enable_grad():
         made: Any = function(source, *args)
     if made._view is not None:
-        made._view.hides = not own and x._view.hides
         made._view.origin = None if own else x._view.origin
         if not own and x._view.whole:
             made._view.whole = True
@@ -56,7 +55,7 @@ def rearrange(x: Tensor, function: Callable[..., Tensor], *args: Any) -> Tensor:
     version(x).bump()
     for made in current:
         made.seen = max(made.seen, version(x).seq)
-    return view.alone(x) if own else x
+    return view.alone(x) if hides else x
 
 
 def _memory(x: Any) -> Any:

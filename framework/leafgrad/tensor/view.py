@@ -41,17 +41,19 @@ class View:
         path: the steps, ops and their parameters, as a chain that views of this view share.
         own: the node that a write into this view gave the base, and the number of that write; unset before the first.
         root: the data of the base that the tensor's was taken from; a trace replaces the base's data at each write.
+        source: of one that hides its base, the node of that by which the tensor's history was made.
         seen: the write of the base up to which the tensor's history is valid; inf: it is never made anew.
         origin: why it must not be written when that would be recorded: the mode in which it was made, or what the error
             says of the function that made it. None if it may.
         whole: whether it was made by detach, in a trace, so that its user sees no view.
     """
 
-    __slots__ = ("_base", "hides", "origin", "own", "path", "root", "seen", "whole")
+    __slots__ = ("_base", "hides", "origin", "own", "path", "root", "seen", "source", "whole")
 
     origin: str | None
     own: tuple[Any, int]
     root: Any
+    source: Any
 
     def __init__(self, base: Tensor, path: Path | None, detached: bool, origin: str | None, whole: bool) -> None:
         self.origin = origin
@@ -114,6 +116,8 @@ class View:
 
     def node(self, tensor: Tensor) -> Any:
         """The node of ``tensor``, which is this view."""
+        if tensor._writes.seq > self.seen and self.hides and self.base._node is self.source:
+            self.seen = tensor._writes.seq  # nothing was recorded
         if tensor._writes.seq > self.seen:
             if self.cut_off(tensor):
                 if not get_mode() & GRAD:  # nothing is recorded
@@ -124,7 +128,7 @@ class View:
                 base = self.written_base(tensor._writes)
                 history = None if base._node is None else follow(base, self.steps)._node
             dispatch.hand_over(tensor, tensor._history, history)
-            tensor._history, self.seen = history, seen
+            tensor._history, self.seen, self.source = history, seen, base._node
         return tensor._history
 
     def cut_off(self, tensor: Any) -> bool:
@@ -326,7 +330,9 @@ def stand_in(inner: Any, x: Any, base: Any) -> Any:
 def alone(x: Any) -> Any:
     """``x``, which is memory that nobody else has in another shape, and so no view to who gets it."""
     if x._view is not None:
-        x._view.hides, x._writes.face = True, weakref.ref(x)
+        x._view.hides, x._view.source = True, x._view.base._node
+        if face(x._writes) is None:  # else x is what that detached
+            x._writes.face = weakref.ref(x)
     return x
 
 

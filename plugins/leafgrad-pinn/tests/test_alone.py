@@ -103,7 +103,7 @@ class Centred(lg.nn.Module):
 @pytest.mark.parametrize(
     ("layer", "words"),
     [
-        (lambda: lg.nn.BatchNorm1d(4), "one that changes its .*running_mean; have make give it in its mode for evaluation"),
+        (lambda: lg.nn.BatchNorm1d(4), "one that changes its .*running_mean; have make give it in its mode"),
         (Counter, r"one that changes its .*layer.calls; .* as module.eval\(\)"),
         (lambda: lg.nn.Dropout(0.5), "one that is another each time, as with Dropout"),
         (Centred, f"whose outputs are those {ALONE}"),

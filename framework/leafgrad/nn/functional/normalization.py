@@ -20,6 +20,7 @@ from leafgrad.tensor.inplace import update
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import alone
 
 Sizes = tuple[int, ...]
 _mean, _var, _standardize, _times_plus = mean.function, var.function, standardize.function, affine.function
@@ -218,7 +219,7 @@ def group_norm(
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
     _check_channels(input, "group_norm", weight=weight, bias=bias)
     groups = reshaped(input, (batch, num_groups, channels // num_groups * math.prod(others)))
-    return _affine_channels(reshaped(_standardize(groups, dim=(2,), eps=eps), shape), weight, bias)
+    return _affine_channels(alone(reshaped(_standardize(groups, dim=(2,), eps=eps), shape)), weight, bias)
 
 
 # ---- over features -------------------------------------------------------------------------------------------------
