@@ -185,7 +185,7 @@ class Calls:
         except Unfollowed:
             return self.unfollowed(args, kwargs)
         try:
-            call = attempt.close(self.executor, self.programs, self.misses.may_be_rare)
+            call = attempt.close(self.executor, self.programs, self.misses.may_be_rare(self.executor))
         except Unclosed as error:
             return self.left_open(error, attempt)
         self.pace.failures = self.pace.lessons = 0
@@ -211,7 +211,7 @@ class Calls:
             return self.unfollowed(args, kwargs)
         followed = attempt.followed
         try:
-            again = attempt.close(self.executor, [call, *self.programs], self.misses.may_be_rare)
+            again = attempt.close(self.executor, [call, *self.programs], self.misses.may_be_rare(self.executor))
             if call.is_left_by(followed) or again.views > call.views:  # arguments that share memory at this call
                 return self.other_way(attempt, call, again)
             if not is_again(again, call):

@@ -20,6 +20,7 @@ from leafgrad.tensor.tensor import Tensor
 
 EARLY = 3  # shapes that are recorded when they first come
 PATIENCE = 8  # recordings, for whatever reason, before all others wait
+RARE = 2  # recordings in a row, of which none served a call, after which the next may serve none
 VAIN = 6  # recordings in a row, of which none served a call, before all others wait
 WAIT = 4  # calls of the first kind that waits; the next waits four times as long, then nine times, and so on
 CHANGES = 4  # new values of one thing, each soon after the last recording, after which a step is left open
@@ -79,13 +80,13 @@ class Misses(list[Miss]):
         """Whether other shapes will be recorded at once, or wait, as where nothing is known of the step."""
         return not self.total and all(len(seen) == 1 for seen in self.shapes.values())
 
-    @property
-    def may_be_rare(self) -> bool:
+    def may_be_rare(self, executor: str | None) -> bool:
         """Whether a call may be one of many that come but once, so that its program is built when it comes again.
 
-        Not where what is known outlives a checkpoint: a training that is resumed from it has built nothing.
+        Else it is built at once, so that a resumed training, which knows less, goes on to the same bits; and where
+        somebody asked for an executor.
         """
-        return self.of_part or not self.of_one_shape
+        return executor is None and (self.of_part or self.vain >= RARE)
 
     def made(self, equations: int, elements: int) -> None:
         """A program was made, of so many equations, whose results have so many elements in all."""
