@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -119,9 +118,16 @@ def apply(op: Op, inputs: Sequence[Operand], params: dict[str, Any]) -> Any:
     except Exception as error:
         op.signature.bind(params)
         raise failed(op, f"{type(error).__name__}: {error}") from error
-    if found is None:
+    if found is None or (has_floats(found) and has_floats([*params.values()])):  # in place of an int
         raise Unknown(f"{op.name} itself must tell what it makes")
     return found
+
+
+def has_floats(found: Any) -> bool:
+    """Whether a float is among shapes, or parameters."""
+    if isinstance(found, Abstract):
+        found = found.shape
+    return any(map(has_floats, found)) if isinstance(found, (tuple, list)) else isinstance(found, float)
 
 
 @functools.cache
@@ -149,8 +155,6 @@ def abstract(operand: Operand) -> Abstract | None:
 def value(op: Op, found: Any, first: Value, place: Place) -> Value:
     """The Value that a rule's answer stands for; of the dtype of ``first`` if it names none."""
     shape, dtype = found if isinstance(found, Abstract) else (found, None)
-    if isinstance(shape, (tuple, list)) and any(isinstance(n, float) for n in shape):
-        list(map(operator.index, shape))  # Python's error, which the function that was called makes one of its argument
     if not isinstance(shape, (tuple, list)) or not all(isinstance(n, int) and n >= 0 for n in shape):
         raise failed(op, f"expected a shape, x.like(shape, dtype), a list of these, or None, got {found!r}")
     if dtype is not None and dtype not in dtypes.BY_NAME:
