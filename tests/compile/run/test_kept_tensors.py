@@ -106,6 +106,7 @@ def double():
     leafgrad.set_default_dtype(before)
 
 
+@pytest.mark.filterwarnings("ignore:.*has been traced again")
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("start", [0, 10, *[pytest.param(n, marks=pytest.mark.slow) for n in range(20, 300, 10)]])
 def test_random_steps_that_keep_tensors(start):
