@@ -53,8 +53,8 @@ def rearrange(x: Tensor, function: Callable[..., Tensor], *args: Any) -> Tensor:
     face = view.face(version(x))
     current = [t._view for t in (x, face) if t is not None and t._view is not None and t._view.seen >= version(x).seq]
     version(x).bump()
-    for made in current:
-        made.seen = max(made.seen, version(x).seq)
+    for each in current:
+        each.seen = max(each.seen, version(x).seq)
     return view.alone(x) if hides else x
 
 

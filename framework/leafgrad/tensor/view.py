@@ -116,9 +116,10 @@ class View:
 
     def node(self, tensor: Tensor) -> Any:
         """The node of ``tensor``, which is this view."""
-        if tensor._writes.seq > self.seen and self.hides and self.base._node is self.source:
-            self.seen = tensor._writes.seq  # nothing was recorded
         if tensor._writes.seq > self.seen:
+            if self.hides and self.base._node is self.source:  # nothing was recorded
+                self.seen = tensor._writes.seq
+                return tensor._history
             if self.cut_off(tensor):
                 if not get_mode() & GRAD:  # nothing is recorded
                     return tensor._history
@@ -128,7 +129,9 @@ class View:
                 base = self.written_base(tensor._writes)
                 history = None if base._node is None else follow(base, self.steps)._node
             dispatch.hand_over(tensor, tensor._history, history)
-            tensor._history, self.seen, self.source = history, seen, base._node
+            tensor._history, self.seen = history, seen
+            if self.hides:
+                self.source = base._node
         return tensor._history
 
     def cut_off(self, tensor: Any) -> bool:
