@@ -83,16 +83,16 @@ def together(
     Terms are powers of sizes, so that these follow from linear equations of their logarithms.
     """
 
-    def balances(logs: Array) -> Array:
-        terms = terms_beside(system, batches, sized, names, np.exp(logs))
-        return np.concatenate([np.zeros(0), *map(balance, terms)])
+    def balances(*logs: Array) -> list[Array]:
+        found = terms_beside(system, batches, sized, names, np.exp(logs))
+        return [np.concatenate([np.zeros(0), *map(balance, terms)]) for terms in found]
 
-    first = largest([balances(np.full(len(names), math.log(size))) for size in BEGIN])
+    first = largest(balances(*[np.full(len(names), math.log(size)) for size in BEGIN]))
     logs = np.full(len(names), math.log(first))
     slopes = np.zeros((0, len(names)))
     for _ in range(ROUNDS):
-        here, steps = balances(logs), math.log(STEP) * np.eye(len(names))
-        slopes = np.stack([balances(logs + step) - here for step in steps], 1) / math.log(STEP)
+        here, *there = balances(logs, *(logs + math.log(STEP) * np.eye(len(names))))
+        slopes = np.stack([balanced - here for balanced in there], 1) / math.log(STEP)
         seen = np.isfinite(here) & np.isfinite(slopes).all(1)
         slopes = slopes[seen]
         change = -np.linalg.lstsq(slopes, here[seen], rcond=INDEPENDENT)[0]
@@ -135,22 +135,33 @@ def terms_beside(
     system: System, batches: Sequence[Tensors], sized: Mapping[str, float], names: Sequence[str], sizes: Array
 ) -> Array:
     """For each equation what is there of sized fields and sources, what others add to it, what each of these adds
-    alone, and what several of them add together: (equations, 3 + names)"""
-    nothing, found = {**sized, **dict.fromkeys(names, 0.0)}, []
-    several = dict(zip(names, sizes.tolist(), strict=True))
-    some = [several, *({name: size} for name, size in several.items())]
-    for crosses, share in WAVES:
-        looks = [Look(nothing | {name: factor * size for name, size in sizes.items()}, crossed=crosses)
-                 for factor in (1, STEP) for sizes in some]  # fmt: skip
-        seen = [seen.equations for seen in everything(system, batches, [Look(nothing, crossed=crosses), *looks])]
+    alone, and what several of them add together: sizes (k, names) -> (k, equations, 3 + names)"""
+    nothing, count = {**sized, **dict.fromkeys(names, 0.0)}, 1 + len(names)
+    several = [dict(zip(names, row, strict=True)) for row in sizes.tolist()]
+    some = [part for row in several for part in (row, *({name: size} for name, size in row.items()))]
+    looks = [
+        Look(nothing | {name: factor * size for name, size in part.items()}, crossed=crosses)
+        for crosses, _ in WAVES
+        for factor, parts in ((0, [{}]), (1, some), (STEP, some))
+        for part in parts
+    ]
+    rest, found = iter(everything(system, batches, looks)), []
+    for _, share in WAVES:
         rows = []
-        for source, *each in zip(*seen, strict=True):
-            here, there = (added(source, each[begin : begin + len(some)]) for begin in (0, len(some)))
-            limits = [norm(source)] * len(some) + [max(norm(source), *map(norm, here))]
-            large = np.array([size_of(*parts) for parts in zip(here, there, strict=True)])
-            rows.append([norm(source), *(share * large * (large > ROUNDING * np.array(limits)))])
+        for source, *each in zip(*[look.equations for look in islice(rest, 1 + 2 * len(some))], strict=True):
+            steps = [added(source, each[begin : begin + count]) for begin in range(0, len(each), count)]
+            pairs = zip(steps[: len(several)], steps[len(several) :], strict=True)
+            rows.append([[norm(source), *(share * grown(source, here, there))] for here, there in pairs])
         found.append(rows)
-    return np.max(found, 0)
+    return np.reshape(found, (len(WAVES), -1, len(sizes), 2 + count)).max(0).swapaxes(0, 1)
+
+
+def grown(source: Array, here: Sequence[Array], there: Sequence[Array]) -> Array:
+    """The sizes of terms, beside those of fields STEP times as large; 0 for what is rounding of the source, or, in the
+    last one, of the others."""
+    limits = [norm(source)] * (len(here) - 1) + [max(norm(source), *map(norm, here))]
+    sizes = np.array([size_of(*parts) for parts in zip(here, there, strict=True)])
+    return sizes * (sizes > ROUNDING * np.array(limits))
 
 
 def added(source: Array, each: Sequence[Array]) -> list[Array]:
