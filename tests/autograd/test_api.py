@@ -8,6 +8,7 @@ import warnings
 import pytest
 
 import leafgrad
+from leafgrad.ops import dispatch
 
 TESTS = "modes ops.pull"
 
@@ -151,6 +152,23 @@ def test_a_wrong_grad_is_refused(t, wrong):
 def test_grad_that_is_no_tensor_is_refused(t):
     with pytest.raises(TypeError, match="grad"):
         leaf(t, 3.0).grad = 1.0
+
+
+@pytest.mark.parametrize("error", [MemoryError("no memory"), KeyboardInterrupt()], ids=["memory", "signal"])
+@pytest.mark.parametrize("step", ["copied", "as_leaf"])
+def test_a_gradient_that_cannot_be_kept_is_none(monkeypatch, step, error):
+    def ends(*_):
+        raise error
+
+    x = leafgrad.ones(3, requires_grad=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(dispatch, step, ends)
+        with pytest.raises(type(error)) as caught:
+            x.sum().backward()
+    assert x.grad is None
+    assert isinstance(error, KeyboardInterrupt) or "AccumulateGrad(g: float32 (3,)): no memory" in str(caught.value)
+    x.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0, 1.0]
 
 
 def test_gradients_do_not_share_memory(t):

@@ -86,35 +86,39 @@ def deliver(found: dict[GraphNode, Any], taken: set[int], recorded: bool) -> Non
     """Put complete gradients of leaves into ``.grad``, each in memory of its own."""
     settled: dict[Any, Any] = {}
     traced = bool(modes.get() & modes.TRACE and modes.tracer())
-    for leaf, g in found.items():
-        if not isinstance(leaf, Leaf):
-            continue
-        owner, hooks = leaf.owner(), leaf.hooks
-        plain = owner is not None and hooks is None and leaf.grad is None and not (traced or recorded)
-        if plain and owner is not None and type(g) is type(owner._data):  # as mostly
-            if type(leaf) is not Leaf or (owner._history if owner._view is None else owner._node) is leaf:
-                leaf.grad, leaf.passes = (out := new(Tensor)), 1
-                g = g if id(g) not in taken and g.base is None else dispatch.copied(g)
-                out._data = g = dispatch.as_leaf(g, owner._data)
-                taken.add(id(g))
-                out._history = out._leaf = out._writes = out._view = None
-                out._epoch = Epoch.now
-            continue
-        here = dispatch.inside(owner) if traced and owner is not None else owner
-        if type(leaf) is Leaf and here is not None and here._node is not leaf:
-            continue  # it was frozen meanwhile
-        if hooks is not None and hooks.before:
-            g = node_hooks.run_before(hooks, g, recorded)
-            if g is None:
+    try:
+        for leaf, g in found.items():
+            if not isinstance(leaf, Leaf):
                 continue
-        accumulate(leaf, g, taken, recorded)
-        if hooks is not None:
-            with modes.set_grad_enabled(recorded):
-                for function in list(hooks.accumulated.values()):
-                    check_nothing(function(owner))
-                for function in list(hooks.after.values()):
-                    function((), node_hooks.shown((g,), recorded))
-            settled |= dict.fromkeys(hooks.settled.values())
+            owner, hooks = leaf.owner(), leaf.hooks
+            plain = owner is not None and hooks is None and leaf.grad is None and not (traced or recorded)
+            if plain and owner is not None and type(g) is type(owner._data):  # as mostly
+                if type(leaf) is not Leaf or (owner._history if owner._view is None else owner._node) is leaf:
+                    own = g if id(g) not in taken and g.base is None else dispatch.copied(g)
+                    out = new(Tensor)
+                    out._data = own = dispatch.as_leaf(own, owner._data)
+                    taken.add(id(own))
+                    out._history = out._leaf = out._writes = out._view = None
+                    out._epoch = Epoch.now
+                    leaf.grad, leaf.passes = out, 1  # at last: a signal may come before
+                continue
+            here = dispatch.inside(owner) if traced and owner is not None else owner
+            if type(leaf) is Leaf and here is not None and here._node is not leaf:
+                continue  # it was frozen meanwhile
+            if hooks is not None and hooks.before:
+                g = node_hooks.run_before(hooks, g, recorded)
+                if g is None:
+                    continue
+            accumulate(leaf, g, taken, recorded)
+            if hooks is not None:
+                with modes.set_grad_enabled(recorded):
+                    for function in list(hooks.accumulated.values()):
+                        check_nothing(function(owner))
+                    for function in list(hooks.after.values()):
+                        function((), node_hooks.shown((g,), recorded))
+                settled |= dict.fromkeys(hooks.settled.values())
+    except MemoryError as error:
+        raise messages.no_memory(leaf, g, error) from error
     if settled:
         with modes.set_grad_enabled(recorded):
             for function in settled:
