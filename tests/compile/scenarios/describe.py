@@ -53,7 +53,7 @@ def describe(value: Any, memo: dict[int, Any], depth: int = 0) -> Description:
         return (kind.__name__, value)
     if depth > DEPTH:
         return (kind.__name__, "...")
-    if not issubclass(kind, tuple | frozenset | np.generic | types.BuiltinFunctionType | types.MethodType):
+    if not issubclass(kind, (tuple, frozenset, np.generic, types.BuiltinFunctionType, types.MethodType)):
         if id(value) in memo:
             return ("the same as", memo[id(value)][0])
         memo[id(value)] = (len(memo), value)
@@ -70,7 +70,7 @@ def parts(value: Any, kind: type, memo: dict[int, Any], depth: int) -> Iterator[
         yield Array(value.detach().numpy())
         yield see(value.grad if value.is_leaf or value.retains_grad else None)
         yield [(name, see(part)) for name, part in vars(value).items()]
-    elif issubclass(kind, np.ndarray | np.generic):
+    elif issubclass(kind, (np.ndarray, np.generic)):
         yield Array(value)
     elif issubclass(kind, nn.Module):
         yield from ([(name, see(part)) for name, part in members(value)])
@@ -92,7 +92,7 @@ def parts(value: Any, kind: type, memo: dict[int, Any], depth: int) -> Iterator[
     elif issubclass(kind, type):
         own = value.__module__.startswith("compile.scenarios")
         yield [(name, see(part)) for name, part in vars(value).items() if own and is_state(name, part)]
-    elif issubclass(kind, types.BuiltinFunctionType | types.ModuleType):
+    elif issubclass(kind, (types.BuiltinFunctionType, types.ModuleType)):
         yield value.__name__
     elif kind.__name__ == "World" or kind.__module__.startswith(("_pytest", "threading", "_thread", "logging")):
         yield "of the harness"
@@ -117,9 +117,9 @@ def contents(value: Any, kind: type, see: Any) -> Iterator[Description]:
         yield [see(part) for part in list.__iter__(value)]
     elif issubclass(kind, tuple):
         yield [see(part) for part in tuple.__iter__(value)]
-    elif issubclass(kind, set | frozenset):
+    elif issubclass(kind, (set, frozenset)):
         yield sorted((see(part) for part in value), key=repr)
-    elif issubclass(kind, int | float | str | bytes | bytearray | slice | range):
+    elif issubclass(kind, (int, float, str, bytes, bytearray, slice, range)):
         yield repr(value)
     elif kind.__name__ in ("deque", "array"):
         yield [see(part) for part in value]
