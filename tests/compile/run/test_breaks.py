@@ -11,6 +11,8 @@ import pytest
 import leafgrad
 from leafgrad import nn
 from leafgrad.autograd import grad
+from leafgrad.compile.run import breaks
+from leafgrad.compile.run.outline import Outline
 
 CALLS = 40
 
@@ -265,3 +267,21 @@ def test_a_method_is_divided_with_its_object():
             found = trainer.step(leafgrad.ones(2))
         assert found.tolist() == pytest.approx([factor * (np.tanh(np.sin(factor)) + 1)] * 2)
         assert len(trainer.seen) == 20
+
+
+@pytest.mark.parametrize(("repaid", "outlines"), [(1e9, 1), (0, 2)])
+def test_what_was_divided_in_vain_is_divided_again_when_that_is_repaid(repaid, outlines, monkeypatch):
+    """A step is looked at again after 64 calls; its parts, which Python runs as fast, are made again only later."""
+    made = []
+    monkeypatch.setattr(breaks, "REPAID", repaid)
+    monkeypatch.setattr(breaks, "Outline", lambda *given: made.append(Outline(*given)) or made[-1])
+
+    @leafgrad.compile
+    def step(x):
+        print(end="")
+        return x * 2
+
+    for _ in range(120):
+        assert step(leafgrad.ones(2)).tolist() == [2.0, 2.0]
+    assert "no part is worth it" in step.explain()
+    assert len(made) == outlines

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import time
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
@@ -21,6 +22,9 @@ from leafgrad.signals import held
 SETTLES = 64  # calls at most until what is compiled has settled
 MET = 2  # calls after which callees are compiled
 RARE = 8  # calls after which nobody waits for what has not been called
+REPAID = 5  # times as long as it settled it runs without parts before the same ones, which were in vain, are made again
+
+clock = time.perf_counter
 
 
 class Breaks:
@@ -40,6 +44,8 @@ class Breaks:
         self.function, self.first = python_of(function)
         self.positions: set[Position] = set()
         self.outlined: Any = None
+        self.divided: set[Position] = set()  # where, last
+        self.seconds = [0.0, 0.0]  # of calls since: without parts, and while these settled
         self.callees = Callees(compiled)
         self.gains = False  # whether anything of it is worth it to be compiled
         self.seeks: Environment | None = None  # what a call has changed, to see at the next one which lines do
@@ -94,9 +100,14 @@ class Breaks:
             return result
         if self.settling:
             held(self.settle)
-        if not self.found:
-            return self.called(*args, **kwargs)
-        return self.outlined(*self.first, *args, **kwargs)
+        settling, found = self.settling, self.found
+        if found and not settling:
+            return self.outlined(*self.first, *args, **kwargs)
+        start = clock()
+        try:
+            return self.outlined(*self.first, *args, **kwargs) if found else self.called(*args, **kwargs)
+        finally:
+            self.seconds[settling] += clock() - start
 
     @property
     def found(self) -> bool:
@@ -123,8 +134,12 @@ class Breaks:
         self.divide()
 
     def divide(self) -> None:
-        """Take out the runs between the positions."""
+        """Take out the runs between the positions; not again soon where that was in vain."""
         assert self.function is not None
+        again = self.outlined is not None and self.outline.current and self.divided == self.positions
+        if again and self.seconds[0] < REPAID * self.seconds[1]:
+            return
+        self.divided, self.seconds = {*self.positions}, [0.0, 0.0]
         self.outline = Outline(self.function, self.positions, self.compiled, self.callees)
         self.runs: dict[str, Any] = {}  # that are called, compiled
         self.outlined = self.outline.outlined
