@@ -44,6 +44,7 @@ class Declarations:
         expanding: the next coefficient of its Taylor series: a rule, which series it reads (-1 for ``out``), and which
             parameters.
         rewriting: what the compiler may put in its place, in turn.
+        dynamic_form: what it is where numbers among its parameters are known only when a program runs.
         lowering: for each executor, how it is generated.
         never_copies: of a view, whether the result shares memory whatever sizes and strides are.
         methods: the names under which it is a function and a method of Tensor.
@@ -72,6 +73,7 @@ class Declarations:
         self.summing: Callable[[Any], Any] | None = None
         self.expanding: tuple[Callable[..., Any], tuple[int, ...], tuple[str, ...]] | None = None
         self.rewriting: tuple[Callable[[Any, Any], Any], ...] = ()
+        self.dynamic_form: Callable[..., Any] | None = None
         self.lowering: dict[str, Callable[..., Any]] = {}
         self.methods: tuple[str, ...] = ()
         self.never_copies = False
@@ -234,6 +236,19 @@ class Declarations:
         """
         self.declare(f"rewrite {len(self.rewriting) + 1}", rule)
         self.rewriting += (rule,)
+        return rule
+
+    def dynamic(self, rule: Rule) -> Rule:
+        """Say what the op is where numbers among its parameters are known only when a program runs: ``@part.dynamic``.
+
+        Without it a compiled step is for one value of each. ``rule(numbers, *args, **params)`` is given a
+        ``leafgrad.compile.record.dynamic.DynamicNumbers``, and returns the raw result, made by ops.
+
+        Raises:
+            OpDefinitionError: the op has a rule already.
+        """
+        self.declare("dynamic", rule)
+        self.dynamic_form = rule
         return rule
 
     def lower(self, executor: str, rule: Rule | None = None) -> Any:

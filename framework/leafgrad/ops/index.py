@@ -10,6 +10,7 @@ for which the host waits; none where it is said that all are ``inside``, as in r
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from leafgrad import backends
 from leafgrad.ops.define import op
 from leafgrad.ops.geometry import index_axes, index_shape, inverse
 from leafgrad.ops.half import accumulator
-from leafgrad.ops.shape import expand, permute, reshape
+from leafgrad.ops.shape import Index, expand, part, permute, reshape
 from leafgrad.ops.small import SMALL
 
 Shape = tuple[int, ...]
@@ -188,6 +189,38 @@ def _index_sum_rows(call: Any) -> Any:
 
 index.vjp(x=lambda g, x_shape, at, *, dims: index_sum(g, *at, shape=x_shape, dims=dims, inside=True))
 index_sum.vjp(x=lambda g, at, *, dims: index(g, *at, dims=dims, inside=True))
+
+
+@part.dynamic
+def _part_at(numbers: Any, x: Any, *, at: Index) -> Any:
+    """Ranges and places that are not known yet are chosen by an index, of one dimension after the other."""
+    known: list[Any] = []
+    chosen: list[tuple[int, Any]] = []
+    sizes, dim = list(x.shape), 0  # of what the known ones choose
+    for entry in at:
+        if entry is None:
+            known.append(None)
+        elif isinstance(entry, tuple) and any(map(numbers.holds, entry)):
+            start, stop, step = entry
+            count = operator.index(stop - start)
+            if not numbers.holds(start):
+                known.append((start, start + count, step))
+            else:
+                known.append((0, sizes[0], 1))
+                chosen.append((dim, numbers.range(start, count)))
+            del sizes[0]
+        elif numbers.holds(entry):
+            known.append((0, sizes.pop(0), 1))
+            chosen.append((dim, numbers.array(entry)))
+        else:
+            known.append(entry)
+            del sizes[0]
+        dim += entry is None or isinstance(known[-1], tuple)
+    if known != [(0, n, 1) for n in x.shape[: len(known)]]:
+        x = part(x, at=tuple(known))
+    for dim, at_dim in reversed(chosen):
+        x = index(x, at_dim, dims=(dim,), inside=True)
+    return x
 
 
 @op("any_dtype", "raises", "complex")

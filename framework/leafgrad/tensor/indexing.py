@@ -30,6 +30,7 @@ from leafgrad.tensor.writes import copy_, fill_, value_for
 
 INTEGERS = (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8)
 SIMPLE = {int, slice, type(None), type(Ellipsis)}
+ENDS = {int, type(None)}
 BACKENDS = backends.BACKENDS
 _part, _index = part.function, ops.index.function
 
@@ -207,17 +208,25 @@ def _ends(s: slice, n: int) -> tuple[int, int, int]:
     return _end(start, n), _end(stop, n), 1
 
 
+def _is_symbolic(end: Any) -> bool:
+    """Whether an end of a slice is a number that only says that it is an int."""
+    return end.__class__ is int is not type(end)
+
+
 def _end(at: int, n: int) -> int:
     return max(at + n, 0) if at < 0 else min(at, n)
 
 
 def simple_index(key: Any, shape: tuple[int, ...]) -> Index | None:
-    """What `ParsedKey.at` is for ints, slices without step, None and the ellipsis; None for other keys or beyond it."""
+    """What `ParsedKey.at` is for ints, slices without step, None and the ellipsis; None for other keys or beyond it.
+
+    Numbers may be symbolic ones, which say that they are ints.
+    """
     ndim = len(shape)
-    if type(key) is int and ndim and -shape[0] <= key < shape[0]:
+    if key.__class__ is int and ndim and -shape[0] <= key < shape[0]:
         return (key % shape[0],)
     entries = key if type(key) is tuple else (key,)
-    if not SIMPLE.issuperset(map(type, entries)):
+    if not SIMPLE.issuperset([k.__class__ for k in entries]):
         return None
     if Ellipsis in entries:
         i = entries.index(Ellipsis)
@@ -230,12 +239,13 @@ def simple_index(key: Any, shape: tuple[int, ...]) -> Index | None:
             at.append(None)
         elif d == ndim:
             return None
-        elif type(k) is int and -shape[d] <= k < shape[d]:
+        elif k.__class__ is int and -shape[d] <= k < shape[d]:
             at.append(k % shape[d])
             d += 1
         elif type(k) is slice and k.step is None:
             n = shape[d]
-            plain = type(n) is int and (k.stop.__class__ is not int or type(k.stop) is int)
+            ends = k.start, k.stop, n
+            plain = ENDS.issuperset(map(type, ends)) or not any(map(_is_symbolic, ends))
             start, stop, _ = k.indices(n) if plain else _ends(k, n)
             at.append((start, max(start, stop), 1))
             d += 1

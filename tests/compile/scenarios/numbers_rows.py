@@ -23,6 +23,29 @@ def argument(w):
 
 
 @row
+def where_slices_begin(w):
+    data = points(12).reshape(6, 2)
+    step = w.compile(lambda x, i, j: (data[i : i + 2] * x[j] + data[-1 - i, j]).sum(0))
+    for i, j in w.turns((0, 0), (1, 1), (3, 2), (4, 0), (2, -1)):
+        w.call(step, points(), i, j)
+
+
+@row
+def slice_that_is_written_and_one_that_is_returned(w):
+    data = points(12)
+
+    def step(x, i):
+        part = data[i : i + 3]
+        with leafgrad.no_grad():
+            data[i].add_(1)
+        return part * x, data[i : i + 2]
+
+    step = w.compile(step)
+    for i in w.turns(0, 1, 5, 9, 3):
+        w.call(step, points(), i)
+
+
+@row
 def keyword_argument_with_a_default(w):
     def step(x, *, k=2.0, power=1):
         return (x * k) ** power

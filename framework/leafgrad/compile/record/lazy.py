@@ -300,6 +300,7 @@ class LazyRecorder(PartRecorder):
 
     def join(self, tensor: Tensor, history: bool) -> None:
         """What stands for arguments that are views of the memory becomes views of what stands for their base."""
+        super().join(tensor, history)
         same = [o for o in self.lone if o.inner._writes is tensor._writes and o.inner._history is o.node]
         joining = [o for o in same if history or o.node is not None]
         if not joining:

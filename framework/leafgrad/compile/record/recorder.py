@@ -22,6 +22,7 @@ from leafgrad.compile.ir.memory import is_exposed
 from leafgrad.compile.ir.sources import Argument, Captured, Grad, Raw, Source
 from leafgrad.compile.record import outside
 from leafgrad.compile.record.ancestors import NUMBERS, Ancestors, Owner
+from leafgrad.compile.record.dynamic import DynamicNumbers, fix_views, takes_dynamic
 from leafgrad.compile.record.events import generators_in
 from leafgrad.compile.record.forwards import changes
 from leafgrad.compile.record.layouts import Layouts
@@ -152,6 +153,8 @@ class Recorder(Layouts):
 
     def join(self, tensor: Any, history: bool) -> None:
         """The memory of which ``tensor`` is the owner is about to be written, and gets a ``history`` or not."""
+        if self.numbers is not None:
+            fix_views(self.alive(), tensor)
 
     def lift(self, tensor: Any) -> Any:
         """The Symbol of a tensor; one from outside becomes an input."""
@@ -214,7 +217,8 @@ class Recorder(Layouts):
     def trace(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], flags: int) -> Any:
         """An op on tensors."""
         if self.numbers is not None:
-            params = self.numbers.plain(params)
+            if not takes_dynamic(op, params) or flags & modes.BATCH or (flags & modes.GRAD and args[0].requires_grad):
+                params = self.numbers.plain(params)
             args = fixed(args) if flags & modes.BATCH else self.numbers.ready(op, args, raw=False)
         return self.run(op, args, flags, partial(op.trace, args, params, flags))
 
@@ -232,6 +236,8 @@ class Recorder(Layouts):
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """An op on Symbols, numbers and raw arrays."""
         if self.numbers is not None:
+            if takes_dynamic(op, params) and type(args[0]) is Symbol:
+                return op.dynamic_form(DynamicNumbers(self, args[0].value.place), *args, **params)
             args, params = self.numbers.ready(op, args, raw=True), self.numbers.plain(params)
         why = None if op in self.fit else self.unfit(op)
         if why is None:

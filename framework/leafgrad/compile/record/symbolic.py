@@ -265,7 +265,7 @@ def binary(function: Callable[..., Any], form: str, *, test: bool = False) -> tu
             return combine(function, form, self, other)
         if isinstance(other, (TensorBase, SymbolBase)):
             return NotImplemented
-        if test and (other is None or isinstance(other, (str, bytes, tuple, list, dict))):
+        if test and (other is None or other is ... or isinstance(other, (str, bytes, tuple, list, dict))):
             return function(settled(self), other)  # the same for all numbers
         return function(fixed(self), other) if not modulus else pow(fixed(self), other, *modulus)
 

@@ -44,6 +44,7 @@ class Breaks:
         self.function, self.first = python_of(function)
         self.positions: set[Position] = set()
         self.outlined: Any = None
+        self.outline: Outline
         self.divided: set[Position] = set()  # where, last
         self.seconds = [0.0, 0.0]  # of calls since: without parts, and while these settled
         self.callees = Callees(compiled)

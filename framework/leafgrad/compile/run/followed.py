@@ -20,6 +20,7 @@ from leafgrad.compile.guard.environment import Environment, GivenPlaces, Place, 
 from leafgrad.compile.guard.guards import Symbolic
 from leafgrad.compile.ir.keys import same
 from leafgrad.compile.record.drawn import Drawer, Draws
+from leafgrad.compile.record.dynamic import fix_views
 from leafgrad.compile.record.growing import GrowingList
 from leafgrad.compile.record.kept import held_elsewhere
 from leafgrad.compile.record.numbers import Numbers
@@ -264,6 +265,7 @@ class Followed:
 
         ``first()`` does so where the garbage collector does not look.
         """
+        fix_views(self.numbers.recorder.alive())
         alive = self.numbers.alive()
         left = [written.number for written in (*self.spots, *self.written, *self.replaced)]
         trees = subtrees([*results, *left])
