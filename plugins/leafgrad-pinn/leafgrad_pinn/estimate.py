@@ -160,7 +160,7 @@ def errors_of(fits: Sequence[Fit]) -> tuple[dict[str, float], list[str]]:
         for name, values in problem.system.fields(columns).items():
             inside = problem.within(name, points)
             wrong, known = problem.basis(name, points[inside]) @ c, numbers(values)[inside]
-            length, size = 1.0 if time is None else time.stop - time.start, problem.fields[name].scale or 1.0
+            length, size = 1.0 if time is None else time.stop - time.start, problem.taylor.size(name)
             parts = squares.setdefault(name, [])
             parts.append(length * np.array([wrong @ wrong, np.square(known + wrong).sum(), len(known) * size**2]))
     sums = {name: np.sum(parts, 0) for name, parts in squares.items()}

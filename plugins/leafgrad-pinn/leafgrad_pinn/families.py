@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,8 +10,9 @@ import numpy as np
 import leafgrad
 from leafgrad import Tensor, nn
 from leafgrad_pinn.calls import warn
+from leafgrad_pinn.copies import copied
 from leafgrad_pinn.domains import Domain
-from leafgrad_pinn.field import Derivative, Field
+from leafgrad_pinn.field import Field
 from leafgrad_pinn.sampling import Array
 
 
@@ -38,12 +38,9 @@ class Given(nn.Module):
 
 def one_of(groups: Sequence[Sequence[Field]]) -> list[list[Field]]:
     """The fields of a family as those of one problem."""
-    copies = {field.name: copy.copy(field) for group in groups for field in group}
+    copies = copied(field for group in groups for field in group)
     for field in copies.values():
         field.domain = field.domain.alone
-        field.shared = tuple(copies[other.name] for other in field.shared if other.name in copies)
-        if isinstance(field, Derivative):
-            field.of = copies[field.of.name]
     return [[copies[field.name] for field in group] for group in groups]
 
 

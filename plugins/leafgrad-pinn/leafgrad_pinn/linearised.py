@@ -17,7 +17,7 @@ import leafgrad
 from leafgrad import Tensor
 from leafgrad_pinn.conditions import Condition, Interior
 from leafgrad_pinn.domains import Domain
-from leafgrad_pinn.field import Derivative, Field
+from leafgrad_pinn.field import Field
 from leafgrad_pinn.integrals import Integral
 from leafgrad_pinn.observations import Data
 from leafgrad_pinn.sampling import Array
@@ -141,9 +141,7 @@ class Linearised:
 
     def basis(self, name: str, points: Array, path: Path = ()) -> Array:
         """A field, or a derivative of it, of each coefficient: (n, size); 1 is as large as the field."""
-        field, factor = self.fields[name], 1.0
-        while isinstance(field, Derivative):
-            path, factor, field = (*path, field.coordinate), factor * field.factor, field.of
+        field, path, factor = self.taylor.base(name, path)
         begin, polynomials = self.bases[field.name]
         found = np.zeros((len(points), self.size))
         if set(path) <= {*field.domain.names, *LAP}:

@@ -16,6 +16,7 @@ from leafgrad_pinn.alone import EPS, check_at, check_condition, check_network, n
 from leafgrad_pinn.callables import Named, distinct, listed
 from leafgrad_pinn.complex import ComplexField
 from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Wrap
+from leafgrad_pinn.copies import copied
 from leafgrad_pinn.domains import Domain, widest
 from leafgrad_pinn.elsewhere import check
 from leafgrad_pinn.field import Ansatz, Field, Surrogate, columns_of
@@ -415,11 +416,9 @@ class Problem:
         scales = scales_of(system, batches, declared)
         self.sizes = sizes_of(system, batches, scales)
         if any(scale != 1 for scale in scales.values()):
-            copies = {field.name: copy.copy(field) for field in self.fields}
-            for field in copies.values():
+            self.fields = list(copied(self.fields).values())
+            for field in self.fields:
                 field.scale = scales.get(field.name)
-                field.shared = tuple(copies[other.name] for other in field.shared)
-            self.fields = list(copies.values())
 
     def _check_again(self, name: str, first: Array, second: Array) -> None:
         """ValueError if residuals (n, k) are others when they are evaluated again."""

@@ -13,11 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
+import numpy as np
+
 import leafgrad
 from leafgrad import Tensor
 from leafgrad.autograd import grad
 from leafgrad_pinn.domains import Domain
-from leafgrad_pinn.field import Derivative
+from leafgrad_pinn.field import Derivative, Field
 from leafgrad_pinn.planner import Fields, plan as cheapest
 from leafgrad_pinn.system import Tensors
 from leafgrad_pinn.trainee import Trainee
@@ -104,12 +106,18 @@ class Taylor:
 
         return self.system.residuals(index, tensors, near, reverse_passes)[0]
 
-    def base(self, name: str, path: Path) -> Request:
-        """A field that has a network, and a path, for one that may be its derivative."""
-        field = self.fields[name]
+    def base(self, name: str, path: Path) -> tuple[Field, Path, float]:
+        """A field that has a network, a path, and a factor, for one that may be its derivative."""
+        field, factor = self.fields[name], 1.0
         while isinstance(field, Derivative):
-            path, field = (*path, field.coordinate), field.of
-        return field.name, path
+            path, factor, field = (*path, field.coordinate), factor * field.factor, field.of
+        return field, path, factor
+
+    def size(self, name: str) -> float:
+        """Of what size a field is, in its units; a derivative is as large as that of a wave over the domain."""
+        field, path, factor = self.base(name, ())
+        lengths = dict(zip(field.domain.names, np.ptp(field.domain.bounds, axis=1), strict=True))
+        return (field.scale or 1.0) * abs(factor) / math.prod(lengths[c] for c in path)
 
     def _place(self, index: int, columns: Mapping[str, Tensor], away: bool) -> Place:
         """A place, with the fields' derivatives that a condition asks for, or all up to an order.
@@ -118,7 +126,7 @@ class Taylor:
         """
         system, domain, order = self.system, self.domain, self.orders[index]
         asked = [self.base(name, path) for name, path in spelled_out(self.trainee.problem.plans[index].asked, domain)]
-        wanted = {(name, below) for name, path in asked for below in parts_of(path)} | {(n, ()) for n in self.bases}
+        wanted = {(f.name, below) for f, path, _ in asked for below in parts_of(path)} | {(n, ()) for n in self.bases}
         if away:
             wanted |= {(name, (*path, c)) for name, path in wanted for c in self.bases[name].domain.names}
         for name, field in self.bases.items():

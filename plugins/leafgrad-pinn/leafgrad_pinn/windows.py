@@ -13,6 +13,7 @@ import leafgrad
 from leafgrad import Tensor, nn
 from leafgrad_pinn.complex import both
 from leafgrad_pinn.conditions import Batch, Initial
+from leafgrad_pinn.copies import copied
 from leafgrad_pinn.domains import Domain, Time, widest
 from leafgrad_pinn.field import Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker
@@ -202,13 +203,12 @@ def module_of(group: Sequence[Field], make: Maker, moments: Sequence[float], cou
 
 def cut(group: Sequence[Field], start: float, stop: float) -> list[Field]:
     """Fields from a moment to another."""
-    parts = {field.name: copy.copy(field) for field in group}
-    for field in parts.values():
+    parts = list(copied(group).values())
+    for field in parts:
         time = field.domain.time
         assert time is not None
         field.domain = Domain(field.domain.shape, Time(time.name, start, stop), field.domain.parameters)
-        field.shared = tuple(parts[other.name] for other in field.shared)
-    return list(parts.values())
+    return parts
 
 
 def numbers(tensor: Tensor) -> Array:

@@ -66,6 +66,17 @@ def test_fields_that_are_derivatives_and_unknowns():
     close(pinn.Problem([s, v], conditions, k).solve(pinn.LevenbergMarquardt(8), reference=truth), 5)
 
 
+@pytest.mark.parametrize("amplitude", [1e-6, 1e6])
+def test_fields_that_are_derivatives_in_other_units(amplitude):
+    """p'' = -A pi^2 sin(pi x): v = p' is as large as the terms of p, and so is what is wrong with it."""
+    p = pinn.Field("p", X, pinn.MLP(6, 1))
+    v = pinn.Derivative("v", p, "x")
+    load = pinn.Interior(lambda p, x: p.xx + amplitude * math.pi**2 * lg.sin(math.pi * x), n=20)
+    truth = pinn.references.exact(X, v=lambda x: amplitude * math.pi * np.cos(math.pi * x))
+    problem = pinn.Problem([p, v], [load, pinn.Dirichlet(0, field="p")])
+    close(problem.solve(pinn.LevenbergMarquardt(6), reference=truth), 1.2)
+
+
 def test_equations_that_have_changed_since_have_no_estimate():
     x, around, sols = np.linspace(0, 1, 101), {"k": 0}, []
     for k in (1, 2):
