@@ -98,7 +98,7 @@ def homogeneous(problem: Problem) -> str:
     (system, waves), batches = probed(problem), problem.some()
     (left,) = residuals(system, batches, [{name: [0.0] * len(row) for name, row in waves.items()}])
     fields = [field for batch in batches for field in system.fields(system.points(batch).columns).values()]
-    if any(norm(values) > UNSEEN for values in [*left, *[field.detach().numpy() for field in fields]]):
+    if any(norm(values) > UNSEEN for values in left) or any(field.detach().numpy().any() for field in fields):
         return ""
     names = ", ".join(problem.pairs or system.coordinates)
     return f"{names} = 0 satisfies every condition; if another solution is meant, add one that says how large it is"

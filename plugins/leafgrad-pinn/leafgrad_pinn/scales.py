@@ -29,6 +29,7 @@ WAVES = (False, 1.0), (True, 0.3)  # whether crossed, and what their terms count
 FAR = 1e3  # how much larger one condition's terms may be than another's before it is told
 PART = 0.1  # of the largest response of a condition: a field with less is not its own
 ROUNDING = 1e-10  # of the least term: a source below is none
+NOISE = 1e-13  # of exact values: a size below is that of their rounding
 BEYOND = 3  # derivatives of expressions
 ROUNDS = 12  # in which the sizes of fields follow from each other
 SETTLED = 1e-9  # a change of sizes below which there is no other round
@@ -54,6 +55,8 @@ def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str,
     if not free:
         return sizes
     sizes |= beginnings(system, batches, names, free)
+    exact = exact_values(system, batches)
+    held = {name: variation(values) for name, values in exact.items() if values.any()}
     for turn in range(1, ROUNDS + len(names)):
         added, inside = terms_alone(system, batches, sizes)
         most = [max(term.size for term in terms) for terms in zip(*added.values(), strict=True)]
@@ -61,6 +64,8 @@ def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str,
         for name in free:
             own = [term for term, large in zip(added[name], most, strict=True) if term.size > PART * large]
             factors[name] = max((term.factor(term.given) for term in own), default=0.0)
+            if sizes[name] * factors[name] <= NOISE * norm(exact[name]):
+                factors[name] = 0.0
         for name in free:
             before = [other for other, since in known.items() if since < known.get(name, turn)]
             if not factors[name] and before:
@@ -68,11 +73,32 @@ def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str,
         found = {name: factor for name, factor in factors.items() if factor > 0}
         sizes |= {name: sizes[name] * factor for name, factor in found.items()}
         if all(name in known and abs(factor - 1) < SETTLED for name, factor in found.items()):
-            break
+            found = {name: size for name, size in held.items() if name not in known}
+            if not found:
+                break
+            sizes |= found
         known = dict.fromkeys(found, turn) | known
-    sized = {name: sizes[name] for name in known if 0 < sizes[name] < math.inf}
+    sized = held | {name: sizes[name] for name in known if 0 < sizes[name] < math.inf}
     rest = [name for name in names if name not in sized]
     return dict.fromkeys(names, 1.0) | sized | (together(system, batches, sized, rest) if rest else {})
+
+
+def exact_values(system: System, batches: Sequence[Tensors]) -> dict[str, Array]:
+    """What each field is without its network, at the points of all conditions: values of ``Hard(...)``, or zero."""
+    found: dict[str, Array] = {}
+    for surrogate in system.surrogates:
+        surrogate.net.looks = [Look(dict.fromkeys(surrogate.ansatz, 0.0))]
+        each = [surrogate.values(system.points(batch).columns) for batch in batches]
+        for name in surrogate.ansatz:
+            values = np.concatenate([fields[name].detach().numpy() for fields in each])
+            found[name] = np.where(np.isfinite(values), values, 0.0)
+    return found
+
+
+def variation(values: Array) -> float:
+    """How far they are from their mean; of a constant, its size."""
+    found = float(np.std(values))
+    return found if found > ROUNDING * norm(values) else norm(values)
 
 
 def together(

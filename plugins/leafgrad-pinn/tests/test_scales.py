@@ -7,7 +7,7 @@ import pytest
 
 import leafgrad as lg
 import leafgrad_pinn as pinn
-from leafgrad_pinn.determinacy import undetermined
+from leafgrad_pinn.determinacy import homogeneous, undetermined
 from leafgrad_pinn.waves import Look, residuals, waved
 from leafgrad_pinn.windows import window
 
@@ -384,6 +384,30 @@ def test_fields_in_bounded_functions_are_sized_where_these_grow(size):
         assert 0.5 < sized(even)[0] / size < 3
     u, v = sized(lambda u, v, x: lg.sin(u * v / size) - x / 2, lambda u, v: u.x - v.x, fields="uv")
     assert 0.1 < u * v / size < 3
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e12])
+def test_exact_values_that_are_a_solution_size_a_field(size):
+    """Nothing else does: sources are zero, or what rounding leaves of terms that cancel."""
+
+    def problem(value, *conditions):
+        u = pinn.Field("u", pinn.Interval("x", 0, 2 * size), pinn.MLP(8, 1), boundary=pinn.Hard(value))
+        return pinn.Problem(u, [pinn.Interior(condition, n=40) for condition in conditions])
+
+    def wave(x):
+        return size * lg.sin(x / size)
+
+    straight = problem(lambda x: x / 2, lambda u: u.xx)
+    found = [straight, problem(size, lambda u: u.xx), problem(wave, lambda u, x: u.xx + wave(x) / size**2)]
+    assert [each.fields[0].scale or 1.0 for each in found] == pytest.approx([0.29 * size, size, 0.31 * size], rel=0.01)
+    assert not any(homogeneous(each) for each in found)
+    x = np.linspace(0, 2 * size, 51)
+    assert np.abs(straight.solve(pinn.LevenbergMarquardt(8))(x) - x / 2).max() < 1e-3 * size
+
+
+def test_sources_and_other_fields_size_a_field_before_its_exact_values():
+    offset = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(4, 1), boundary=pinn.Hard(lambda x: 300 + x))
+    assert pinn.Problem(offset, pinn.Interior(lambda u: u.xx + 1e-6)).fields[0].scale < 1e-4
 
 
 def test_an_equation_is_looked_at_a_few_times_before_the_first_step():
