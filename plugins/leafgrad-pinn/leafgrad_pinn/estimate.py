@@ -33,6 +33,7 @@ SAME = 1.5  # up to this factor half as many give the same error, or there is no
 ROUGH = 0.5, 0.9  # what they leave where an estimate is rough, and where there is none
 ROUNDING = 1e-11  # of the largest column: a smaller one is none
 NOTHING = 0.03  # of a field's size: one that is less, and its error, too, is zero
+TOLD = 100  # times what polynomials leave of errors: fields that are more can be told from zero
 SLIGHT = 1e-3  # of their terms: smaller residuals are no contradiction
 LOOKS = 2048  # points at which the error is measured
 RATIOS = 1.0, 4.0, 0.25  # of the numbers of polynomials by the first and the second of two coordinates
@@ -75,9 +76,10 @@ def estimated(
     size = size or SIZE
     fits = fitted(trainees, size, [ratios] * len(trainees), functions)
     left, (found, nothing) = max(fit[0] for fit in fits), errors_of(fits)
-    if not max(found.values(), default=1.0) < 1:  # what is left of so much is no small part of what it should be
-        raise Astray(found if left < SURE else {})
+    large = not max(found.values(), default=1.0) < 1  # what is left of so much is no small part of what it should be
     zero = f"none for {', '.join(nothing)}, of which little more than nothing is left" if nothing else ""
+    if left < SURE and large:
+        raise Astray(found)
     if left < SURE:
         return found, zero
     explained = f"{size} polynomials explain {max(0.0, 1 - left):.0%}"
@@ -86,9 +88,11 @@ def estimated(
         fewer, _ = errors_of(fitted(trainees, size / 2, [[ratio] for _, ratio, *_ in fits], functions))
         same = found.keys() == fewer.keys()
         if same and all(max(found[name], error) <= SAME * min(found[name], error) for name, error in fewer.items()):
+            if large:
+                raise Astray(found)
             return found, zero if left < ROUGH[0] else words
         words += ", and half as many give another error"
-    raise Unfit(words)
+    raise Astray({}) if large else Unfit(words)
 
 
 def of_some(trainees: Sequence[Trainee]) -> tuple[dict[str, float], str]:
@@ -165,6 +169,9 @@ def errors_of(fits: Sequence[Fit]) -> tuple[dict[str, float], list[str]]:
             parts.append(length * np.array([wrong @ wrong, np.square(known + wrong).sum(), len(known) * size**2]))
     sums = {name: np.sum(parts, 0) for name, parts in squares.items()}
     nothing = [name for name, (e, u, size) in sums.items() if e >= u and max(e, u) < NOTHING**2 * size]
+    wrong, known = (np.sqrt(sum(each[k] / each[2] for each in sums.values())) for k in (0, 1))
+    if len(nothing) == len(sums) and known > TOLD * max(ROUNDING, *(left for left, *_ in fits)) * wrong:
+        nothing = []  # all are far smaller than their sizes say, but not zero
     return {name: math.sqrt(e / u) for name, (e, u, _) in sums.items() if name not in nothing}, nothing
 
 

@@ -64,6 +64,16 @@ def test_residuals_that_oscillate_count_as_what_they_change(width, solved):
     assert (sol.run.relative["interior"] < 0.1) == solved
 
 
+@pytest.mark.parametrize(("source", "solved"), [(1e-9, False), (0.0, True)])
+def test_fields_far_smaller_than_their_size_are_told_from_zero(source, solved):
+    """u'' = -f: small residuals, beside a size that is wrong, stand for far more than u."""
+    u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(6, 1), boundary=pinn.Hard(0), scale=1.0)
+    sol = pinn.Problem(u, pinn.Interior(lambda u: u.xx + source, n=24)).solve(pinn.LevenbergMarquardt(12))
+    assert sol.run.relative["interior"] < 0.1
+    assert (sol.run.doubts == "") == solved
+    assert solved or sol.run.suspected["u"] > 10
+
+
 def test_terms_of_bounded_functions_are_no_larger_than_these(capsys):
     """Of a field that is far too large each change is large, too, but not what the equation has of it."""
     u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(4, 1), scale=1e5)
