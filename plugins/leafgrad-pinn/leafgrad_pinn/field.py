@@ -27,6 +27,7 @@ Values = Callable[[Mapping[str, Tensor]], dict[str, Tensor]]
 Beginning = tuple[Tensor, Tensor | None]  # a field at a window's first moment, and its derivative by time
 
 RESERVED = ("lap", "n", "at", "points", "names", "root", "path", "along", "space", "laplacian")
+SAME = 1e-6  # of exact values, how far two may be apart where they meet
 
 
 @dataclass(frozen=True)
@@ -273,16 +274,18 @@ class Ansatz:
     @recording()
     def check(self) -> None:
         """ValueError if initial and boundary values contradict each other where they meet."""
+        if self.side is None and self.start is None:
+            return
         rng = np.random.default_rng(0)
-        points = self.domain.interior(8, "uniform", rng)
-        columns = columns_of(self.domain, points) | self._some(points)
-        lift = self.lift(columns, leafgrad.zeros(len(points), dtype=leafgrad.float64))
-        if lift is not None:
-            self._check_finite(lift.detach(), points)
-        self._check_periodic(points)
+        points = self.domain.interior(64, "uniform", rng)
+        known = self._known(points)
+        self._check_finite(known, points)
+        self._check_periodic(points[:8], float(known.abs().max()))
         if self.side is None:
             return
-        points, normals = self.domain.boundary(64, self.edges, "uniform", rng)
+        if self.domain.time is not None:
+            points[:, -1] = self.domain.time.start
+        start, (points, normals) = self._known(points), self.domain.boundary(64, self.edges, "uniform", rng)
         columns = columns_of(self.domain, points) | self._some(points)
         apart, side = self._apart(columns), self.side.numbers(columns, columns[self.domain.names[0]])
         if self.clamped and self.start is not None:
@@ -293,11 +296,11 @@ class Ansatz:
                 tuple(columns[name] for name in names),
                 tuple(sides[name] for name in names),
             )[1]
-            apart = leafgrad.maximum(apart.abs(), slope.abs())
+            length = float(np.ptp(self.domain.bounds[: len(names)], axis=1).max())
+            apart = leafgrad.maximum(apart.abs(), length * slope.abs())
         gap = apart.detach().abs().numpy()
-        scale = 1 + float(side.abs().max().item())
         self._check_finite(apart, points)
-        if gap.max() > 1e-6 * scale:
+        if gap.max() > SAME * max(float(values.abs().max()) for values in (side, start)):
             place = points[gap.argmax()]
             if self.start is not None and self.domain.time is not None:  # both are given at the first moment alone
                 place[-1] = self.domain.time.start
@@ -306,6 +309,11 @@ class Ansatz:
                 f"Field {self.field.name!r}: conflicting corner values: initial and boundary differ by {gap.max():.2g} "
                 f"where they meet, at {first}; change one, or take a soft condition for it"
             )
+
+    def _known(self, points: Array) -> Tensor:
+        """What a field with exact values is without a network, at points (n, d)."""
+        zeros = leafgrad.zeros(len(points), dtype=leafgrad.float64)
+        return self(columns_of(self.domain, points) | self._some(points), zeros).detach()
 
     def _some(self, points: Array) -> dict[str, Tensor]:
         """Some input functions at as many points."""
@@ -324,19 +332,18 @@ class Ansatz:
         zeros = leafgrad.zeros_like(columns[self.domain.names[0]])
         return self(columns, zeros) - self.side.numbers(columns, zeros)
 
-    def _check_periodic(self, points: Array) -> None:
-        """Exact values at the two ends of a periodic coordinate: ValueError if they jump there, a warning at a kink."""
+    def _check_periodic(self, points: Array, size: float) -> None:
+        """Exact values, of a size, where a periodic coordinate ends: ValueError if they jump, a warning at a kink."""
         for name in self.domain.periodic:
-            (low, low_slope), (high, high_slope) = (
-                self._at_end(points, name, end) for end in self.domain.bounds[self.domain.names.index(name)]
-            )
+            start, stop = self.domain.bounds[self.domain.names.index(name)]
+            (low, low_slope), (high, high_slope) = (self._at_end(points, name, end) for end in (start, stop))
             gap, kink = float((high - low).abs().max()), float((high_slope - low_slope).abs().max())
-            if gap > 1e-6 * (1 + float(low.abs().max())):
+            if gap > SAME * max(size, float(low.abs().max())):
                 raise ValueError(
                     f"Field {self.field.name!r}: expected exact values that are periodic in {name}, "
                     f"got ones whose ends differ by {gap:.2g}"
                 )
-            if kink > 1e-6 * (1 + float(low_slope.abs().max())):
+            if kink > SAME * max(size / (stop - start), float(low_slope.abs().max())):
                 warn(
                     f"Field {self.field.name!r}: exact values have a kink where the ends of {name} meet: their slopes "
                     f"differ by {kink:.2g}. The field keeps it for ever, and no equation sees it; unless the solution "
@@ -347,9 +354,7 @@ class Ansatz:
         """The lift, and its derivative by a coordinate, where that is ``end``."""
         columns = columns_of(self.domain, points) | self._some(points)
         column = columns[name] = leafgrad.full_like(columns[name], end, requires_grad=True)
-        value = self.lift(columns, leafgrad.zeros_like(column))
-        if value is None:
-            value = leafgrad.zeros_like(column)
+        value = self(columns, leafgrad.zeros_like(column))
         return value.detach(), reverse(value, [column])[0].detach()
 
 

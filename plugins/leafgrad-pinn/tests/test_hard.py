@@ -153,6 +153,18 @@ def test_an_initial_rate_beside_a_boundary_that_moves():
     assert np.abs(value.detach().numpy() - [1.5, 1.5 + np.sin(0.25)]).max() < 1e-12
 
 
+@pytest.mark.parametrize("size", [1e-9, 1e10])
+def test_exact_values_that_meet_are_compared_in_any_units(size):
+    domain = pinn.Interval("x", 0, 3e2) * pinn.Time("t", 0, 1)
+    arch = pinn.Hard(lambda x: size * lg.sin(np.pi / 3e2 * x))
+    pinn.Field("u", domain, pinn.MLP(4, 1), initial=arch, boundary=pinn.Hard(0))
+    with pytest.raises(ValueError, match="conflicting corner values"):
+        pinn.Field("u", domain, pinn.MLP(4, 1), initial=arch, boundary=pinn.Hard(size / 100))
+    ring = pinn.Interval("x", 0, 3e2, periodic=True)
+    with pytest.raises(ValueError, match="periodic in x, got ones whose ends differ"):
+        pinn.Field("u", ring * pinn.Time("t", 0, 1), pinn.MLP(4, 1), initial=pinn.Hard(lambda x: size * x))
+
+
 def test_an_initial_rate_that_the_boundary_contradicts():
     domain = pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 1)
     with pytest.raises(ValueError, match="conflicting corner values"):
