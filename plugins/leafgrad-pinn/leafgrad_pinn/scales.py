@@ -64,8 +64,9 @@ def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str,
         for name in free:
             own = [term for term, large in zip(added[name], most, strict=True) if term.size > PART * large]
             factors[name] = max((term.factor(term.given) for term in own), default=0.0)
-            if sizes[name] * factors[name] <= NOISE * norm(exact[name]):
+            if 0 < sizes[name] * factors[name] <= NOISE * norm(exact[name]):
                 factors[name] = 0.0
+                known.pop(name, None)
         for name in free:
             before = [other for other, since in known.items() if since < known.get(name, turn)]
             if not factors[name] and before:
@@ -77,6 +78,7 @@ def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str,
             if not found:
                 break
             sizes |= found
+            free = [name for name in free if name not in found]
         known = dict.fromkeys(found, turn) | known
     sized = held | {name: sizes[name] for name in known if 0 < sizes[name] < math.inf}
     rest = [name for name in names if name not in sized]

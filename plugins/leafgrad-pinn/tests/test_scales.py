@@ -399,7 +399,9 @@ def test_exact_values_that_are_a_solution_size_a_field(size):
 
     straight = problem(lambda x: x / 2, lambda u: u.xx)
     found = [straight, problem(size, lambda u: u.xx), problem(wave, lambda u, x: u.xx + wave(x) / size**2)]
-    assert [each.fields[0].scale or 1.0 for each in found] == pytest.approx([0.29 * size, size, 0.31 * size], rel=0.01)
+    cubic = problem(lambda x: x / 2, lambda u, x: u.xx - u**3 / size**4 + (x / 2) ** 3 / size**4)
+    scales = [each.fields[0].scale or 1.0 for each in [*found, cubic]]
+    assert scales == pytest.approx([0.29 * size, size, 0.31 * size, 0.29 * size], rel=0.01)
     assert not any(homogeneous(each) for each in found)
     x = np.linspace(0, 2 * size, 51)
     assert np.abs(straight.solve(pinn.LevenbergMarquardt(8))(x) - x / 2).max() < 1e-3 * size
