@@ -126,7 +126,8 @@ def least(problem: Linearised, rows: Rows) -> tuple[Array, float]:
     slope, curve = sum(g for g, _ in each), sum(h for _, h in each)
     if not (np.isfinite(slope).all() and np.isfinite(curve).all()):
         raise Unfit("an energy that is not finite")
-    scale = np.sqrt(np.abs(np.diag(curve)) + np.square(rows[0]).sum(0))
+    terms = sum(energy.size for energy in energies)
+    scale = np.sqrt(np.abs(np.diag(curve)) / (terms or 1.0) + np.square(rows[0]).sum(0))
     scale[scale <= ROUNDING * scale.max()] = 1
     slope, curve, held = slope / scale, curve / np.outer(scale, scale), rows[0] / scale
     left, found, right = np.linalg.svd(held)
@@ -138,7 +139,6 @@ def least(problem: Linearised, rows: Rows) -> tuple[Array, float]:
     size = (
         np.concatenate([problem.basis(n, rows) / norm(values) for n, (rows, values) in fields.items()]) / scale @ free
     )
-    terms = sum(energy.size for energy in energies)
     squares = size.T @ size / len(points)
     kept = apart(squares)
     free, squares = free[:, kept], squares[np.ix_(kept, kept)]

@@ -293,6 +293,17 @@ def test_errors_of_least_energies_are_estimated(energy, steps, exact):
     assert sol.errors.estimated["u"] == pytest.approx(sol.errors.l2["u"][0], rel=0.05)
 
 
+def test_the_error_of_an_energy_is_estimated_in_very_small_units():
+    """Its curvature is 1e27 times as large as in others."""
+    length, size = 3e-12, 1e8
+    line = pinn.Interval("x", 0, length)
+    u = pinn.Field("u", line, pinn.MLP(4, 1), boundary=pinn.Hard(lambda x: size * (x / length) ** 2))
+    truth = pinn.references.exact(line, u=lambda x: size * x / length)
+    sol = pinn.Problem(u, pinn.Energy(lambda u: u.x**2, order=12)).solve(pinn.SSBroyden(20), reference=truth)
+    close(sol)
+    assert sol.run.doubts == ""
+
+
 def test_the_error_of_an_energy_in_a_disk_is_estimated(monkeypatch):
     """In which some polynomials are next to nothing."""
     monkeypatch.setattr("leafgrad_pinn.estimate.SIZE", 400)
