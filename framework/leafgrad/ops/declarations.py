@@ -242,7 +242,8 @@ class Declarations:
         """Say what the op is where numbers among its parameters are known only when a program runs: ``@part.dynamic``.
 
         Without it a compiled step is for one value of each. ``rule(numbers, *args, **params)`` is given a
-        ``leafgrad.compile.record.dynamic.DynamicNumbers``, and returns the raw result, made by ops.
+        ``leafgrad.compile.record.dynamic.DynamicNumbers``. It returns the raw result, made by ops, or None where the
+        numbers must be known after all. How it finds that they compare becomes a guard.
 
         Raises:
             OpDefinitionError: the op has a rule already.

@@ -8,6 +8,7 @@ import pytest
 import leafgrad
 from leafgrad import nn
 from leafgrad.autograd import grad
+from leafgrad.ops.index import index
 
 X = leafgrad.arange(210.0).reshape(6, 7, 5).sin()
 
@@ -124,3 +125,18 @@ def test_counters_places_that_are_drawn_and_vmap():
         expected = step(x)
         assert [t.tolist() for t in found] == [t.tolist() for t in expected]
         assert state == after
+
+
+def test_an_op_of_a_plugin_says_what_it_is():
+    @leafgrad.op("any_dtype")
+    def stretch(xp, x, *, start, count):
+        return x[start : start + count]
+
+    @stretch.dynamic
+    def stretch_at(numbers, x, *, start, count):
+        inside = start >= 0 and start + count <= x.shape[0]
+        return index(x, numbers.range(start, count), dims=(0,)) if inside else None
+
+    compiled = leafgrad.compile(lambda i, n: stretch(X, start=i, count=n) * 2)
+    for i, n in [(0, 2), (1, 2), (3, 2), (2, 2), (4, 1), (0, 1), (5, 3), (0, 3), (0, 4), (0, 2)]:
+        assert compiled(i, n).tolist() == (X[i : i + n] * 2).tolist()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from typing import Any
 
+from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.symbolic import SymbolicNumber, fixed
-from leafgrad.ops.create import arange
+from leafgrad.ops.create import arange, constant
 from leafgrad.ops.elementwise import add
 
 
@@ -20,6 +22,13 @@ def is_dynamic(part: Any) -> bool:
 def takes_dynamic(op: Any, params: dict[str, Any]) -> bool:
     """Whether an op takes such numbers, and has some among its parameters."""
     return getattr(op, "dynamic_form", None) is not None and any(map(is_dynamic, params.values()))
+
+
+def with_dynamic(recorder: Any, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """The Symbol of what an op makes where it takes some; None where all its parameters must be known."""
+    if not takes_dynamic(op, params) or type(args[0]) is not Symbol:
+        return None
+    return op.dynamic_form(DynamicNumbers(recorder, args[0].value.place), *args, **params)
 
 
 def fix_views(tensors: Iterable[Any], base: Any = None) -> None:
@@ -56,10 +65,12 @@ class DynamicNumbers:
         return is_dynamic(number)
 
     def array(self, number: Any) -> Any:
-        """One as an array without dimensions, int64."""
+        """A number as an array without dimensions, int64."""
+        if not self.holds(number):
+            return self.recorder.create(constant, self.place, {"value": number, "dtype": "int64"})
         return self.recorder.symbol(self.recorder.followed_input(number, ("int64", self.place)))
 
-    def range(self, start: Any, count: int) -> Any:
-        """So many whole numbers from one of them on, int64. (count,)"""
-        steps = self.recorder.create(arange, self.place, {"start": 0, "step": 1, "count": count, "dtype": "int64"})
-        return add(steps, self.array(start))
+    def range(self, start: Any, count: Any) -> Any:
+        """So many whole numbers from one on, int64, of which the count is known from here on. (count,)"""
+        steps = {"start": 0, "step": 1, "count": operator.index(count), "dtype": "int64"}
+        return add(self.recorder.create(arange, self.place, steps), self.array(start))

@@ -22,7 +22,7 @@ from leafgrad.compile.ir.memory import is_exposed
 from leafgrad.compile.ir.sources import Argument, Captured, Grad, Raw, Source
 from leafgrad.compile.record import outside
 from leafgrad.compile.record.ancestors import NUMBERS, Ancestors, Owner
-from leafgrad.compile.record.dynamic import DynamicNumbers, fix_views, takes_dynamic
+from leafgrad.compile.record.dynamic import fix_views, takes_dynamic, with_dynamic
 from leafgrad.compile.record.events import generators_in
 from leafgrad.compile.record.forwards import changes
 from leafgrad.compile.record.layouts import Layouts
@@ -236,8 +236,8 @@ class Recorder(Layouts):
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """An op on Symbols, numbers and raw arrays."""
         if self.numbers is not None:
-            if takes_dynamic(op, params) and type(args[0]) is Symbol:
-                return op.dynamic_form(DynamicNumbers(self, args[0].value.place), *args, **params)
+            if (found := with_dynamic(self, op, args, params)) is not None:
+                return found
             args, params = self.numbers.ready(op, args, raw=True), self.numbers.plain(params)
         why = None if op in self.fit else self.unfit(op)
         if why is None:
