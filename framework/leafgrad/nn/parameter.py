@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from leafgrad import modes
 from leafgrad.ops import dispatch
 from leafgrad.tensor.creation import empty
 from leafgrad.tensor.overrides import unwrapped
@@ -22,6 +23,8 @@ def _sharing(cls: type[Any], data: Any) -> Any:
     shared = data.detach()
     out = dispatch.alias(shared._data, kind=cls)
     out._writes, out._epoch = shared._writes, shared._epoch
+    if modes.tracer():  # where no memory is shared, but what stands for it
+        out._view = shared._view
     return out
 
 

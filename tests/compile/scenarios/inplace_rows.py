@@ -36,6 +36,23 @@ def write_to_a_view_of_an_argument(w):
 
 
 @row
+def parameters_and_buffers_made_of_tensors_are_written(w):
+    held, o = points(), types.SimpleNamespace(k=2.0)
+
+    def step(x):
+        made = x * 1
+        with leafgrad.no_grad():
+            nn.Parameter(x).mul_(o.k)
+            nn.Parameter(held[1:]).add_(1)
+            nn.Buffer(made).sub_(1)
+        return x * held + made
+
+    step = w.compile(step)
+    for o.k in w.turns(2.0, 3.0, 5.0):
+        w.call(step, points())
+
+
+@row
 def argument_is_a_view(w):
     base = points(6).reshape(2, 3)
     w.watch(base)
