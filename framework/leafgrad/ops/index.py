@@ -10,6 +10,7 @@ for which the host waits; none where it is said that all are ``inside``, as in r
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -23,6 +24,7 @@ from leafgrad.ops.small import SMALL
 
 Shape = tuple[int, ...]
 FEW = 16  # rows that are sooner added one by one than by an index
+COPIED = 2**17  # elements of a slice at most that are copied for one program to serve all
 
 
 # ---- keys -----------------------------------------------------------------------------------------------------------
@@ -193,9 +195,12 @@ index_sum.vjp(x=lambda g, at, *, dims: index(g, *at, dims=dims, inside=True))
 
 @part.dynamic
 def _part_at(numbers: Any, x: Any, *, at: Index) -> Any:
-    """Ranges and places that are not known yet are chosen by an index, of one dimension after the other."""
+    """Ranges and places that are not known yet are chosen by an index, of one dimension after the other.
+
+    Not of many elements, which it takes longer to copy than to read where they are.
+    """
     known: list[Any] = []
-    chosen: list[tuple[int, Any]] = []
+    chosen: list[tuple[int, Any, int | None]] = []  # dimension, start and count; None for one that goes away
     sizes, dim = list(x.shape), 0  # of what the known ones choose
     for entry in at:
         if entry is None:
@@ -207,19 +212,24 @@ def _part_at(numbers: Any, x: Any, *, at: Index) -> Any:
                 known.append((start, start + count, step))
             else:
                 known.append((0, sizes[0], 1))
-                chosen.append((dim, numbers.range(start, count)))
+                chosen.append((dim, start, count))
             del sizes[0]
         elif numbers.holds(entry):
             known.append((0, sizes.pop(0), 1))
-            chosen.append((dim, numbers.array(entry)))
+            chosen.append((dim, entry, None))
         else:
             known.append(entry)
             del sizes[0]
         dim += entry is None or isinstance(known[-1], tuple)
     if known != [(0, n, 1) for n in x.shape[: len(known)]]:
         x = part(x, at=tuple(known))
-    for dim, at_dim in reversed(chosen):
-        x = index(x, at_dim, dims=(dim,), inside=True)
+    counts = {dim: 1 if count is None else count for dim, _, count in chosen}
+    if math.prod([counts.get(dim, n) for dim, n in enumerate(x.shape)]) > COPIED:
+        return None
+    gone = 0
+    for dim, start, n in chosen:
+        x = index(x, numbers.array(start) if n is None else numbers.range(start, n), dims=(dim - gone,), inside=True)
+        gone += n is None
     return x
 
 

@@ -78,6 +78,14 @@ def test_slices_that_end_with_the_tensor_are_shorter():
         assert compiled(i).tolist() == (X[i : i + 4].sum(0) * 2).tolist()
 
 
+def test_large_slices_are_not_copied():
+    data = leafgrad.arange(200_000.0).reshape(400, 500)
+    compiled = leafgrad.compile(lambda i: data[i : i + 300].amax(0), executor="numpy")
+    for i in (0, 1, 2, 1, 2):
+        assert compiled(i).tolist() == data[i : i + 300].amax(0).tolist()
+    assert all(e.op is not index for call in compiled._calls.programs for e in call.graph.equations)
+
+
 @pytest.mark.parametrize("kept", ["the step's data", "an argument", "made in the step"])
 def test_what_is_written_is_seen_through_slices(kept):
     """Through those that the step holds by then, and through those that it returns."""
