@@ -1,8 +1,7 @@
 # Everything runs in .venv, which the first target that needs it creates. Python >= 3.11 and make are enough.
 PYTHON ?= python3
 VENV   ?= .venv
-# Of three test processes on two cores one mostly waits, for children and clocks.
-JOBS   ?= 3
+JOBS   ?= 2
 CUDA   ?= cuda12
 LOWEST ?= .venv-lowest
 WHEELS ?= .venv-wheels

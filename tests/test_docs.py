@@ -133,4 +133,4 @@ def test_the_commands_of_readme_are_those_of_the_makefile():
     assert "examples/burgers.py --quick" in makefile
     assert "examples/burgers.py --quick" in readme
     assert "-n $(JOBS) --dist loadfile" in makefile
-    assert "-n 3 --dist loadfile" in readme
+    assert "-n 2 --dist loadfile" in readme

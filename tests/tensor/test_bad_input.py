@@ -27,7 +27,7 @@ from leafgrad.testing import fake
 
 TESTS = "ops.messages"
 
-SHARE = 3  # of so many wrong calls one is tried; all of them in the slow set
+SHARE = 4  # of so many wrong calls one is tried; all of them in the slow set
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 ALLOWED = (
     TypeError,
@@ -321,17 +321,12 @@ def faults(name, function, given, share=1):
             yield f"{name}({what}): {found}"
 
 
-@pytest.mark.parametrize(("name", "function", "bound"), TARGETS, ids=[t[0] for t in TARGETS])
-def test_wrong_arguments(name, function, bound):
-    assert not list(faults(name, function, calls(name, function, bound), SHARE))
-
-
-@pytest.mark.slow
+@pytest.mark.parametrize("share", [SHARE, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("space", [*SPACES, "Tensor."])
-def test_all_wrong_arguments(space):
+def test_wrong_arguments(space, share):
     own = [target for target in TARGETS if target[0].rpartition(".")[0] == space[:-1]]
     assert own
-    assert not [fault for name, f, bound in own for fault in faults(name, f, calls(name, f, bound))]
+    assert not [fault for name, f, bound in own for fault in faults(name, f, calls(name, f, bound), share)]
 
 
 def inputs(names):
