@@ -31,6 +31,7 @@ from leafgrad.tensor.writes import copy_, fill_, value_for
 INTEGERS = (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8)
 SIMPLE = {int, slice, type(None), type(Ellipsis)}
 ENDS = {int, type(None)}
+said = operator.attrgetter("__class__")  # of a symbolic number int
 BACKENDS = backends.BACKENDS
 _part, _index = part.function, ops.index.function
 
@@ -226,7 +227,7 @@ def simple_index(key: Any, shape: tuple[int, ...]) -> Index | None:
     if key.__class__ is int and ndim and -shape[0] <= key < shape[0]:
         return (key % shape[0],)
     entries = key if type(key) is tuple else (key,)
-    if not SIMPLE.issuperset([k.__class__ for k in entries]):
+    if not (SIMPLE.issuperset(map(type, entries)) or SIMPLE.issuperset(map(said, entries))):
         return None
     if Ellipsis in entries:
         i = entries.index(Ellipsis)
