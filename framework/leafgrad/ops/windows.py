@@ -194,7 +194,7 @@ def window_argmax(xp: Any, x: Any, *, windows: Windows) -> Any:
 @window_argmax.kernel("numpy")
 def _argmax(xp: Any, x: Any, *, windows: Windows) -> Any:
     """As above; in few calls where the array is small and all its elements are finite, as their sum tells."""
-    if x.size > SMALL or x.dtype.kind != "f" or not math.isfinite(xp.add.reduce(x, axis=None)):
+    if x.size > SMALL or x.dtype.kind != "f" or not math.isfinite(xp.add.reduce(x.reshape(-1))):
         return window_argmax.forward(xp, x, windows=windows)
     frame, parts = framed(xp, x, windows, -math.inf), taps(windows)
     every = xp.empty((len(parts), *_planes(x, windows), *windows.size), dtype=x.dtype)
@@ -246,8 +246,9 @@ def window_pick(xp: Any, x: Any, at: Any, *, windows: Windows) -> Any:
 def window_place(xp: Any, v: Any, at: Any, *, windows: Windows) -> Any:
     """Zeros with v added where ``window_pick`` would read; its transpose. (..., *size) twice -> (..., *length)"""
     out = xp.zeros((*_planes(v, windows), *windows.length), dtype=accumulator(v.dtype))
-    xp.add.at(out.reshape(-1), _flat(xp, at, windows), v.reshape(-1).astype(out.dtype, copy=False))
-    return out.astype(v.dtype, copy=False)
+    same, flat = out.dtype is v.dtype, v.reshape(-1)
+    xp.add.at(out.reshape(-1), _flat(xp, at, windows), flat if same else flat.astype(out.dtype, copy=False))
+    return out if same else out.astype(v.dtype, copy=False)
 
 
 def _flat(xp: Any, at: Any, windows: Windows) -> Any:
