@@ -41,7 +41,11 @@ def fix_views(tensors: Iterable[Any], base: Any = None) -> None:
     def fixed_path(path: Any) -> Any:
         if path is not None and id(path) not in known:
             before, (op, params) = path
-            known[id(path)] = fixed_path(before), (op, {k: fixed(v, sizes=False) for k, v in params.items()})
+            earlier = fixed_path(before)
+            if earlier is not before or any(map(is_dynamic, params.values())):
+                known[id(path)] = earlier, (op, {k: fixed(v, sizes=False) for k, v in params.items()})
+            else:
+                known[id(path)] = path  # which tells views of one memory from others
         return None if path is None else known[id(path)]
 
     for view in [t._view for t in tensors if t._view is not None]:
