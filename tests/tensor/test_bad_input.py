@@ -27,7 +27,7 @@ from leafgrad.testing import fake
 
 TESTS = "ops.messages"
 
-SHARE = 4  # of so many wrong calls one is tried; all of them in the slow set
+SHARE = 3  # of so many wrong calls one is tried; all of them in the slow set
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 ALLOWED = (
     TypeError,
