@@ -48,6 +48,7 @@ class Recorder(Layouts):
     """
 
     fit: ClassVar[set[Any]] = set()  # ops that have been looked at
+    differentiates = False  # whether any backward pass was recorded
     wary = False  # whether arrays that share memory with tensors may be read and written meanwhile
 
     def __init__(self, arguments: Sequence[Tensor]) -> None:
@@ -90,12 +91,10 @@ class Recorder(Layouts):
         self, nodes: Sequence[GraphNode], through: Iterable[GraphNode], recorded: bool, act: Callable[[], None]
     ) -> None:
         """A backward pass, which finds what was written through ``t.data``. It is watched where it may call others."""
+        self.differentiates = True
         self.go_through([node for node in through if type(node) is not Leaf], recorded)
-        calls_others = modes.get() & (modes.WATCH | modes.ANOMALY) or not all(map(is_ours_alone, nodes))
-        if calls_others:
-            act()
-        else:
-            self.run(None, (), modes.get(), act)
+        unwatched = all(map(is_ours_alone, nodes)) and not modes.get() & (modes.WATCH | modes.ANOMALY)
+        self.run(None, (), modes.get(), act) if unwatched else act()
 
     def go_through(self, nodes: Sequence[GraphNode], recorded: bool) -> None:
         """A backward pass is about to go through nodes."""

@@ -25,6 +25,7 @@ from leafgrad.compile.run.alike import adopts
 from leafgrad.compile.run.backward import Backward, Refused, Saved, plan_saved
 from leafgrad.compile.run.followed import Followed
 from leafgrad.compile.run.following import Following
+from leafgrad.compile.run.idle import is_idle
 from leafgrad.compile.run.lengths import Lengths
 from leafgrad.compile.run.numbers import NumberInputs, Strayed, SymbolicValues
 from leafgrad.compile.run.runner import Prepared, Runner
@@ -54,6 +55,7 @@ class Call:
         pullbacks, backward: how its results are differentiated.
         hits, strays: how often it was run, and how often a value decided for a way that no program goes.
         trusted: whether a second run of the Python has confirmed it.
+        short: whether it has few equations, and no backward pass.
         symbolic: the numbers that it computes by expressions; None if there are none.
         replaced: where it puts or appends what comes with its result.
         first: whether it was recorded at the first call, which may find what no other does, such as no gradients.
@@ -75,7 +77,7 @@ class Call:
         self.structure = traced.structure
         self.tensors = guards.given  # the place among the leaves of each tensor argument
         self.hits = self.strays = 0
-        self.trusted = self.first = False
+        self.trusted = self.first = self.short = False
         self.thread = get_ident() if followed is not None and followed.stands else None
         self.count = traced.count
         self.aliases = traced.aliases
@@ -190,6 +192,11 @@ class Call:
     def ran(self) -> Runner:
         """What ran the program last."""
         return self.runner if self.lengths is None else self.lengths.last
+
+    def is_idle(self, leaves: Leaves) -> bool:
+        """Whether it is of no use for these arguments."""
+        runner = self.runner if self.lengths is None else self.lengths.runners.get(self.sizes(leaves))
+        return runner is not None and is_idle(runner.before, runner.elements)
 
     def is_left_by(self, followed: Followed | None) -> bool:
         """Whether a second recording went another way, since a value that is computed was another one."""

@@ -19,6 +19,7 @@ from leafgrad.compile.run.call import Call, Failed
 from leafgrad.compile.run.checked import asked
 from leafgrad.compile.run.closing import Attempt
 from leafgrad.compile.run.following import Following
+from leafgrad.compile.run.idle import Idle
 from leafgrad.compile.run.misses import RECORDING, Cost, Misses, kind_of
 from leafgrad.compile.run.numbers import Strayed
 from leafgrad.compile.run.pace import Pace
@@ -47,7 +48,7 @@ class Calls:
         breaks: between the parts in which it runs while it is open.
         following: the numbers that differ from call to call.
         last: what ran last.
-        pace: how it runs while it is open.
+        pace, idle: how it runs while it is open, and where its programs are of no use.
         always: whether it was asked for to run compiled, whatever is faster.
         reason: why the last recorded call was not closed.
         watch: of the last watched call.
@@ -70,10 +71,11 @@ class Calls:
         self.following = Following()
         self.turn = Turn(lock, self.following)
         self.last: Call | None = None
-        self.misses, self.pace = Misses(), Pace()
+        self.misses, self.pace, self.idle = Misses(), Pace(), Idle()
         self.always, self.since = False, modes.Checkpoint.number
         self.reason: str | None = None
         self.watch: Watch | None = None
+        self.may_idle = executor is None and not must_close
 
     def call(self, flags: int, args: Any, kwargs: Any, wish: str | None) -> Any:
         checks, pace = wish == "check", self.pace
@@ -101,6 +103,8 @@ class Calls:
                 if call is not calls[0] and strayed is None:
                     self.programs = [call, *(c for c in calls if c is not call)]
                 self.last = call
+                if call.short and self.may_idle and wish is None and call.is_idle(leaves) and not self.turn.is_new():
+                    self.idle.begin(args, self.turn.alone)
                 try:
                     if call.thread is None:
                         return call(leaves, checks, drawn)
@@ -131,7 +135,7 @@ class Calls:
         """Whether the next call of a training does what it would if the training had been resumed from a checkpoint,
         so that nothing were known of the step yet.
         """
-        confirmed = all(call.trusted for call in self.programs)
+        confirmed = all(call.trusted for call in self.programs) and not self.idle.left
         return confirmed and self.misses.of_one_shape and not (self.pace.opened or self.following.taught)
 
     def share(self, args: Any, kwargs: Any, wish: str | None) -> Any:

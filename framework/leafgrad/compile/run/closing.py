@@ -29,6 +29,7 @@ from leafgrad.compile.run.call import Call
 from leafgrad.compile.run.followed import Followed
 from leafgrad.compile.run.following import Following, differs
 from leafgrad.compile.run.handlers import Handlers
+from leafgrad.compile.run.idle import is_short
 from leafgrad.compile.run.inputs import name_inputs, read_by
 from leafgrad.compile.run.left import contents
 from leafgrad.compile.run.paths import named_tuples, roots
@@ -113,11 +114,13 @@ class Attempt:
         except Exception as error:  # of a user's __eq__, say; whatever it is, an open step is right
             raise Unclosed(f"closing it failed with {type(error).__name__}: {error}") from error
         try:
-            return Call(traced, guards, name, known, self.followed, self.leaves, waits)
+            call = Call(traced, guards, name, known, self.followed, self.leaves, waits)
         except BaseException as error:
             refused = isinstance(error, Exception)  # by the executor
             self.end(partial(recorder.lose, error, True) if refused else partial(recorder.fail, error))
             raise
+        call.short = not recorder.differentiates and is_short(traced.graph)
+        return call
 
     def guarded(self) -> tuple[Traced, Guards]:
         """The call as a program, and its guards."""

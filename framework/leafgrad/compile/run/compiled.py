@@ -39,6 +39,7 @@ class Compiled(Generic[P, R]):
     _attribute: str  # its name in a class
     _calls: Calls
     plain = modes.TRACE | modes.ANOMALY  # modes in which it runs uncompiled
+    other = plain | modes.WATCH | modes.BATCH
 
     def __init__(self, function: Callable[..., Any], executor: str | None = None, closed: bool = False) -> None:
         name = getattr(function, "__qualname__", type(function).__qualname__)
@@ -59,17 +60,20 @@ class Compiled(Generic[P, R]):
         flags = modes.get()
         if flags & modes.TRACE and modes.tracer() is None:
             flags = modes.get()
+        calls = self._calls
+        fresh = calls.since == modes.Checkpoint.number
+        if calls.idle.left and fresh and not flags & self.other and calls.idle.takes(args):
+            return self.function(*args, **kwargs)
         wish = os.environ.get("LEAFGRAD_COMPILE")
         if flags & self.plain or wish == "0":
             return self.function(*args, **kwargs)
         if flags & modes.WATCH:
             return cast(R, modes.watched(self, args, lambda: self(*args, **kwargs)))
         if flags & modes.BATCH:
-            self._calls.misses.batched(self.__qualname__, self.closed)
+            calls.misses.batched(self.__qualname__, self.closed)
             return self.function(*args, **kwargs)
         try:
-            calls = self._calls
-            if calls.since != modes.Checkpoint.number:
+            if not fresh:
                 calls = self._since_checkpoint()
             result: R = calls.call(flags, args, kwargs, wish)
             return result
@@ -155,3 +159,4 @@ class CompiledPart(Compiled[..., Any]):
     def __init__(self, function: Callable[..., Any], executor: str | None = None, closed: bool = False) -> None:
         super().__init__(function, executor, closed)
         self._calls.misses.of_part, self._calls.misses.warns = True, False
+        self._calls.may_idle = False  # the whole decides

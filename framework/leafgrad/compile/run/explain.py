@@ -74,6 +74,8 @@ def explanation(calls: Calls) -> Explanation:
             f"  {misses.waited} calls ran uncompiled: each kind, of {len(misses.waiting)} that wait, is traced after "
             f"{max(map(misses.needed, misses.waiting), default=0)}{REMEDIES['shape']}"
         )
+    if calls.idle.total:
+        lines.append(f"  {calls.idle.total} calls ran uncompiled, since so little takes no longer without a program")
     for i, call in enumerate(programs):
         lines += ["", f"program {i + 1}, run {call.hits} times"]
         lines += [f"  {line}" for line in [*facts_of_program(call), rests_on(call.guards)]]
