@@ -28,6 +28,8 @@ from leafgrad.forks import cached_property
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.tensor import Tensor
 
+FEW = 32  # keys of a dict that is looked through for names which are absent from it
+
 
 @dataclass
 class Symbolic:
@@ -189,8 +191,9 @@ class Guards(TensorConditions):
         bare = [p.container for p in objects if p.value[1] == {}]
         dicts = {id(p.value[1]): p for p in objects if p.value[1] is not None}
         empty = [p for p in places if p.kind == "absent" and not p.container and id(p.container) in dicts]
+        absent = [p for p in places if p.kind == "absent" and 0 < len(p.container) <= FEW]
         named = [p for p in places if p.kind == "keys" and all(type(key) is str for key in p.value)]
-        grouped = {id(p) for p in (*empty, *objects, *named)}
+        grouped = {id(p) for p in (*empty, *absent, *objects, *named)}
         for place in places:
             covered = id(place.container) in whole if place.kind == "item" else id(place) in grouped
             self.place(place, covered)
@@ -212,9 +215,24 @@ class Guards(TensorConditions):
         test = f"all(map(is_, map(own, {{}}), {self.name(expected)}))"
         self.group(test, "dicts of objects", [p.container for p in filled])
         self.group("not any(map(own, {}))", "attributes of tensors", bare)
+        self.absent(absent)
         keys = self.name([[*p.value] for p in named])
-        test = f"[*map(list, {{0}})] == {keys} and only_strings(map(type, keys_of({{0}})))"  # and none of a subclass
-        self.group(test, "keys of dicts", [p.container for p in named])
+        lengths, all_keys = self.name([len(p.value) for p in named]), self.name((*chain(*(p.value for p in named)),))
+        same = f"[*map(len, {{0}})] == {lengths} and all(map(is_, keys_of({{0}}), {all_keys}))"
+        equal = f"[*map(list, {{0}})] == {keys} and only_strings(map(type, keys_of({{0}})))"  # and none of a subclass
+        self.group(f"({same} or {equal})", "keys of dicts", [p.container for p in named])
+
+    def absent(self, places: Sequence[Place]) -> None:
+        """That no dict has names which were looked for and not found: one look at all of which the same were."""
+        names: dict[int, set[Any]] = {}
+        dicts = {id(p.container): p.container for p in places}
+        for p in places:
+            names.setdefault(id(p.container), set()).update(p.key)
+        alike: dict[frozenset[Any], list[Any]] = {}
+        for key, missing in names.items():
+            alike.setdefault(frozenset(missing), []).append(dicts[key])
+        for none, of in alike.items():
+            self.group(f"all(map({self.name(none)}.isdisjoint, {{}}))", "attributes of objects", of)
 
     def group(self, test: str, path: str, objects: Sequence[Any]) -> None:
         """One test of many objects."""

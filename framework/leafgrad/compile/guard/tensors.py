@@ -197,9 +197,10 @@ class TensorConditions:
             if name != grad:
                 self.add(f"{grad} is {name}", path, "a tensor that is used otherwise, too", lambda _: "another one")
         if apart:
-            known = f"({', '.join(f'id({name})' for name in others.values())},)" if others else "()"
+            ids = "".join(f"id({name}), " for name in others.values() if name not in self.scope)
+            fixed = self.name(frozenset(key for key, name in others.items() if name in self.scope))
             of_each = f"(x := {{{', '.join(f'id({grad})' for grad in apart.values())}}})"
-            test = f"len{of_each} == {len(apart)} and x.isdisjoint({known})"
+            test = f"len{of_each} == {len(apart)} and x.isdisjoint({fixed}) and x.isdisjoint(({ids}))"
             self.add(test, "gradients", "each used as such only", lambda _: "one used otherwise, too")
 
     @staticmethod
