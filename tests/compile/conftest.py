@@ -3,6 +3,13 @@
 import pytest
 
 from leafgrad.compile.numpy import executor
+from leafgrad.compile.run import idle
+
+
+@pytest.fixture(autouse=True)
+def small_steps_are_programs(monkeypatch):
+    """As larger ones are, which tests have no time for."""
+    monkeypatch.setattr(idle, "FEW", 4)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import time
 
@@ -285,3 +286,56 @@ def test_what_was_divided_in_vain_is_divided_again_when_that_is_repaid(repaid, o
         assert step(leafgrad.ones(2)).tolist() == [2.0, 2.0]
     assert "no part is worth it" in step.explain()
     assert len(made) == outlines
+
+
+def trained(kind):
+    """A step whose clock is known to nobody, and whose optimizer counts its steps."""
+    leafgrad.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    adam = leafgrad.optim.Adam(net.parameters(), lr=0.01)
+    words = {"last": "ab"}
+
+    def train(x):
+        words["last"] = words["last"][::-1]
+        adam.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        adam.step()
+        return loss
+
+    def called(x):
+        time.monotonic()
+        return train(x)
+
+    def written_out(x):
+        time.monotonic()
+        adam.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        adam.step()
+        return loss
+
+    return {"called": called, "written_out": written_out}[kind]
+
+
+@pytest.mark.parametrize(("kind", "breaks"), [("written_out", 1), ("called", 2)])
+def test_numbers_that_parts_follow_break_nothing(kind, breaks):
+    """Nor does what a callee changes, which is divided in its turn.
+
+    After a call that nobody knows no number is followed, and the optimizer's count of steps was one that changed.
+    """
+    x = leafgrad.ones(5, 3)
+    plain, step = trained(kind), leafgrad.compile(trained(kind))
+    right = [plain(x).item() for _ in range(40)]
+    assert [step(x).item() for _ in range(40)] == pytest.approx(right, rel=1e-4)
+    told = step.explain()
+    assert told.split("part 1")[0].count("test_breaks.py:") == 1 + breaks  # and what opened it
+    assert told.count("closed; 1 program") == 1
+
+
+def test_calls_are_taken_apart_where_a_statement_itself_changes_nothing():
+    statement = ast.parse("y = f(g(x), k=1)").body[0]
+    assert [ast.unparse(call) for call in breaks.calls_in(statement)] == ["f(g(x), k=1)", "g(x)"]
+    assert breaks.calls_in(ast.parse("self.y = f(x)").body[0]) == []
+    assert breaks.calls_in(ast.parse("a, log[0] = f(x)").body[0]) == []
+    assert breaks.calls_in(ast.parse("del log[f(x)]").body[0]) == []

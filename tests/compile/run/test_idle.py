@@ -6,15 +6,17 @@ import pytest
 
 import leafgrad
 from leafgrad import nn, optim
-from leafgrad.compile.run.idle import CALLS
+from leafgrad.compile.run import idle as rule
+from leafgrad.compile.run.idle import CALLS, FEW
 from leafgrad.utils.checkpoints import Checkpoints
 
 SMALL = leafgrad.ones(4)
 
 
 @pytest.fixture(autouse=True)
-def nobody_asks_for_an_executor(monkeypatch):
+def nobody_asks_for_an_executor(monkeypatch, small_steps_are_programs):
     monkeypatch.delenv("LEAFGRAD_EXECUTOR")
+    monkeypatch.setattr(rule, "FEW", FEW)
 
 
 def idle(compiled, x, calls=20):

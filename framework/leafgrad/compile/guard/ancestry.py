@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from leafgrad.compile.ir.keys import same
+from leafgrad.compile.guard.environment import SCALARS
+from leafgrad.compile.ir.keys import key_of
 from leafgrad.compile.record.ancestors import Ancestors, is_array, kept_by
 from leafgrad.ops.node import FREED, Leaf, Node, Output
 
@@ -49,7 +50,8 @@ class AncestryWriter:
     """
 
     def __init__(self, ancestors: Ancestors, guards: Any, owners: dict[int, str]) -> None:
-        self.ancestors, self.name, self.array, self.owners = ancestors, guards.name, guards.array, owners
+        self.ancestors, self.guards, self.owners = ancestors, guards, owners
+        self.name, self.array = guards.name, guards.array
         self.numbers = ancestors.numbers
         self.bound: set[int] = set()
         self.arrays: dict[int, str] = {}  # the name of each array, by identity
@@ -88,9 +90,8 @@ class AncestryWriter:
         if type(node) is Output:
             tests.append(f"{at}.index == {node.index}")
         elif type(node) is Node:
-            params = self.name(node.params)
             tests += [f"{at}.op is {self.name(node.op)}", f"{at}.shapes == {self.name(node.shapes)}"]
-            tests += [f"({at}.params is {params} or {self.name(same)}({at}.params, {params}))"]
+            tests += [self.same(f"{at}.params", node.params) if node.params else f"not {at}.params"]
             tests += [f"getattr({at}, 'dtypes', None) == {self.name(getattr(node, 'dtypes', None))}"]
             tests += [f"({at}.version is None or {at}.version.seq <= {at}.seq)"]
         yield f"if not ({' and '.join(tests)}): return None"
@@ -127,10 +128,16 @@ class AncestryWriter:
                 yield f"x = {s}"
             yield from self.value(kept)
 
+    def same(self, at: str, kept: Any) -> str:
+        """That ``at`` is the same to an op as what was kept."""
+        if type(kept) in SCALARS and kept == kept and not self.guards.by_identity:
+            return str(self.guards.same(at, kept))
+        return f"({at} is {self.name(kept)} or {self.name(key_of)}({at}) == {self.name(key_of(kept))})"
+
     def value(self, kept: Any) -> Iterator[str]:
         """That ``x`` is the like of what was kept."""
         if not is_array(kept):
-            yield f"if not {self.name(same)}(x, {self.name(kept)}): return None"
+            yield f"if not {self.same('x', kept)}: return None"
             return
         known = self.arrays.get(id(kept))
         found = f"x{len(self.collected)}"

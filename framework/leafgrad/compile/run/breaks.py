@@ -24,6 +24,8 @@ MET = 2  # calls after which callees are compiled
 RARE = 8  # calls after which nobody waits for what has not been called
 REPAID = 5  # times as long as it settled it runs without parts before the same ones, which were in vain, are made again
 
+LOCAL = (ast.Name, ast.Tuple, ast.List, ast.Starred)  # what assignments to local variables consist of
+
 clock = time.perf_counter
 
 
@@ -126,12 +128,12 @@ class Breaks:
         return self.seeks is None and not self.settling
 
     def divide_at(self, positions: set[Position]) -> None:
-        """Lines change what the function reads: each statement that begins there may have done it."""
+        """Lines change what the function reads: each statement that begins there may have done it, or what it calls."""
         self.positions |= positions
         lines = {line for line, *_ in positions}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.stmt) and node.lineno in lines and not hasattr(node, "body"):
-                self.positions.add(span(node))
+                self.positions.update(map(span, calls_in(node) or [node]))
         self.divide()
 
     def divide(self) -> None:
@@ -182,6 +184,13 @@ class Breaks:
             lines += [f"  part {i + 1}, from line {function.__code__.co_firstlineno if function else '?'}:"]
             lines += [f"    {line}" for line in part.explain().splitlines()]
         return lines if self.gains else [*lines, "  runs uncompiled, since no part is worth it"]
+
+
+def calls_in(statement: ast.stmt) -> list[ast.AST]:
+    """The calls by which alone a statement changes anything outside; none if it assigns to what may be there."""
+    nodes = [*ast.walk(statement)]
+    stores = [node for node in nodes if isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del))]
+    return [node for node in nodes if isinstance(node, ast.Call)] if all(isinstance(n, LOCAL) for n in stores) else []
 
 
 def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:

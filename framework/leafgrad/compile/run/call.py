@@ -25,7 +25,7 @@ from leafgrad.compile.run.alike import adopts
 from leafgrad.compile.run.backward import Backward, Refused, Saved, plan_saved
 from leafgrad.compile.run.followed import Followed
 from leafgrad.compile.run.following import Following
-from leafgrad.compile.run.idle import is_idle
+from leafgrad.compile.run.idle import is_small
 from leafgrad.compile.run.lengths import Lengths
 from leafgrad.compile.run.numbers import NumberInputs, Strayed, SymbolicValues
 from leafgrad.compile.run.runner import Prepared, Runner
@@ -193,10 +193,10 @@ class Call:
         """What ran the program last."""
         return self.runner if self.lengths is None else self.lengths.last
 
-    def is_idle(self, leaves: Leaves) -> bool:
-        """Whether it is of no use for these arguments."""
-        runner = self.runner if self.lengths is None else self.lengths.runners.get(self.sizes(leaves))
-        return runner is not None and is_idle(runner.before, runner.elements)
+    def is_idle(self, leaves: Leaves | None = None) -> bool:
+        """Whether it is of no use for these arguments; None: for those of the last call."""
+        runner = self.ran if leaves is None or self.lengths is None else self.lengths.runners.get(self.sizes(leaves))
+        return self.short and runner is not None and is_small(runner.before, runner.elements)
 
     def is_left_by(self, followed: Followed | None) -> bool:
         """Whether a second recording went another way, since a value that is computed was another one."""

@@ -30,7 +30,6 @@ from leafgrad.signals import interruptible
 
 STRAYS = 4  # ways that no program went after which it is looked at whether they are many
 KEPT = 32  # closed programs of one function
-FEW = 4  # equations
 
 
 class Calls:
@@ -338,7 +337,7 @@ class Calls:
         """Whether it runs uncompiled, or its programs are not worth their guards."""
         if self.pace.gave_up:
             return not self.breaks.found or (self.pace.seconds is not None and not self.pace.compiled)
-        return bool(self.programs) and max(call.runner.before for call in self.programs) < FEW
+        return bool(self.programs) and all(call.is_idle() for call in self.programs)
 
     def runner(self) -> Any:
         if self.last is not None:

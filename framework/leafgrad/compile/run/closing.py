@@ -292,10 +292,12 @@ class Attempt:
         written = [] if self.followed is None else [*self.followed.written, *self.followed.settled]
         changed = self.before.changed(self.held)
         changes = [c for c in changed if not any(w.is_at(c[0]) for w in written)]
-        self.changed = [place for place, _, _ in changes]
+        opened = [*recorder.tears, *self.watch.open]  # from there on no numbers are followed; parts will do so
+        left = [c for c in changes if not opened or c[0].kind == "length" or not differs(*c[1:])]
+        self.changed = [place for place, _, _ in left]
         if contents((self.args, self.kwargs)) != self.contents:
             raise Unclosed("it changes a list or dict among its arguments")
-        if opened := [*recorder.tears, *self.watch.open]:
+        if opened:
             what, line = opened[0]
             raise Unclosed(f"{what} at {line}")
         if self.handlers.changed:

@@ -24,12 +24,9 @@ def is_short(graph: Graph) -> bool:
     return len(graph) < FEW and all(v.place[0] == "cpu" for e in graph.equations for v in e.outputs)
 
 
-def is_idle(equations: int, elements: int) -> bool:
-    """Whether a short program whose results have so many elements in all is of no use.
-
-    An executor that somebody asked for runs in any case.
-    """
-    return equations + elements / ELEMENTS < FEW and not os.environ.get("LEAFGRAD_EXECUTOR")
+def is_small(equations: int, elements: int) -> bool:
+    """Whether so many recorded equations, whose results have so many elements in all, need no program."""
+    return equations + elements / ELEMENTS < FEW
 
 
 class Idle:
@@ -47,7 +44,12 @@ class Idle:
         self.thread: int | None = None
 
     def begin(self, args: Sequence[Any], alone: bool) -> None:
-        """A call came whose program is of no use, of the only thread that records or of one of several."""
+        """A call came whose program is of no use, of the only thread that records or of one of several.
+
+        An executor that somebody asked for runs in any case.
+        """
+        if os.environ.get("LEAFGRAD_EXECUTOR"):
+            return
         if len(self.left) >= KINDS:
             self.left.clear()
         self.left[tuple([arg._data.shape if type(arg) is Tensor else None for arg in args])] = CALLS
