@@ -195,6 +195,14 @@ def expect_floating(input: T, function: str, error: type[Exception] = RuntimeErr
     return input
 
 
+def expect_fitting(value: Tensor, shape: tuple[int, ...], name: str, function: str) -> None:
+    """A RuntimeError unless ``value`` broadcasts to ``shape`` and does not enlarge it."""
+    given = expect_tensor(value, name, function)._data.shape
+    sizes = zip(reversed(given), reversed(shape), strict=False)
+    if given != shape and (len(given) > len(shape) or any(n not in (1, size) for n, size in sizes)):
+        raise RuntimeError(f"{function}: {name}: expected a shape that broadcasts to {list(shape)}, got {list(given)}")
+
+
 def _only(before: Any, value: Any, what: str) -> Any:
     if before is not None:
         raise TypeError(f"to(): expected one {what}, got {before} and {value}")

@@ -122,12 +122,12 @@ def rrelu(
 @autocast("lower")
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x where it is positive, else ``weight`` x; weight has one element, or one per channel (dimension 1)."""
-    if weight.numel() != 1:
-        channels = input.shape[1] if input.ndim > 1 else 1
-        if weight.ndim != 1 or weight.numel() != channels:
-            raise RuntimeError(
-                f"prelu: weight: expected 1 element or {channels}, one per channel, got size {list(weight.shape)}"
-            )
+    channels = input.shape[1] if input.ndim > 1 else 1
+    if weight.ndim > 1 or weight.numel() not in (1, channels):
+        raise RuntimeError(
+            f"prelu: weight: expected 1 element or {channels}, one per channel, in 1 dimension, got size "
+            f"{list(weight.shape)}"
+        )
     weight = weight.reshape((-1,) + (1,) * (input.ndim - 2) if input.ndim else ())
     return ops.prelu_kernel.function(input, weight)
 

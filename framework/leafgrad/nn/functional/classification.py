@@ -184,7 +184,12 @@ def linear_cross_entropy(
             "linear_cross_entropy: input: expected (in,) or (batch, in), the latter where each place has a target, "
             f"got {list(input.shape)} with linear_weight {list(linear_weight.shape)}"
         )
-    bias = None if linear_bias is None else linear_bias.reshape(-1)
+    bias = None
+    if linear_bias is not None:
+        given = list(expect_tensor(linear_bias, "linear_bias", "linear_cross_entropy").shape)
+        if given != classes_and_places:
+            raise RuntimeError(f"linear_cross_entropy: linear_bias: expected size {classes_and_places}, got {given}")
+        bias = linear_bias.reshape(-1)
     logits = linear(input, linear_weight.reshape(-1, size), bias)
     logits = logits.reshape(*input.shape[:-1], *classes_and_places)
     if ignore_index is None:

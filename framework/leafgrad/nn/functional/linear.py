@@ -16,7 +16,11 @@ _linear = ops.linear.function
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input weight^T + bias. (..., in), (out, in), (out,) -> (..., out); (..., in), (in,), () -> (...)"""
     if isinstance(weight, Tensor) and len(weight._data.shape) == 1:
-        return input @ weight if bias is None else input @ weight + bias
+        if bias is None:
+            return input @ weight
+        if expect_tensor(bias, "bias", "linear")._data.shape:
+            raise RuntimeError(f"linear: bias: expected a 0-d tensor beside a 1-d weight, got size {list(bias.shape)}")
+        return input @ weight + bias
     try:
         return _linear(input, weight, bias)
     except TypeError:

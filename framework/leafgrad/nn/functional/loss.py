@@ -12,7 +12,7 @@ from leafgrad.ops.exponential import binary_entropy
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.refuse import refuse
 from leafgrad.ops.select import where
-from leafgrad.tensor.arguments import expect_real, expect_tensor
+from leafgrad.tensor.arguments import expect_fitting, expect_real, expect_tensor
 from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.creation import full_like
 from leafgrad.tensor.pointwise import xlogy
@@ -47,12 +47,20 @@ def _difference(input: Tensor, target: Tensor, function: str) -> Tensor:
     return input - target
 
 
-def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+def _check_weight(weight: Tensor, input: Tensor, loss: Tensor) -> None:
+    """A ValueError unless there is a weight for each element of ``input``, each of which has one loss."""
+    if not weight.shape == input.shape == loss.shape:
+        raise ValueError(
+            f"Weights and input must have the same size, and so must the target, got {list(weight.shape)} for an input "
+            f"{list(input.shape)} and losses {list(loss.shape)}"
+        )
+
+
+def _weighted(loss: Tensor, weight: Tensor | None, input: Tensor, reduction: str) -> Tensor:
     """``loss`` with a factor for each element; their mean is over the sum of the factors."""
     if weight is None:
         return reduced(loss, reduction)
-    if weight.shape != loss.shape:
-        raise ValueError(f"Weights and input must have the same size, got {list(weight.shape)} and {list(loss.shape)}")
+    _check_weight(weight, input, loss)
     if reduction == "mean":
         return (loss * weight).sum() / weight.sum()
     return reduced(loss * weight, reduction)
@@ -74,7 +82,8 @@ def mse_loss(
         weight: a factor for each element; "mean" divides by their sum.
     """
     reduction = chosen_reduction(size_average, reduce, reduction, "mse_loss")
-    return _weighted(expect_real(_difference(input, target, "mse_loss"), "mse_loss").square(), weight, reduction)
+    loss = expect_real(_difference(input, target, "mse_loss"), "mse_loss").square()
+    return _weighted(loss, weight, input, reduction)
 
 
 @autocast("float32")
@@ -92,7 +101,7 @@ def l1_loss(
         weight: a factor for each element; "mean" divides by their sum.
     """
     reduction = chosen_reduction(size_average, reduce, reduction, "l1_loss")
-    return _weighted(_difference(input, target, "l1_loss").abs(), weight, reduction)
+    return _weighted(_difference(input, target, "l1_loss").abs(), weight, input, reduction)
 
 
 @shown_as("SmoothL1LossBackward0", "input", "target")
@@ -133,8 +142,8 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError(f"huber_loss: delta: expected a number > 0, got {delta}")
     loss = bent_square(expect_real(_difference(input, target, "huber_loss"), "huber_loss"), end=delta)
-    if weight is not None and weight.shape != loss.shape:
-        raise ValueError(f"Weights and input must have the same size, got {list(weight.shape)} and {list(loss.shape)}")
+    if weight is not None:
+        _check_weight(weight, input, loss)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
@@ -185,10 +194,10 @@ def binary_cross_entropy(
     Args:
         input: probabilities. Where they are 0 or 1, slopes are as if they were 1e-12 away from it.
         target: probabilities, of the same shape.
-        weight: a factor for each element; broadcasts.
+        weight: a factor for each element; broadcasts to the shape of ``input``.
 
     Raises:
-        ValueError: the shapes differ. RuntimeError: on the CPU, something is outside [0, 1].
+        ValueError: the shapes differ. RuntimeError: ``weight`` does not fit; on the CPU, something is outside [0, 1].
     """
     reduction = chosen_reduction(size_average, reduce, reduction, "binary_cross_entropy")
     expect_tensor(input, "input", "binary_cross_entropy")
@@ -202,6 +211,8 @@ def binary_cross_entropy(
         if p.device.type == "cpu":  # another device would be waited for
             outside = f"all elements of {name} should be between 0 and 1; apply sigmoid to logits"
             refuse(((p >= 0) & (p <= 1)).logical_not(), error=RuntimeError, message=outside)
+    if weight is not None:
+        expect_fitting(weight, input._data.shape, "weight", "binary_cross_entropy")
     loss = binary_entropy(input, target)
     return reduced(loss if weight is None else loss * weight, reduction)
 
@@ -222,17 +233,20 @@ def binary_cross_entropy_with_logits(
     Args:
         input: logits.
         target: probabilities, of the same shape.
-        weight: a factor for each element; broadcasts.
-        pos_weight: a factor for the positive part of each element; broadcasts.
+        weight: a factor for each element; broadcasts to the shape of ``input``.
+        pos_weight: a factor for the positive part of each element; broadcasts likewise.
 
     Raises:
-        ValueError: the shapes differ.
+        ValueError: the shapes differ. RuntimeError: a weight does not fit.
     """
     reduction = chosen_reduction(size_average, reduce, reduction, "binary_cross_entropy_with_logits")
     expect_tensor(input, "input", "binary_cross_entropy_with_logits")
     expect_tensor(target, "target", "binary_cross_entropy_with_logits")
     if input.shape != target.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    for name, given in (("weight", weight), ("pos_weight", pos_weight)):
+        if given is not None:
+            expect_fitting(given, input._data.shape, name, "binary_cross_entropy_with_logits")
     positive = 1 if pos_weight is None else (pos_weight - 1) * target + 1
     loss = (1 - target) * input - logsigmoid(input) * positive
     return reduced(loss if weight is None else loss * weight, reduction)
@@ -242,11 +256,15 @@ def binary_cross_entropy_with_logits(
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean"
 ) -> Tensor:
-    """log(1 + exp(-target input)), for a target of 1 or -1. Shapes: the same for both."""
+    """log(1 + exp(-target input)), for a target of 1 or -1. Shapes: the same for both.
+
+    Raises:
+        RuntimeError: ``target`` does not broadcast to the shape of ``input``.
+    """
     reduction = chosen_reduction(size_average, reduce, reduction, "soft_margin_loss")
-    expect_tensor(input, "input", "soft_margin_loss")
-    loss = -logsigmoid(expect_tensor(target, "target", "soft_margin_loss") * input)
-    return reduced(loss, reduction)
+    shape = expect_tensor(input, "input", "soft_margin_loss")._data.shape
+    expect_fitting(target, shape, "target", "soft_margin_loss")
+    return reduced(-logsigmoid(target * input), reduction)
 
 
 # ---- likelihoods of counts and of measurements ---------------------------------------------------------------------

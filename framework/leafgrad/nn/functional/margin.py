@@ -219,7 +219,8 @@ def multi_margin_loss(
         weight: a factor for each target class. (classes,)
 
     Raises:
-        ValueError: another ``p``. RuntimeError: the shapes do not fit, or a target is no class.
+        ValueError: another ``p``, or ``weight`` is no vector. RuntimeError: the shapes do not fit, or a target is no
+            class.
     """
     reduction = chosen_reduction(size_average, reduce, reduction, "multi_margin_loss")
     _expect_tensors("multi_margin_loss", input=input, target=target)
@@ -234,7 +235,9 @@ def multi_margin_loss(
             f"{list(input.shape)}."
         )
     classes = input.shape[-1]
-    if weight is not None and weight.numel() != classes:
+    if weight is not None and expect_tensor(weight, "weight", "multi_margin_loss")._data.shape != (classes,):
+        if weight.ndim != 1:
+            raise ValueError(f"weight must be one-dimensional, expected size [{classes}], got {list(weight.shape)}")
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
     at = _class_numbers(target, "multi_margin_loss").unsqueeze(-1)
     short = relu(margin - input.gather(-1, at) + input)
@@ -289,6 +292,9 @@ def multilabel_soft_margin_loss(
 
     Args:
         weight: a factor for each class. (classes,)
+
+    Raises:
+        RuntimeError: ``target`` or ``weight`` has more dimensions than ``input``, or that has none.
     """
     reduction = chosen_reduction(size_average, reduce, reduction, "multilabel_soft_margin_loss")
     _expect_tensors("multilabel_soft_margin_loss", input=input, target=target)
@@ -297,4 +303,9 @@ def multilabel_soft_margin_loss(
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     if weight is not None:
         loss = loss * weight
+    if loss.ndim != input.ndim:  # PyTorch then sums over another dimension
+        raise RuntimeError(
+            f"multilabel_soft_margin_loss: expected target and weight of at most {input.ndim} dimensions, as input "
+            f"{list(input.shape)} has them, got losses of size {list(loss.shape)}"
+        )
     return reduced(loss.sum(-1) / input.shape[-1], reduction)

@@ -43,14 +43,18 @@ def _affine_channels(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> T
 
 
 def _check_channels(input: Tensor, function: str, **per_channel: Tensor | None) -> None:
-    """A RuntimeError unless what there is of each channel has as many elements as ``input`` channels."""
+    """A RuntimeError unless what there is of each channel is a vector with one element for each."""
     channels = input._data.shape[1]
     for name, value in per_channel.items():
-        if value is not None and value._data.shape != (channels,) and math.prod(value._data.shape) != channels:
+        if value is not None and value._data.shape != (channels,):
             raise RuntimeError(
-                f"{function}: {name} should contain {input.shape[1]} elements not {value.numel()}: one for each "
-                "channel of input, its dimension 1"
+                f"{function}: {name} should contain {channels} elements not {value.numel()}: expected size "
+                f"[{channels}], one for each channel of input, its dimension 1, got {list(value.shape)}"
             )
+
+
+def _vector(value: Tensor | None) -> Tensor | None:
+    return value if value is None or len(value._data.shape) == 1 else value.reshape(-1)
 
 
 def _check_both(function: str, running_mean: Tensor | None, running_var: Tensor | None) -> None:
@@ -112,6 +116,7 @@ def batch_norm(
     """
     if len(expect_floating(input, "batch_norm", NotImplementedError)._data.shape) < 2:
         raise ValueError(f"batch_norm: input: expected at least 2 dimensions, (batch, channels, ...), got {input.ndim}")
+    weight, bias = _vector(weight), _vector(bias)  # PyTorch counts their elements alone
     _check_channels(input, "batch_norm", running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if not eps >= 0 or (training and not eps):
         expected = "positive during training" if training else "non-negative"
@@ -168,14 +173,14 @@ def instance_norm(
         raise ValueError(
             f"instance_norm: input: expected at least 3 dimensions, (batch, channels, ...), got {input.ndim}"
         )
+    _check_channels(
+        input, "instance_norm", running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
+    )
     if not use_input_stats:
         if running_mean is None or running_var is None:
             raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats=False")
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     _check_both("instance_norm", running_mean, running_var)
-    _check_channels(
-        input, "instance_norm", running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
-    )
     dims = tuple(range(2, input.ndim))
     count = math.prod(input.shape[2:])
     if count == 1:
