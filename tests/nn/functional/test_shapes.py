@@ -14,6 +14,16 @@ TESTS = "nn.functional.linear nn.functional.classification nn.functional.margin 
 
 # A function, the sizes of its arguments that fit together, and for some arguments sizes that do not.
 CASES = [
+    (
+        "bilinear",
+        {"input1": (5, 3), "input2": (5, 2), "weight": (4, 3, 2), "bias": (4,)},
+        {
+            "input1": [(3,), (1, 3), (5, 1), (5, 4), (2, 5, 3), (5, 1, 3), ()],
+            "input2": [(2,), (1, 2), (5, 1), (5, 3), (2, 5, 2), ()],
+            "weight": [(3, 2), (4, 3, 1), (4, 1, 2)],
+            "bias": [(1,), (5,), (5, 4)],
+        },
+    ),
     ("linear", {"input": (3, 2), "weight": (2,)}, {"bias": [(1,), (3,), (3, 1)]}),
     (
         "soft_margin_loss",
@@ -105,6 +115,12 @@ def test_what_fits_broadcasts_to_the_input(t):
 
 
 def test_shapes_inside_vmap_and_compiled_steps_are_those_of_a_sample():
+    x, y, w = lg.ones(5, 3), lg.ones(5, 2), lg.ones(4, 3, 2)
+    wanted = F.bilinear(x, y, w, lg.ones(4))
+    assert vmap(lambda a, b: F.bilinear(a, b, w, lg.ones(4)))(x, y).equal(wanted)
+    assert lg.compile(F.bilinear)(x, y, w, lg.ones(4)).equal(wanted)
+    with pytest.raises(RuntimeError, match=r"bias: expected size \[4\], got \[5, 4\]"):
+        lg.compile(F.bilinear)(x, y, w, lg.ones(5, 4))
     p = lg.tensor([[0.5, 0.25], [0.125, 0.75]])
     weighted = functools.partial(F.binary_cross_entropy, reduction="none")
     assert vmap(weighted)(p, p, lg.ones(2, 2)).equal(weighted(p, p))

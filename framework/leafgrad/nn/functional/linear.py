@@ -30,7 +30,31 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 @autocast("given")
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """input1 weight[k] input2^T + bias[k] for each k. (..., n), (..., m), (out, n, m), (out,) -> (..., out)"""
+    """input1 weight[k] input2^T + bias[k] for each k. (..., n), (..., m), (out, n, m), (out,) -> (..., out)
+
+    Raises:
+        RuntimeError: the shapes do not fit; nothing broadcasts.
+    """
+    _check_bilinear(input1, input2, weight, bias)
     terms = (input1.unsqueeze(-2).unsqueeze(-2) @ weight).squeeze(-2) * input2.unsqueeze(-2)
     product = terms.sum(-1, dtype=terms.dtype)
     return product if bias is None else product + bias
+
+
+def _check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    for name, given in (("input1", input1), ("input2", input2), ("weight", weight)):
+        expect_tensor(given, name, "bilinear")
+    x, y, w = input1._data.shape, input2._data.shape, weight._data.shape
+    if len(w) != 3:
+        raise RuntimeError(f"bilinear: weight: expected size (out, n, m), got {list(w)}")
+    if x[:-1] != y[:-1]:
+        raise RuntimeError(
+            f"bilinear: expected input1 and input2 to differ in the last size alone, got {list(x)} and {list(y)}"
+        )
+    for name, sizes, n in (("input1", x, w[1]), ("input2", y, w[2])):
+        if sizes[-1:] != (n,):
+            raise RuntimeError(
+                f"bilinear: {name}: expected a last size of {n}, as weight {list(w)} has it, got {list(sizes)}"
+            )
+    if bias is not None and expect_tensor(bias, "bias", "bilinear")._data.shape != w[:1]:
+        raise RuntimeError(f"bilinear: bias: expected size {list(w[:1])}, got {list(bias.shape)}")
