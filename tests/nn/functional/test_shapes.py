@@ -45,6 +45,10 @@ CASES = [
         (name, {"input": (3, 2), "target": (3, 2), "weight": (3, 2)}, {"input": [(2,), (3, 1)], "weight": [(3, 1)]})
         for name in ("mse_loss", "l1_loss", "huber_loss")
     ],
+    ("cross_entropy", {"input": (2, 3), "target": (2, 3), "weight": (3,)}, {"weight": [(), (1,), (1, 3), (3, 1)]}),
+    ("cross_entropy", {"input": (3,), "target": (3,), "weight": (3,)}, {"weight": [(), (1,), (4,)]}),
+    ("cross_entropy", {"input": (2, 3, 4), "target": (2, 3, 4), "weight": (3,)}, {"weight": [(), (1,), (4,)]}),
+    ("cross_entropy", {"input": (2, 3), "target": [0, 2], "weight": (3,)}, {"weight": [(), (1,), (1, 3), (4,)]}),
     ("nll_loss", {"input": (2, 3), "target": [0, 2], "weight": (3,)}, {"weight": [(), (1,), (1, 3), (4,)]}),
     (
         "linear_cross_entropy",
@@ -81,6 +85,12 @@ def test_what_would_enlarge_the_result_is_refused(function, fitting, wrong, t):
             with pytest.raises((RuntimeError, ValueError)) as info:
                 called(t, function, {**fitting, name: size})
             assert t is not lg or str(list(size)) in str(info.value).replace("Size(", "").replace("(,", "["), info.value
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_weights_of_class_probabilities_with_smoothing(smoothing, t):
+    with pytest.raises(RuntimeError, match="all 3 classes or no classes"):
+        t.nn.functional.cross_entropy(t.zeros(2, 3), t.eye(3)[:2], weight=t.tensor([3.0]), label_smoothing=smoothing)
 
 
 @pytest.mark.parametrize("name", ["target", "weight"])

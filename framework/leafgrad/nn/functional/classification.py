@@ -46,7 +46,8 @@ def nll_loss(
     named = expect_tensor(target, "target", "nll_loss")._data.shape
     if named == (1,) and len(scores) == 1:
         target, named = target.reshape(()), ()  # as PyTorch takes it
-    dim = _class_dim(scores, named, None if weight is None else weight._data.shape, target.dtype, "nll_loss")
+    dim = _class_dim(scores, named, target.dtype, "nll_loss")
+    _check_weight(weight, scores[dim], "nll_loss")
     if weight is None and reduction == "mean" and len(scores) > 1 and scores[dim] and input.dtype in (float32, float64):
         try:
             return _nll_loss(input, target, dim=dim, ignore=ignore_index)
@@ -104,9 +105,10 @@ def cross_entropy(
             target = target.reshape(())
         kind = BY_ARRAY_DTYPE.get(target._data.dtype) or of(target._data)
         dim = 0 if len(shape) == 1 else 1
-        if weight is not None or kind is not int64 or target._data.shape != shape[:dim] + shape[dim + 1 :] or not shape:
-            per_class = None if weight is None else weight._data.shape
-            dim = _class_dim(shape, target._data.shape, per_class, kind, "cross_entropy")
+        if kind is not int64 or target._data.shape != shape[:dim] + shape[dim + 1 :] or not shape:
+            dim = _class_dim(shape, target._data.shape, kind, "cross_entropy")
+    if weight is not None:
+        _check_weight(weight, shape[dim], "cross_entropy")
     plain = weight is None and not (probabilities or label_smoothing)
     if plain and reduction == "mean" and len(shape) > 1 and shape[dim]:
         try:
@@ -207,8 +209,8 @@ def _weighted(x: Tensor, weight: Tensor | None, dim: int) -> Tensor:
     return x * weight.reshape((-1,) + (1,) * (x.ndim - dim - 1))
 
 
-def _class_dim(scores: Sizes, named: Sizes, weight: Sizes | None, kind: dtype, function: str) -> int:
-    """The dimension of the classes, by the sizes of ``input``, ``target`` and ``weight``, and the dtype of targets."""
+def _class_dim(scores: Sizes, named: Sizes, kind: dtype, function: str) -> int:
+    """The dimension of the classes, by the sizes of ``input`` and ``target``, and the dtype of targets."""
     if not scores:
         raise ValueError(f"{function}: input: expected at least 1 dimension (the classes), got a 0-d tensor")
     dim = 0 if len(scores) == 1 else 1
@@ -224,12 +226,15 @@ def _class_dim(scores: Sizes, named: Sizes, weight: Sizes | None, kind: dtype, f
         raise RuntimeError(
             f"{function}: target: expected class numbers of dtype int64, got {kind}; convert with .long()"
         )
-    if weight is not None and weight != (scores[dim],):
-        raise RuntimeError(
-            f"{function}: weight tensor should be defined either for all {scores[dim]} classes or no classes but "
-            f"got weight tensor of shape: {list(weight)}"
-        )
     return dim
+
+
+def _check_weight(weight: Tensor | None, classes: int, function: str) -> None:
+    if weight is not None and expect_tensor(weight, "weight", function)._data.shape != (classes,):
+        raise RuntimeError(
+            f"{function}: weight tensor should be defined either for all {classes} classes or no classes but "
+            f"got weight tensor of shape: {list(weight.shape)}"
+        )
 
 
 def _no_class(input: Tensor, target: Tensor, dim: int, ignore_index: int) -> IndexError:
