@@ -331,6 +331,51 @@ def test_masks_of_two_dtypes_warn():
         HEADS(Q, K, K, R(3, 5) < 0, attn_mask=R(4, 5))
 
 
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("options", [{}, {"batch_first": True}, {"kdim": 3, "vdim": 3}])
+@pytest.mark.parametrize("batches", [(2, 1), (1, 2), (2, 4)])
+def test_queries_and_keys_of_another_batch_are_refused(batches, options, need_weights, t):
+    attention = t.nn.MultiheadAttention(4, 2, **options)
+    query, key = (t.ones(5, n, size) for n, size in zip(batches, (4, options.get("kdim", 4)), strict=True))
+    if "batch_first" in options:
+        query, key = query.transpose(0, 1), key.transpose(0, 1)
+    with pytest.raises(RuntimeError) as info:
+        attention(query, key, key, need_weights=need_weights)
+    if t is lg:
+        text = "expected query and key of one batch size, their dimension {}, got {} in query and {} in key"
+        assert str(info.value) == text.format(0 if "batch_first" in options else 1, *batches)
+
+
+@pytest.mark.parametrize("batches", [(2, 1), (1, 2)])
+def test_decoders_refuse_a_memory_of_another_batch(batches, t):
+    target, memory = (t.ones(3, n, 4) for n in batches)
+    with pytest.raises(RuntimeError):
+        t.nn.TransformerDecoderLayer(4, 2, 4, dropout=0.0)(target, memory)
+
+
+def test_sizes_of_given_keys_values_and_biases(t):
+    q = t.ones(3, 2, 4)
+    more = {"in_proj_bias": None, "add_zero_attn": False, "dropout_p": 0.0, "out_proj_weight": t.eye(4)}
+
+    def attend_with(q=q, bias_k=None, bias_v=None, out=None, **options):
+        forward = t.nn.functional.multi_head_attention_forward
+        sizes = {"embed_dim_to_check": 4, "num_heads": 2, "in_proj_weight": t.ones(12, 4), "out_proj_bias": out}
+        return forward(q, q, q, bias_k=bias_k, bias_v=bias_v, **sizes, **more, **options)[0]
+
+    static = t.ones(4, 5, 2)
+    assert attend_with(static_k=static, static_v=static).shape == (3, 2, 4)
+    assert attend_with(bias_k=t.ones(1, 1, 4), bias_v=t.ones(1, 1, 4), out=t.ones(4)).shape == (3, 2, 4)
+    for name in ("static_k", "static_v"):
+        with pytest.raises(AssertionError, match=rf"expecting {name}.size\(0\) of 4, but got 2"):
+            attend_with(**{"static_k": static, "static_v": static, name: static[:2]})
+    for name in ("bias_k", "bias_v"):
+        for wrong in (t.ones(1, 1, 1), t.ones(1, 2, 4), t.ones(1)):
+            with pytest.raises(RuntimeError, match=rf"{name}: expected size \[1, 1, 4\], got \[" if t is lg else None):
+                attend_with(**{"bias_k": t.ones(1, 1, 4), "bias_v": t.ones(1, 1, 4), name: wrong})
+    with pytest.raises(RuntimeError, match=r"out_proj_bias: .* to \[4\], got \[2, 4\]" if t is lg else None):
+        attend_with(out=t.ones(2, 4))
+
+
 # ---- compiled -------------------------------------------------------------------------------------------------------
 
 

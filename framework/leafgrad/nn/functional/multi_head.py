@@ -10,7 +10,7 @@ from leafgrad.nn.functional.attention import scaled_dot_product_attention
 from leafgrad.nn.functional.dropout import dropout
 from leafgrad.nn.functional.linear import linear
 from leafgrad.ops.messages import warn
-from leafgrad.tensor.arguments import expect_tensor
+from leafgrad.tensor.arguments import expect_fitting, expect_tensor
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.shapes import permuted, reshaped
 from leafgrad.tensor.tensor import Tensor
@@ -151,6 +151,7 @@ def multi_head(
         inputs = (query, key, value)
         padding = None if padding is None else padding.unsqueeze(0)
     q, k, v = keys_and_values(heads, project(inputs, weights.inward, weights.inward_bias), weights)
+    check_batches(heads, q, k, v, weights.static)
     static = weights.static[0]
     keys = inputs[1]._data.shape[heads.length] if static is None else static.shape[1]
     sizes = q._data.shape[0], heads.count, q._data.shape[2], keys
@@ -176,6 +177,9 @@ def keys_and_values(heads: Heads, projected: tuple[Tensor, ...], weights: Weight
     for i, (bias, static) in enumerate(zip((weights.bias_k, weights.bias_v), weights.static, strict=True)):
         if bias is not None:
             expect(static is None, "bias cannot be added to static key or value")
+            if bias.shape[-1:] != (heads.embed,) or bias.numel() != heads.embed:
+                name = ("bias_k", "bias_v")[i]
+                raise RuntimeError(f"{name}: expected size [1, 1, {heads.embed}], got {list(bias.shape)}")
             shape = list(rest[i].shape)
             shape[heads.length] = 1
             rest[i] = cat([rest[i], bias.expand(shape)], heads.length)
@@ -213,6 +217,23 @@ def check_dimensions(inputs: tuple[Tensor, Tensor, Tensor], mask: Tensor | None,
         found = mask.ndim
         expect(found in (2, 3), f"{what} `attn_mask` to be `None`, 2-D or 3-D but found {found}-D tensor instead")
     return n == 3
+
+
+def check_batches(heads: Heads, q: Tensor, k: Tensor, v: Tensor, statics: tuple[Tensor | None, Tensor | None]) -> None:
+    """Errors unless there are keys and values for each of the batch, (batch, heads, length, size)."""
+    batch = q._data.shape[0]
+    if batch == k._data.shape[0] == v._data.shape[0]:
+        return
+    for x, name, static in zip((k, v), ("key", "value"), statics, strict=True):
+        if static is not None:
+            wanted = batch * heads.count
+            got = static.shape[0]
+            expect(got == wanted, f"expecting static_{name[0]}.size(0) of {wanted}, but got {got}")
+        elif x.shape[0] != batch:
+            raise RuntimeError(
+                f"expected query and {name} of one batch size, their dimension {heads.batch}, got {batch} in query and "
+                f"{x.shape[0]} in {name}"
+            )
 
 
 def check_sizes(mask: Tensor | None, padding: Tensor | None, batch: int, heads: int, queries: int, keys: int) -> None:
@@ -268,6 +289,8 @@ def multi_head_attention_forward(
     weights = Weights(
         inward, in_proj_bias, out_proj_weight, out_proj_bias, bias_k, bias_v, add_zero_attn, (static_k, static_v)
     )
+    if out_proj_bias is not None:
+        expect_fitting(out_proj_bias, (embed_dim_to_check,), "out_proj_bias", "multi_head_attention_forward")
     p = dropout_p if training else 0.0
     heads = Heads(embed_dim_to_check, num_heads, batch_first=False)
     inputs = (query, key, value)
