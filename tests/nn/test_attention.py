@@ -376,6 +376,30 @@ def test_sizes_of_given_keys_values_and_biases(t):
         attend_with(out=t.ones(2, 4))
 
 
+@pytest.mark.parametrize("kind", ["bfloat16", "float16", "float64"])
+def test_a_mask_may_be_float32_whatever_the_queries_are(kind, t):
+    attention = t.nn.functional.scaled_dot_product_attention
+    t.manual_seed(0)
+    q, k, v = (t.rand(1, 2, 3, 4).to(getattr(t, kind)).requires_grad_() for _ in range(3))
+    mask = t.rand(3, 3).requires_grad_()
+    out = attention(q, k, v, mask.detach())
+    wanted = attention(q.double(), k.double(), v.double(), mask.double())
+    assert out.dtype is q.dtype
+    assert out.double().allclose(wanted, atol=0.02)
+    attention(q, k, v, mask).sum().backward()
+    assert (q.grad.dtype, mask.grad.dtype) == (q.dtype, t.float32)
+    for other in {t.float16, t.bfloat16, t.float64} - {q.dtype}:
+        with pytest.raises(RuntimeError, match="Expected attn_mask dtype to be bool or float or to match query dtype"):
+            attention(q, k, v, mask.detach().to(other))
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float16"])
+def test_a_float32_mask_beyond_float16_leaves_out_no_key(kind, t):
+    x = t.rand(1, 1, 3, 4).to(getattr(t, kind))
+    out = t.nn.functional.scaled_dot_product_attention(x, x, x, t.full((3, 3), -1e9))
+    assert out.float().allclose(x.float().mean(-2, keepdim=True), atol=0.01)
+
+
 # ---- compiled -------------------------------------------------------------------------------------------------------
 
 

@@ -6,11 +6,11 @@ import math
 from typing import Any, NamedTuple
 
 from leafgrad import modes
-from leafgrad.dtypes import bool_, of
+from leafgrad.dtypes import bool_, float32, of, promote_types
 from leafgrad.nn.functional.dropout import dropout
 from leafgrad.nn.fused import Fused
 from leafgrad.ops import attention as ops
-from leafgrad.tensor.arguments import expect_tensor
+from leafgrad.tensor.arguments import expect_fitting, expect_tensor
 from leafgrad.tensor.creation import ones
 from leafgrad.tensor.formats import preserved
 from leafgrad.tensor.shapes import broadcast_shapes
@@ -79,8 +79,8 @@ def scaled_dot_product_attention(
     million of them.
 
     Args:
-        attn_mask: bool, true where a query sees a key; or a summand of the scores. It broadcasts to (..., L, S). A
-            query that sees no key gets zeros.
+        attn_mask: bool, true where a query sees a key; or a summand of the scores, float32 or of the dtype of
+            ``query``. It broadcasts to (..., L, S). A query that sees no key gets zeros.
         dropout_p: the probability with which softmax's results are zeroed, at all times: pass 0 in evaluation.
         is_causal: query i sees the keys up to i, and there is no ``attn_mask``.
         scale: 1 / sqrt(E) if None.
@@ -101,6 +101,10 @@ def scaled_dot_product_attention(
         )
     if attn_mask is not None:
         check_mask(attn_mask, is_causal, query, (*batch, query.shape[-2], key.shape[-2]))
+        if attn_mask.dtype not in (bool_, query.dtype):
+            wide = promote_types(attn_mask.dtype, query.dtype)
+            q, k, v, mask = (t.to(wide) for t in (query, key, value, attn_mask))
+            return scaled_dot_product_attention(q, k, v, mask, dropout_p, scale=scale).to(query.dtype)
     if not 0 <= dropout_p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
     size = query._data.shape[-1]
@@ -136,14 +140,12 @@ def check_mask(mask: Tensor, is_causal: bool, query: Tensor, shape: tuple[int, .
     """A RuntimeError where ``mask`` is none for scores of ``shape``."""
     if is_causal:
         raise RuntimeError(f"{NAME}: Explicit attn_mask should not be set when is_causal=True")
-    if expect_tensor(mask, "attn_mask", NAME).dtype not in (bool_, query.dtype):
+    if expect_tensor(mask, "attn_mask", NAME).dtype not in (bool_, float32, query.dtype):
         raise RuntimeError(
-            f"Expected attn_mask dtype to be bool or to match query dtype, but got attn_mask.dtype: {mask.dtype} and "
-            f"query.dtype: {query.dtype}; convert it with .to(dtype)"
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+            f"{mask.dtype} and query.dtype: {query.dtype}; convert it with .to(dtype)"
         )
-    sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
-    if mask.ndim > len(shape) or any(n not in (1, size) for n, size in sizes):
-        raise RuntimeError(f"attn_mask: expected a shape that broadcasts to {list(shape)}, got {list(mask.shape)}")
+    expect_fitting(mask, shape, "attn_mask", NAME)
 
 
 def grouped(query: Tensor, shared: Tensor, name: str) -> Tensor:
