@@ -96,3 +96,29 @@ def test_a_plateau_lowers_the_rate_once_patience_ends():
     other = lr_scheduler.ReduceLROnPlateau(optimizer)
     other.load_state_dict(schedule.state_dict())
     assert (other.best, other.num_bad_epochs, other.get_last_lr()) == (1.0, 1, [0.5])
+
+
+KINDS = {
+    "StepLR": {"step_size": 1},
+    "LambdaLR": {"lr_lambda": lambda epoch: 0.5**epoch},
+    "CosineAnnealingLR": {"T_max": 3},
+    "OneCycleLR": {"max_lr": 0.1, "total_steps": 9},
+    "CyclicLR": {"base_lr": 0.1, "max_lr": 0.2, "cycle_momentum": False},
+    "ReduceLROnPlateau": {"patience": 0},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_rate_in_a_tensor_of_one_element_is_as_one_without_dimensions(kind, t):
+    found = []
+    for rate in (0.25, [0.25], [[0.25]]):
+        p = t.nn.Parameter(t.ones(2))
+        optimizer = t.optim.Adam([p], lr=t.tensor(rate))
+        schedule = getattr(t.optim.lr_scheduler, kind)(optimizer, **KINDS[kind])
+        for _ in range(2):
+            p.sum().backward()
+            optimizer.step()
+            schedule.step(*[1.0] * (kind == "ReduceLROnPlateau"))
+        assert optimizer.param_groups[0]["lr"].shape == t.tensor(rate).shape
+        found.append((optimizer.param_groups[0]["lr"].item(), p.tolist()))
+    assert found[0] == found[1] == found[2]

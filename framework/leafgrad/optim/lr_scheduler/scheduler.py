@@ -154,6 +154,6 @@ def put(group: dict[str, Any], name: str, value: Any) -> None:
     """Set an option of a group; a tensor there is written in place."""
     if isinstance(group[name], Tensor):
         with modes.no_grad():
-            group[name].fill_(value)
+            group[name].fill_(value.reshape(()) if isinstance(value, Tensor) else value)
     else:
         group[name] = value
