@@ -105,6 +105,15 @@ def test_places_that_are_no_numbers_count_as_the_first(mode, padding, aligned):
     assert F.grid_sample(x, grid[:, :, :2], align_corners=aligned).isnan().all()  # between elements and zeros
 
 
+@pytest.mark.parametrize(("batch", "out"), [(0, 2), (1, 0)])
+def test_grids_without_places(batch, out, t):
+    x, grid = t.zeros(batch, 1, 3, 3, requires_grad=True), t.zeros(batch, out, 2, 2)
+    y = t.nn.functional.grid_sample(x, grid, align_corners=False)
+    assert y.shape == (batch, 1, out, 2)
+    y.sum().backward()
+    assert not x.grad.any()
+
+
 def test_gradients_of_grids():
     x = lg.tensor(RNG.standard_normal((2, 2, 4, 5)), requires_grad=True)
     grid = lg.tensor(PLACES, requires_grad=True)

@@ -101,13 +101,14 @@ def grid_sample(
         for x, size in zip(places, sizes, strict=True)
     ]
     n, c, out = *input.shape[:2], tuple(grid.shape[1:-1])
+    many = math.prod(out)
     total: Any = None
     for corner in itertools.product(*taps):
         at, outside, weight = corner[0]
         for (place, beyond, share), size in zip(corner[1:], sizes[1:], strict=True):
             at, outside, weight = at * size + place, outside | beyond, share * weight
-        index = at.reshape(n, 1, -1).expand(n, c, math.prod(out))
-        part = flat.gather(2, index) * where(outside, 0, weight).reshape(n, 1, -1)
+        index = at.reshape(n, 1, many).expand(n, c, many)
+        part = flat.gather(2, index) * where(outside, 0, weight).reshape(n, 1, many)
         total = part if total is None else total + part
     result: Tensor = alone(total.reshape(n, c, *out))
     return result
