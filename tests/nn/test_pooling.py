@@ -314,3 +314,17 @@ def test_functions_of_channels_keep_channels_last(name):
     written = last.clone()
     assert F.dropout(written, 1.0, True, True) is written
     assert not written.any()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_complex_numbers_have_a_mean_of_all(n, t):
+    x = t.arange(4.0).reshape(1, 2, *(1,) * (n - 1), 2) * (1 - 2j)
+    x.requires_grad_()
+    functional = t.nn.functional
+    y = getattr(functional, f"adaptive_avg_pool{n}d")(x, 1)
+    assert y.flatten().tolist() == functional.interpolate(x, size=1, mode="area").flatten().tolist()
+    assert y.flatten().tolist() == [0.5 - 1j, 2.5 - 5j]
+    y.abs().sum().backward()
+    assert x.grad.dtype is t.complex64
+    with pytest.raises(NotImplementedError):
+        getattr(functional, f"adaptive_avg_pool{n}d")(x, (1,) * (n - 1) + (2,))

@@ -13,7 +13,7 @@ from leafgrad.ops.marks import shown_as
 from leafgrad.ops.ranges import Ranges, range_sum
 from leafgrad.ops.traits import ALL
 from leafgrad.ops.windows import Windows, window_max
-from leafgrad.tensor.arguments import expect_floating, integer
+from leafgrad.tensor.arguments import expect_differentiable, expect_floating, integer
 from leafgrad.tensor.autocast import autocast
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.formats import keeps_channels_last
@@ -180,14 +180,15 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Wanted) -> Tensor:
 def _adaptive_mean(n: int, input: Any, output_size: Any) -> Tensor:
     function = f"adaptive_avg_pool{n}d"
     expect_filled(input, n, function)
-    expect_floating(input, function, NotImplementedError)
-    return resized(input, *adaptive(input, n, output_size, function))
+    return resized(input, *adaptive(input, n, output_size, function), function)
 
 
-def resized(input: Tensor, length: tuple[int, ...], size: tuple[int, ...]) -> Tensor:
+def resized(input: Tensor, length: tuple[int, ...], size: tuple[int, ...], function: str) -> Tensor:
     """The means of ``size`` windows that cover the last dimensions, of sizes ``length``."""
     if set(size) == {1}:
+        expect_differentiable(input, function, NotImplementedError)
         return mean(input, ALL[input._data.ndim][-len(size) :], True)
+    expect_floating(input, function, NotImplementedError)
     ranges = [shares(m, s) for m, s in zip(length, size, strict=True)]
     return _mean(input, ranges, [[stop - start for start, stop in each] for each in ranges])
 

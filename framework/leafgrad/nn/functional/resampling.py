@@ -75,7 +75,7 @@ def interpolate(
             f"output size {list(new)}"
         )
     if mode == "area":
-        return resized(expect_floating(input, "interpolate", NotImplementedError), length, new)
+        return resized(input, length, new, "interpolate")
     if mode in SMOOTH:
         expect_floating(input, "interpolate", NotImplementedError)
     for d, scale in enumerate(scales):
