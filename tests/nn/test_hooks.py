@@ -124,12 +124,19 @@ def test_hooks_of_state_dict():
     net = nn.Sequential(nn.Linear(1, 1))
     seen = []
     net[0].register_state_dict_pre_hook(lambda m, prefix, keep_vars: seen.append((prefix, keep_vars)))
-    handle = net[0].register_state_dict_post_hook(lambda m, state, prefix, meta: state.pop(f"{prefix}bias"))
+    handle = net[0].register_state_dict_post_hook(lambda m, state, prefix, meta: state.__delitem__(f"{prefix}bias"))
     assert list(net.state_dict()) == ["0.weight"]
     assert seen == [("0.", False)]
     handle.remove()
     net._register_state_dict_hook(lambda m, state, prefix, meta: {"renamed": state["0.weight"]})
     assert list(net.state_dict()) == ["renamed"]
+
+
+def test_hooks_after_state_dict_return_nothing(t):
+    net = t.nn.Linear(1, 1)
+    net.register_state_dict_post_hook(lambda m, state, prefix, meta: state)
+    with pytest.raises(RuntimeError, match="state_dict post-hook must return None"):
+        net.state_dict()
 
 
 def test_hooks_of_load_state_dict():

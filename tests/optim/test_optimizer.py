@@ -327,6 +327,7 @@ def test_names_are_kept_with_the_parameters():
     a, b, c = leaves()
     optimizer = optim.SGD([("a", a), ("b", b)])
     assert optimizer.param_groups[0]["param_names"] == ["a", "b"]
+    assert "\n    param_names: ['a', 'b']\n" in repr(optimizer)
     with pytest.raises(ValueError, match="with/without names"):
         optimizer.add_param_group({"params": [c]})
     with pytest.raises(ValueError, match="names are missing"):

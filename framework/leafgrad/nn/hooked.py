@@ -79,10 +79,15 @@ class Hooked(Tree):
         return register(self._own_hooks().save_pre, hook)
 
     def register_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
-        """Call ``hook(module, state_dict, prefix, local_metadata)`` after it did; changes are made in place."""
-        return register(self._own_hooks().save, hook)
+        """Call ``hook(module, state_dict, prefix, local_metadata)`` after it did; changes are made in place.
 
-    _register_state_dict_hook = register_state_dict_post_hook
+        Raises:
+            RuntimeError: when ``state_dict`` is called, the hook does not return None.
+        """
+        return register(self._own_hooks().save, WithoutResult(hook))
+
+    def _register_state_dict_hook(self, hook: Hook) -> RemovableHandle:
+        return register(self._own_hooks().save, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Call a hook before this module takes its values from a state dict, which the hook may change in place.
@@ -97,6 +102,17 @@ class Hooked(Tree):
     def register_load_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
         """Call ``hook(module, incompatible_keys)`` after loading; it may take keys off the lists, in place."""
         return register(self._own_hooks().load, hook)
+
+
+class WithoutResult:
+    """A hook that changes a state dict and returns nothing."""
+
+    def __init__(self, hook: Hook) -> None:
+        self.hook = hook
+
+    def __call__(self, *args: Any) -> None:
+        if self.hook(*args) is not None:
+            raise RuntimeError("state_dict post-hook must return None; change the state dict in place")
 
 
 class WithoutModule:

@@ -300,7 +300,7 @@ class Optimizer:
         text = f"{type(self).__name__} ("
         for i, group in enumerate(self.param_groups):
             text += f"\nParameter Group {i}\n"
-            text += "".join(f"    {k}: {group[k]}\n" for k in sorted(group) if k not in ("params", "param_names"))
+            text += "".join(f"    {k}: {group[k]}\n" for k in sorted(group) if k != "params")
         return text + ")"
 
 
