@@ -19,8 +19,9 @@ from leafgrad_pinn.field import Ansatz, Derivative
 from leafgrad_pinn.orders import Changed, maker, order_of
 from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.sampling import Array
-from leafgrad_pinn.scales import norm
+from leafgrad_pinn.scales import SMALLER, norm
 from leafgrad_pinn.shapes import Box
+from leafgrad_pinn.starts import WILD, means_of
 from leafgrad_pinn.system import System, Tensors
 from leafgrad_pinn.values import LAP, Request
 from leafgrad_pinn.waves import SKEW, at_once, wave
@@ -59,13 +60,21 @@ class Probe(nn.Module):
 
 
 def probed(problem: Problem) -> tuple[System, Look]:
-    """Its system with probes in place of the networks, and how to look at these: as waves alone."""
+    """Its system with probes in place of the networks, and how to look at these: as waves alone, or, where equations
+    have no numbers for such, or immense ones, as small ones about given values."""
     system = problem.system()
-    look: Look = {}
+    means, looks = means_of(system, problem.some()), [Look() for _ in (1, *SMALLER)]
     for surrogate in system.surrogates:
         surrogate.net = Probe(surrogate.bounds, list(surrogate.ansatz))
-        look |= {name: [1.0, 0.0, *[0.0] * len(surrogate.bounds)] for name in surrogate.ansatz}
-    return system, look
+        for name, scale in zip(surrogate.ansatz, surrogate.scales, strict=True):
+            slopes = [0.0] * len(surrogate.bounds)
+            for look, factor in zip(looks, (1.0, *SMALLER), strict=True):
+                look[name] = [factor, means[name] / scale if factor < 1 else 0.0, *slopes]
+    for look in looks:
+        (found,) = residuals(system, problem.some(), [look])
+        if all(norm(values) < WILD for values in found):
+            return system, look
+    return system, {}
 
 
 def undetermined(problem: Problem) -> list[str]:
@@ -73,7 +82,9 @@ def undetermined(problem: Problem) -> list[str]:
     if any(condition.minimised for condition in problem.conditions):  # a quotient sees no factor of its field
         return []
     (system, waves), batches = probed(problem), problem.some()
-    doubled = [waves | {name: [2.0, *rest]} for name, (_, *rest) in waves.items()]
+    if not waves:
+        return []
+    doubled = [waves | {name: [2 * factor, *rest]} for name, (factor, *rest) in waves.items()]
     before, *others = residuals(system, batches, [waves, *doubled])
     found, unseen, moved = [], set(), set()
     for name, after in zip(waves, others, strict=True):
@@ -96,9 +107,11 @@ def homogeneous(problem: Problem) -> str:
     if any(condition.minimised for condition in problem.conditions):
         return ""
     (system, waves), batches = probed(problem), problem.some()
+    if not waves:
+        return ""
     (left,) = residuals(system, batches, [{name: [0.0] * len(row) for name, row in waves.items()}])
     fields = [field for batch in batches for field in system.fields(system.points(batch).columns).values()]
-    if any(norm(values) > UNSEEN for values in left) or any(field.detach().numpy().any() for field in fields):
+    if not all(norm(values) <= UNSEEN for values in left) or any(field.detach().numpy().any() for field in fields):
         return ""
     names = ", ".join(problem.pairs or system.coordinates)
     return f"{names} = 0 satisfies every condition; if another solution is meant, add one that says how large it is"
@@ -122,7 +135,7 @@ def free(
     def beside(weights: Sequence[float]) -> Look:
         look = {name: list(row) for name, row in waves.items()}
         for (name, at, _), weight in zip(places, weights, strict=True):
-            look[name][at] = weight
+            look[name][at] += weight * look[name][0]
         return look
 
     columns = []

@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial import KDTree
@@ -14,6 +15,7 @@ import leafgrad
 from leafgrad import Tensor
 from leafgrad_pinn.answers import outside
 from leafgrad_pinn.conditions import Interior
+from leafgrad_pinn.determinacy import spoken_of
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.integrals import Integral
 from leafgrad_pinn.observations import Data
@@ -33,6 +35,20 @@ SHOWN = 4000  # points of a condition whose residuals are kept
 LINES, WITHIN = 16, 5  # along which fields are looked at between a rule's points, and points between each two of these
 CHANCE = 3  # standard deviations by which the squares of noise, and its neighbours' products, may be off
 FEWEST = 16  # measured values of which some may look like noise
+FLAT = 1e-3  # of a field's size: what it varies by at least, for a constant has errors, too
+
+
+class Level(NamedTuple):
+    """The mean of a field, and the root mean square of what it is beside that."""
+
+    mean: float
+    spread: float
+
+    @property
+    def varies(self) -> float:
+        """The part of its size that is no constant."""
+        size = math.hypot(self.mean, self.spread)
+        return self.spread / size if size else 1.0
 
 
 def residuals(trainees: Sequence[Trainee]) -> dict[str, dict[str, Array]]:
@@ -58,15 +74,15 @@ def relative(trainees: Sequence[Trainee]) -> dict[str, float]:
 
     Of measured values it is what is beyond the noise that they are given with.
 
-    A term's size is what the residual is of no field at all, as a source or given values; what fields as large as the
-    solution add to it which are waves over the domain; or what each derivative of the solution itself adds, as in thin
-    layers: whichever is largest. The norm is the dual one of the equation's energy, so that of m derivatives the root
-    mean square over wave numbers to the power of m // 2: what oscillates changes a solution the less, the higher the
-    order is. Of a family, all this is at functions that were not trained.
+    A term's size is what the residual is of no field at all, as a source or given values; what the solution's means add
+    to it, or waves over the domain about these that are as large as it varies; or what each derivative of the solution
+    itself adds, as in thin layers: whichever is largest. The norm is the dual one of the equation's energy, so that of
+    m derivatives the root mean square over wave numbers to the power of m // 2: what oscillates changes a solution the
+    less, the higher the order is. Of a family, all this is at functions that were not trained.
     """
     found: dict[str, float] = {}
     for trainee in trainees:
-        sizes = amplitudes(trainee)
+        levels = levels_of(trainee)
         for index, name in enumerate(trainee.problem.names):
             condition = trainee.problem.conditions[index]
             if isinstance(condition, Integral):
@@ -75,7 +91,7 @@ def relative(trainees: Sequence[Trainee]) -> dict[str, float]:
                     found[key] = larger(found.get(key, 0.0), share(trainee, index, condition))
             if condition.minimised:
                 continue
-            found[name] = larger(found.get(name, 0.0), left_over(trainee, index, sizes))
+            found[name] = larger(found.get(name, 0.0), left_over(trainee, index, levels))
     return found
 
 
@@ -152,10 +168,10 @@ def on_lines(trainee: Trainee, along: str, places: Array) -> Tensors:
     return on_device([batch | {"points": rows}], trainee.dtype, trainee.device)[0]
 
 
-def left_over(trainee: Trainee, index: int, sizes: Mapping[str, float]) -> float:
-    """The share for a condition, of fields of these sizes: the larger of its points' and of new ones' between them."""
+def left_over(trainee: Trainee, index: int, levels: Mapping[str, Level]) -> float:
+    """The share for a condition, of fields of these levels: the larger of its points' and of new ones' between them."""
     n = min(BETWEEN * len(trainee.batches[index]["points"]), SHOWN // 4)
-    return larger(*[share_at(trainee, index, sizes, batch) for batch in looked_at(trainee, index, n)])
+    return larger(*[share_at(trainee, index, levels, batch) for batch in looked_at(trainee, index, n)])
 
 
 def looked_at(trainee: Trainee, index: int, n: int) -> list[Tensors]:
@@ -169,26 +185,28 @@ def looked_at(trainee: Trainee, index: int, n: int) -> list[Tensors]:
 
 
 @np.errstate(all="ignore")  # residuals of no field may be infinite
-def share_at(trainee: Trainee, index: int, sizes: Mapping[str, float], batch: Tensors) -> float:
+def share_at(trainee: Trainee, index: int, levels: Mapping[str, Level], batch: Tensors) -> float:
     """The share for a condition at a batch of points: that of the equation of which most is left."""
 
-    def of(factor: float) -> Array:
-        given = partial(waves, trainee.problem.domain, {name: factor * size for name, size in sizes.items()})
-        return host(trainee.system.residuals(index, batch, given)[0])
+    def of(mean: float, spread: float) -> Array:
+        some = {name: Level(mean * level.mean, spread * level.spread) for name, level in levels.items()}
+        return host(trainee.system.residuals(index, batch, partial(waves, trainee.problem.domain, some))[0])
 
     left = host(trainee.residuals(index, batch))
     if not np.isfinite(left).all():
         return math.nan
-    source, own = of(0.0), added(trainee, index, batch)
+    source, flat, own = of(0, 0), of(1, 0), added(trainee, index, batch)
     order = max((len(path) for (_, (_, path)), term in own.items() if term.any()), default=0)
     points, bounds = host(batch["points"]), trainee.problem.domain.bounds
+    about = spoken_of(trainee.problem, trainee.problem.conditions[index])
     smooth = order // 2 if isinstance(trainee.problem.conditions[index], Interior) and len(bounds) <= 3 else 0
-    every = np.stack([left, source, of(1.0) - source, left - source, *own.values()], 1)
+    every = np.stack([left, source, flat - source, of(1, 1) - flat, left - source, *own.values()], 1)
     every[:, ~np.isfinite(every).all(0)] = 0.0  # what is infinite is no term
     norms = dual(every.reshape(len(left), -1), points, bounds, smooth).reshape(every.shape[1:])
     noise = noise_of(trainee, index, left, points)
     norms[0] = np.sqrt(np.maximum(0.0, norms[0] ** 2 - noise**2))
-    return float((norms[0] / np.maximum(norms[1:].max(0), LEAST)).max())
+    least = LEAST * max([level.varies for name, level in levels.items() if name in about], default=1.0)
+    return float((norms[0] / np.maximum(norms[1:].max(0), least)).max())
 
 
 def noise_of(trainee: Trainee, index: int, left: Array, points: Array) -> Array:
@@ -298,8 +316,8 @@ def dual(values: Array, points: Array, bounds: Array, smooth: int) -> Array:
     return np.sqrt(weights @ found + weights.min() * fast)
 
 
-def amplitudes(trainee: Trainee) -> dict[str, float]:
-    """The root mean square of each field, at all points of the training."""
+def levels_of(trainee: Trainee) -> dict[str, Level]:
+    """The mean of each field, and how far it is from that, at all points of the training."""
     values: dict[str, list[Array]] = {}
     for batch in trainee.batches:
         columns, rows = trainee.system.points(batch).columns, host(batch["points"])
@@ -307,14 +325,18 @@ def amplitudes(trainee: Trainee) -> dict[str, float]:
             for name, t in surrogate(columns).items():
                 inside = ~outside(surrogate, name, trainee.problem.domain, rows)
                 values.setdefault(name, []).append(host(t)[inside])
-    return {name: norm(np.concatenate(parts)) for name, parts in values.items()}
+    found = {}
+    for name, parts in values.items():
+        every = np.concatenate(parts)
+        found[name] = Level(float(every.mean()), max(float(every.std()), FLAT * norm(every)))
+    return found
 
 
-def waves(domain: Domain, sizes: Mapping[str, float], columns: Mapping[str, Tensor]) -> Tensors:
-    """Fields of these root mean squares."""
+def waves(domain: Domain, levels: Mapping[str, Level], columns: Mapping[str, Tensor]) -> Tensors:
+    """Fields of these levels."""
     found = [columns[name] for name in domain.names if name in columns]
     bounds = np.array([domain.bounds[domain.names.index(name)] for name in domain.names if name in columns])
-    return {name: size * wave(found, bounds, k) for k, (name, size) in enumerate(sizes.items())}
+    return {name: level.mean + level.spread * wave(found, bounds, k) for k, (name, level) in enumerate(levels.items())}
 
 
 def host(t: Tensor) -> Array:

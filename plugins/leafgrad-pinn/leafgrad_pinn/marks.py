@@ -37,7 +37,8 @@ def marks(
 def in_order(values: Array) -> list[float]:
     """Weighted sums over all but the last axis of (n, k), which are others in another order. For (n,) of all."""
     columns = values.reshape(-1, values.shape[-1]) if values.ndim > 1 else values[:, None]
-    found: list[float] = ((np.random.default_rng(0).random(len(columns)) - 0.5) @ columns).tolist()
+    with np.errstate(all="ignore"):  # of infinities
+        found: list[float] = ((np.random.default_rng(0).random(len(columns)) - 0.5) @ columns).tolist()
     return found
 
 

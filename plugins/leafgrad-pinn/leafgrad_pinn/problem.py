@@ -29,6 +29,7 @@ from leafgrad_pinn.planner import MODES, DerivativePlan, Fields, plan as cheapes
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import scales_of, sizes_of
 from leafgrad_pinn.scene import Scene
+from leafgrad_pinn.starts import means_of, wild
 from leafgrad_pinn.system import System, Tensors, leaves_of, on_device
 from leafgrad_pinn.unknowns import Unknown
 from leafgrad_pinn.values import recording
@@ -109,6 +110,7 @@ class Problem:
         self.plans: list[DerivativePlan] = []
         self.sizes: list[list[float]] = []  # for each condition those of its equations' terms, which divide residuals
         self.few: list[Tensors] = []  # points by which units are found
+        self.starts: dict[str, float] = {}  # what fields begin with, where equations have no numbers elsewhere
         self.before: tuple[Surrogate, ...] = ()  # for each group what it goes on from, in a later window of time
         if not self.fields or not self.conditions:
             raise ValueError(
@@ -302,6 +304,7 @@ class Problem:
             points[:, -1] = self.domain.time.start
         return points
 
+    @np.errstate(all="ignore")  # what is no number is told
     def _check_residuals(self, derivatives: str) -> None:
         """Run each condition at a few points; what it asks for there decides how derivatives are made."""
         system, histories = self.system(), {field.name: field.history for field in self.fields}
@@ -328,9 +331,16 @@ class Problem:
             self.plans.append(cheapest(points.asked, self.domain.space, derivatives, points.beyond, away))
             found = residuals.detach().numpy()
             if not np.isfinite(found).all():
+                if self._begin_at_values():
+                    self.plans, self.few = [], []
+                    self._check_residuals(derivatives)
+                    return
                 wrong = batch["points"][:LOOKS][~np.isfinite(found).all(1)][0]
                 place = dict(zip(self.domain.names, wrong.tolist(), strict=True))
-                raise ValueError(f"{name}: expected finite residuals at the start, got nan or inf at {place}")
+                raise ValueError(
+                    f"{name}: expected finite residuals at the start, got nan or inf at {place}; let the equation have "
+                    "numbers for all values of its fields, as of u = exp(v) for a field v in place of log(u)"
+                )
             again, _ = system.residuals(index, few)
             planned = again.detach().numpy()  # by the plan
             self._check_again(name, found, planned)
@@ -419,6 +429,15 @@ class Problem:
             self.fields = list(copied(self.fields).values())
             for field in self.fields:
                 field.scale = scales.get(field.name)
+        if wild(self.system(), batches):
+            self._begin_at_values()
+
+    def _begin_at_values(self) -> bool:
+        """Whether fields begin about the values that are given of them, where they did not before."""
+        batches = on_device(self.draw(np.random.default_rng(0)), leafgrad.float64, "cpu")
+        before, means = self.starts, means_of(self.system(), batches)
+        self.starts = means if any(means.values()) else {}
+        return self.starts != before
 
     def _check_again(self, name: str, first: Array, second: Array) -> None:
         """ValueError if residuals (n, k) are others when they are evaluated again."""

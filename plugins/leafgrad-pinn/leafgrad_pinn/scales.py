@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.starts import means_of
 from leafgrad_pinn.values import LAP
 from leafgrad_pinn.waves import Look, everything, residuals, waved
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 TERMS = 0.5, 0.65  # those that size terms; several, for an equation may be satisfied by one wave
 LONG = 1.0, 0.5
 WAVES = (False, 1.0), (True, 0.3)  # whether crossed, and what their terms count: a single wave may satisfy an equation
+SMALLER = 0.1, 1e-2, 1e-3, 1e-4  # of fields' sizes: waves where an equation has no numbers for those of full size
+MILD = 0.1  # by how much terms of these change at most
 FAR = 1e3  # how much larger one condition's terms may be than another's before it is told
 PART = 0.1  # of the largest response of a condition: a field with less is not its own
 ROUNDING = 1e-10  # of the least term: a source below is none
@@ -40,6 +43,7 @@ INDEPENDENT = 1e-4  # of the largest singular value: what slopes of terms tell o
 BEGIN = 1e30, 1e25, 1e20, 1e15, 1e10, 1e5, 1.0, 0.1, 1e-2, 1e-5, 1e-10, 1e-15  # sizes to begin with
 
 
+@np.errstate(all="ignore")  # equations may have no numbers for some waves
 def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str, float]) -> dict[str, float]:
     """The size of each field: that at which its terms are as large as the sources and values that are given.
 
@@ -265,11 +269,10 @@ def terms_alone(
     return found, [*given.inside, True]
 
 
-def size_of(here: Array, there: Array) -> float:
+def size_of(here: Array, there: Array, most: float = GROWS[1]) -> float:
     """That of terms, beside those of fields STEP times as large: what does not grow with fields is left by rounding."""
-    with np.errstate(all="ignore"):  # of infinities
-        found, change = norm(here), norm(there - here)
-    return found if GROWS[0] * found < change < GROWS[1] * found else 0.0
+    found, change = norm(here), norm(there - here)
+    return found if GROWS[0] * found < change < most * found else 0.0
 
 
 def power_of(here: Array, there: Array) -> float:
@@ -292,6 +295,7 @@ def beside(own: Sequence[Term], known: Sequence[Sequence[Term]], inside: Sequenc
     return min(found[True] or found[False], default=0.0)
 
 
+@np.errstate(all="ignore")
 def sizes_of(system: System, batches: Sequence[Tensors], scales: Mapping[str, float]) -> list[list[float]]:
     """For each equation of each condition the size of its terms, of fields of these sizes.
 
@@ -300,10 +304,11 @@ def sizes_of(system: System, batches: Sequence[Tensors], scales: Mapping[str, fl
     of all units, so that problems in metres and in millimetres take the same steps. The system's networks are not
     needed any more.
     """
+    means = means_of(system, batches)
     waved(system)
     found = []
     for index, batch in enumerate(batches):
-        source, (long, short) = terms_of(system, index, batch, scales)
+        source, (long, short) = measured(system, index, batch, scales, means)
         limit = ROUNDING * least(system, index, scales)
         given = [size if size > limit else 0.0 for size in map(norm, source.T)]
         found.append([
@@ -317,15 +322,40 @@ def sizes_of(system: System, batches: Sequence[Tensors], scales: Mapping[str, fl
     return [[root] * len(sizes) if k in energies else sizes for k, sizes in enumerate(found)]
 
 
+def measured(
+    system: System, index: int, batch: Tensors, scales: Mapping[str, float], means: Mapping[str, float]
+) -> tuple[Array, list[list[float]]]:
+    """What `terms_of` gives, of smaller waves about the means for equations that have no numbers for those of fields of
+    these sizes, as exp(T - 300), or of negative ones, as log(p)."""
+    source, terms = terms_of(system, index, batch, scales)
+    for part in SMALLER:
+        if all(terms[0]) or system.conditions[index].minimised:
+            break
+        less = {name: part * scale for name, scale in scales.items()}
+        there, others = terms_of(system, index, batch, less, means, MILD)
+        source = np.where(
+            [not term and other > 0 for term, other in zip(terms[0], others[0], strict=True)], there, source
+        )
+        terms = [[a or b for a, b in zip(*each, strict=True)] for each in zip(terms, others, strict=True)]
+    return source, terms
+
+
 def terms_of(
-    system: System, index: int, batch: Tensors, scales: Mapping[str, float]
+    system: System,
+    index: int,
+    batch: Tensors,
+    scales: Mapping[str, float],
+    means: Mapping[str, float] = {},
+    most: float = GROWS[1],
 ) -> tuple[Array, list[list[float]]]:
     """The residuals of a condition without any field (n, k), for a quotient of energies 0, and for each of its
-    equations what fields of these sizes add to it, as LONG waves and as those that size TERMS."""
+    equations what fields of these sizes add to it, as LONG waves and as those that size TERMS; 0 for what cannot be
+    measured. With ``means`` that is what waves about these add to them."""
     larger, known = {name: STEP * scale for name, scale in scales.items()}, system.conditions[index].minimised
     several = [(turns, crosses) for turns in (LONG, TERMS) for crosses, _ in WAVES]
-    some = [Look(sizes, turn, crosses) for turns, crosses in several for sizes in (scales, larger) for turn in turns]
-    source, *waves = residuals(system, index, batch, [Look(dict.fromkeys(scales, 0.0)), *some])
+    some = [Look(sizes, turn, crosses, means)
+            for turns, crosses in several for sizes in (scales, larger) for turn in turns]  # fmt: skip
+    source, *waves = residuals(system, index, batch, [Look(dict.fromkeys(scales, 0.0), means=means), *some])
     source = np.nan_to_num(source) if known else source
     rest, found = iter(waves), []
     for turns in (LONG, TERMS):
@@ -333,7 +363,9 @@ def terms_of(
         for _, share in WAVES:
             here, there = (np.concatenate([values - source for values in islice(rest, len(turns))]) for _ in range(2))
             # a quotient of energies is the same for fields of any size
-            each.append([share * (norm(a) if known else size_of(a, b)) for a, b in zip(here.T, there.T, strict=True)])
+            each.append(
+                [share * (norm(a) if known else size_of(a, b, most)) for a, b in zip(here.T, there.T, strict=True)]
+            )
         found.append([max(terms) for terms in zip(*each, strict=True)])
     return source, found
 
@@ -369,5 +401,9 @@ def least(system: System, index: int, scales: Mapping[str, float]) -> float:
 
 
 def norm(values: Array) -> float:
-    """The root of the mean square."""
-    return float(np.sqrt(np.square(values).mean()))
+    """The root of the mean square, also of numbers whose squares are none."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = float(np.sqrt(np.square(values).mean()))
+        if found == math.inf and (largest := float(np.abs(values).max())) < math.inf:
+            return largest * float(np.sqrt(np.square(values / largest).mean()))
+    return found

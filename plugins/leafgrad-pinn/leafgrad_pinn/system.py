@@ -16,6 +16,7 @@ from leafgrad_pinn.elsewhere import anywhere
 from leafgrad_pinn.field import Surrogate
 from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.planner import DerivativePlan, Fields, plan as cheapest
+from leafgrad_pinn.starts import start_at
 from leafgrad_pinn.unknowns import bound
 from leafgrad_pinn.values import Points, noted
 
@@ -44,6 +45,7 @@ class System(nn.Module):
         self.unknowns = problem.unknowns
         self.wrong: Fields | None = None  # gives what is added to the fields before the first moment
         self.numbers = nn.ParameterList([make.parameter(np.array(u.raw)) for u in problem.unknowns])
+        start_at(self, problem.starts)
 
     def fields(self, columns: Mapping[str, Tensor]) -> Tensors:
         """Each field at points, n numbers for each coordinate -> n for each field."""

@@ -29,11 +29,13 @@ class Look(NamedTuple):
         sizes: of the wave of each field, by name.
         turns: how many half waves they are.
         crossed: whether they are crossed.
+        means: what they are about, by name; 0 for others.
     """
 
     sizes: Mapping[str, float]
     turns: float = SHORT
     crossed: bool = False
+    means: Mapping[str, float] = {}
 
 
 class Waves(nn.Module):
@@ -63,7 +65,9 @@ class Waves(nn.Module):
             form = wave(columns, self.bounds, number, turns)
             if any(look.crossed for look in self.looks):
                 form = leafgrad.where(oblique, crossed(columns, self.bounds, number, turns), form)
-            found.append(spread(look.sizes[name] / scale for look in self.looks) * form)
+            waves = spread(look.sizes[name] / scale for look in self.looks) * form
+            means = [look.means.get(name, 0.0) / scale for look in self.looks]
+            found.append(waves + spread(means) if any(means) else waves)
         return leafgrad.stack(found, 1)
 
 

@@ -322,5 +322,24 @@ def test_noise_that_is_said_is_no_reason_to_call_a_right_answer_unsolved(tmp_pat
 
 def test_what_is_smooth_is_no_noise():
     sol = decay(lambda x: np.exp(-x) + 2 * (x - 0.5) ** 2, noise=0.5)
-    assert "not solved: the residuals of data are" in sol.run.doubts
+    assert "the residuals of data are" in sol.run.doubts
     assert "noise" not in sol.run.doubts
+
+
+@pytest.mark.parametrize("start", [0, 300])
+def test_an_offset_hides_no_contradiction(start):
+    t = pinn.Field("T", pinn.Interval("x", 0, 0.01), pinn.MLP(8, 1))
+    heated = pinn.Interior(lambda T: 50 * T.xx + 1e6, n=30)
+    sol = pinn.Problem(t, [heated, pinn.Neumann(0), pinn.Dirichlet(start, "x_min")]).solve(pinn.LevenbergMarquardt(15))
+    assert "not solved: the residuals of interior are" in sol.run.doubts
+    assert "the residuals of neumann are" in sol.run.doubts
+
+
+def test_a_right_answer_beside_an_offset_is_not_doubted():
+    t = pinn.Field("T", pinn.Interval("x", 0, 0.01), pinn.MLP(8, 1))
+    conditions = [
+        pinn.Interior(lambda T: 50 * T.xx + 1e6, n=30),
+        pinn.Neumann(0, "x_max"),
+        pinn.Dirichlet(300, "x_min"),
+    ]
+    assert pinn.Problem(t, conditions).solve(pinn.LevenbergMarquardt(15)).run.doubts == ""
