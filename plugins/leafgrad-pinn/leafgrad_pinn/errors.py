@@ -19,7 +19,11 @@ from leafgrad_pinn.observations import Data
 from leafgrad_pinn.references.reference import Reference
 from leafgrad_pinn.sampling import Array
 
+SURE = 5  # times what estimates say: seeds that are farther apart contradict them
+UNEXPLAINED = "seeds are farther apart than their estimates say, so that there may be several solutions"
+
 if TYPE_CHECKING:
+    from leafgrad_pinn.run import Run
     from leafgrad_pinn.solution import Solution
 
 
@@ -45,13 +49,15 @@ class Errors:
 
         Each residual that the equations leave is followed to the error that it makes, in polynomials that the network
         knows nothing of. Where these do not explain the residuals, as at corners and shocks, it is `apart`; {} for one
-        seed. ``run.unestimated`` says why, or why an estimate is rough.
+        seed. So it is where that is far above the estimates. ``reservation`` says why, or why an estimate is rough.
         """
-        return self.run.estimated or self.apart
+        return self.run.estimated | self.unexplained if self.run.estimated else self.apart
 
     @property
     def reservation(self) -> str:
         """What is to be known of the estimates, or why there are none; "" for nothing."""
+        if self.unexplained:
+            return f"{UNEXPLAINED}; {self.run.unestimated}" if self.run.unestimated else UNEXPLAINED
         by = "by how far seeds are apart; " if self.estimated and not self.run.estimated else ""
         return by + self.run.unestimated
 
@@ -63,22 +69,44 @@ class Errors:
         {} for one seed, for a family of problems, for measured values, whose noise all seeds have, and where the run
         says itself that it is no solution.
         """
-        solution = self.solution
-        others = [run for run in solution.runs if run is not self.run]
+        return {name: min(gaps) for name, gaps in self._gaps.items()}
+
+    @cached_property
+    def unexplained(self) -> dict[str, float]:
+        """How far, where that is more than both seeds' estimates say: there are several solutions, or wrong ones."""
+        own = self.run.estimated
+        far = {name: gaps for name, gaps in self._gaps.items() if min(gaps) > SURE * own.get(name, math.inf)}
+        others = [run.estimated for run in self._others] if far else []
+        found = {}
+        for name, gaps in far.items():
+            each = [gap for gap, other in zip(gaps, others, strict=True)
+                    if name in other and gap > SURE * math.hypot(own[name], other[name])]  # fmt: skip
+            if each:
+                found[name] = min(each)
+        return found
+
+    @cached_property
+    def _others(self) -> list[Run]:
+        """The seeds that came so far, but for the one that is shown."""
+        return [run for run in self.solution.runs if run is not self.run]
+
+    @cached_property
+    def _gaps(self) -> dict[str, list[float]]:
+        """How far each field is from that of each other seed, as `apart` takes it; inf for one that has no numbers."""
+        solution, others = self.solution, self._others
         conditions = [c for trainee in self.run.trainees for c in trainee.problem.conditions]
         measured = not conditions or any(isinstance(c, Data) for c in conditions)  # of a file nobody knows
         if not others or solution.domain.functions or measured or self.run.doubts or self.run.astray:
             return {}
         columns = [*solution.domain.interior(LOOKS, "sobol", np.random.default_rng(2)).T]
         own, *found = [solution.values(run, columns, check=False) for run in [self.run, *others]]
-        apart = {}
+        apart: dict[str, list[float]] = {}
         for name, u in own.items():
             inside = np.isfinite(u)
             size = float(np.linalg.norm(u[inside]))
             gaps = [float(np.linalg.norm((other[name] - u)[inside])) for other in found]
-            nearest = min(filter(math.isfinite, gaps), default=None)
-            if size and nearest is not None:  # else the field is zero, or no other seed came so far
-                apart[name] = nearest / size / math.sqrt(2)
+            if size and any(map(math.isfinite, gaps)):  # else the field is zero, or no other seed came so far
+                apart[name] = [gap / size / math.sqrt(2) if math.isfinite(gap) else math.inf for gap in gaps]
         return apart
 
     def time_to(self, level: float) -> list[float | None]:

@@ -7,7 +7,7 @@ are symmetries, such as u times a factor, as far as the residuals that are left 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -19,10 +19,13 @@ from leafgrad_pinn.conditions import Interior
 from leafgrad_pinn.determinacy import spoken_of
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.field import Field, columns_of
+from leafgrad_pinn.integrals import Integral
 from leafgrad_pinn.linearised import Linearised, Polynomials, numbers
+from leafgrad_pinn.observations import At, Data
 from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import norm
+from leafgrad_pinn.slopes import Moving
 from leafgrad_pinn.taylor import Unfit
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.unknowns import Unknown, moved
@@ -38,6 +41,9 @@ PART = 0.01  # of a direction's square: what has less is not named
 LEAST = 6  # polynomials of a coordinate, where given points tell no more apart
 HELD = 0.03  # of the terms, what each direction changes residuals by where fewer polynomials than usual are to tell
 TOLD = 0.01  # of polynomials over the domain, what they are at given points that tell them apart
+MOVED = 0.1  # of the fields: how far they may move until the residuals tell, or it is a doubt
+FOLLOWED = {1: (18, 6, 64), 2: (8, 5, 36), 3: (5, 3, 0)}  # polynomials, those beside slopes or many, and many
+APART = 1e-8  # of the largest singular value: what sets directions of a basis apart
 DEGREES = {1: 18, 2: 15, 3: 8}  # polynomials of each coordinate at most, by the number of these
 COLUMNS = 450  # of all fields
 
@@ -88,8 +94,82 @@ def directions(trainee: Trainee) -> tuple[str, str]:
     count = len(known) + len(rest)
     if not count:
         return "", few if found[-1] < HELD else ""
-    said = [*(words for words, _ in known), *([described(problem, points, r, rest, bool(known))] if len(rest) else [])]
-    return f"{'1 direction is' if count == 1 else f'{count} directions are'} free: {', '.join(said)}", ""
+    c = linalg.solve_triangular(r, rest.T)
+    said = [*(words for words, _ in known), *([described(problem, points, c, bool(known))] if len(rest) else [])]
+    return told(count, said), ""
+
+
+def told(count: int, said: Sequence[str]) -> str:
+    """That so many directions are free, and which."""
+    return f"{'1 direction is' if count == 1 else f'{count} directions are'} free: {', '.join(said)}"
+
+
+@leafgrad.enable_grad()
+def hidden(trainee: Trainee) -> tuple[str, dict[str, float]]:
+    """What `directions` does not see: growth that its polynomials cannot follow, and thin layers that may move.
+
+    Returns:
+        What is free as far as the residuals tell that are left, in words; or else how large these make an error, beside
+        each field, along what changes them little.
+    """
+    problem = trainee.problem
+    names, kinds = problem.domain.names, (Data, At, Integral)
+    if len(names) not in DEGREES or any(c.own is not None or isinstance(c, kinds) for c in problem.conditions):
+        return "", {}
+    found: dict[str, float] = {}
+    try:
+        for bases in followed(trainee):
+            free, errors = least_seen(bases)
+            if free:
+                return free, {}
+            found = {name: max(error, found.get(name, 0.0)) for name, error in errors.items()}
+    except Unfit:
+        pass
+    return "", found
+
+
+def followed(trainee: Trainee) -> Iterator[Linearised]:
+    """The problem with slopes of its solution in the basis, and with many polynomials along each coordinate in turn."""
+    names = trainee.problem.domain.names
+    count = max(1, round(len(trainee.problem.fields) ** (1 / len(names))))
+    degree, few, many = (max(3, size // count) for size in FOLLOWED[len(names)])
+    yield Moving(trainee, dict.fromkeys(names, degree), dict.fromkeys(names, few))
+    for name in names if len(names) < 3 else ():
+        yield Linearised(trainee, dict.fromkeys(names, few) | {name: many})
+
+
+def least_seen(problem: Linearised) -> tuple[str, dict[str, float]]:
+    """What is free in a basis, or the errors of what changes residuals least, as `hidden` has both."""
+    a, left = problem.everything(3 * problem.size, np.random.default_rng(0))
+    if problem.energies or not (np.isfinite(a).all() and np.isfinite(left).all()):
+        return "", {}
+    points = problem.domain.interior(4 * problem.size, "sobol", np.random.default_rng(0))
+    whole = sizes(problem, points)
+    lengths = np.linalg.norm(whole, axis=0)
+    lengths[lengths == 0] = 1
+    _, found, rows = np.linalg.svd(np.linalg.qr(whole / lengths, mode="r"))
+    kept = found > APART * found[0]
+    orthonormal = (rows[kept].T / found[kept]) / lengths[:, None]
+    _, found, rows = np.linalg.svd(np.linalg.qr(a @ orthonormal, mode="r"))
+    norms, error = sizes_of(problem, points), float(np.linalg.norm(left))
+    known = math.hypot(*norms.values())
+    limit = max(FREE, min(error / (MOVED * known), ABOUT[1])) if known else FREE
+    if count := int(np.count_nonzero(found <= limit)):
+        return told(count, [described(problem, points, orthonormal @ rows[-count:].T, False)]), {}
+    if found[-1] > ABOUT[1]:
+        return "", {}
+    c = orthonormal @ rows[-1] * (error / found[-1])
+    return "", {name: norm(problem.basis(name, points) @ c) / (problem.fields[name].scale or 1) / size
+                for name, size in norms.items() if size}  # fmt: skip
+
+
+def sizes_of(problem: Linearised, points: Array) -> dict[str, float]:
+    """The root mean square of each field at points, beside its scale."""
+    trainee = problem.trainee
+    columns = columns_of(problem.domain, points, trainee.dtype, trainee.device)
+    values = problem.system.fields(columns)
+    return {name: norm(numbers(values[name])[problem.within(name, points)]) / (problem.fields[name].scale or 1)
+            for name in problem.bases}  # fmt: skip
 
 
 def degree_of(problem: Problem) -> tuple[int, str]:
@@ -163,16 +243,17 @@ def unexplained(rows: Array, known: list[Named]) -> Array:
     return np.asarray(turned[np.count_nonzero(found > 0.5) :] @ rows)
 
 
-def described(problem: Linearised, points: Array, r: Array, rows: Array, more: bool) -> str:
-    """Directions without a simple name (m, k): of what, and where they are largest."""
-    c = linalg.solve_triangular(r, rows.T)
+def described(problem: Linearised, points: Array, c: Array, more: bool) -> str:
+    """Directions without a simple name, by coefficients (k, m): of what, and where they are largest."""
+    many = c.shape[1]
     squares = {n: np.square(problem.basis(n, points) @ c / (problem.fields[n].scale or 1)).sum(1)
                for n in problem.bases}  # fmt: skip
     first = problem.size - problem.numbers
     shares = {n: float(square.mean()) for n, square in squares.items()}
-    shares |= {u.name: float(np.square((r[k:] @ c)[0]).sum()) for k, u in enumerate(problem.system.unknowns, first)}
-    named = [n for n, share in shares.items() if share > PART * len(rows)]
-    count = f"{len(rows)} {'more ' if more else ''}change{'s' * (len(rows) > 1)} of {' and '.join(named)}"
+    for k, (u, number) in enumerate(zip(problem.system.unknowns, problem.system.numbers, strict=True), first):
+        shares[u.name] = float(np.square(c[k] / scale_of(u, number)).sum())
+    named = [n for n, share in shares.items() if share > PART * many]
+    count = f"{many} {'more ' if more else ''}change{'s' * (many > 1)} of {' and '.join(named)}"
     if not (fields := [n for n in named if n in squares]):
         return count
     place = points[int(np.argmax(sum(squares[n] for n in fields)))]

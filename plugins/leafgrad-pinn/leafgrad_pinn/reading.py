@@ -88,7 +88,7 @@ DETAILS = schema.record(
     {
         "errors": schema.mapping(schema.record({"l2": schema.number, "max": schema.number})),
         "unknowns": NUMBERS, "deviations": NUMBERS, "relative": NUMBERS, "estimated": NUMBERS,
-        "suspected": NUMBERS,
+        "suspected": NUMBERS, "hardly": NUMBERS,
         "residuals": schema.mapping(schema.record({"points": schema.array(2), "sizes": schema.array(1)})),
         "free": schema.text, "untold": schema.text, "contradicted": schema.text, "rough": schema.text,
         "undefined": schema.mapping(schema.text),
@@ -97,8 +97,8 @@ DETAILS = schema.record(
         "history": schema.items(schema.mapping(NOTED, stage=schema.text, step=schema.number, loss=schema.number)),
     },
     optional=(
-        "relative", "undefined", "estimated", "rough", "suspected", "free", "untold", "contradicted", "scattered",
-        "backwards",
+        "relative", "undefined", "estimated", "rough", "suspected", "hardly", "free", "untold", "contradicted",
+        "scattered", "backwards",
     ),
 )  # fmt: skip
 REFERENCE = schema.record(

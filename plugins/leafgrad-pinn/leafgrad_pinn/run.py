@@ -26,6 +26,7 @@ KEPT = (
     "suspected",
     "free",
     "untold",
+    "hardly",
     "contradicted",
     "scattered",
     "backwards",
@@ -52,6 +53,7 @@ class Run:
         backwards: which equations go backwards in time, so that small errors of what is given grow without bound.
         free: what may be added to the fields without a change of any residual, by the rank of the linearised problem.
         untold: why it cannot be said whether anything may be added.
+        hardly: errors of fields, relatively, that change residuals by no more than is left of them, if this is much.
         reasons: why each stage stopped.
         seconds: of training.
         history: a dict for each noted step.
@@ -80,6 +82,7 @@ class Run:
         self.backwards: list[str] = details.get("backwards", [])
         self.free: str = details.get("free", "")
         self.untold: str = details.get("untold", "")
+        self.hardly: dict[str, float] = details.get("hardly", {})
         self.reasons: list[str] = details["reasons"]
         self.seconds: float = details["seconds"]
         self.history: list[dict[str, Any]] = details["history"]
@@ -129,7 +132,10 @@ class Run:
             try:
                 if why := self.free or self.changed:
                     raise Unfit(why)
-                self._estimated, self.unestimated = estimated(self.trainees, self.functions)
+                found, self.unestimated = estimated(self.trainees, self.functions)
+                self._estimated = {name: max(error, self.hardly.get(name, 0.0)) for name, error in found.items()}
+                if self._estimated != found:
+                    self.unestimated = "the residuals hardly tell a change of it that is as large"
             except Unfit as error:
                 self.unestimated, self.astray = str(error), isinstance(error, Astray)
             self._asked = True

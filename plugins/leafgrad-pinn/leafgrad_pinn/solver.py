@@ -22,7 +22,7 @@ from leafgrad_pinn.diagnosis import relative, residuals, scattered, undefined
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.errors import check_reference, score
 from leafgrad_pinn.estimate import suspected
-from leafgrad_pinn.freedom import directions
+from leafgrad_pinn.freedom import directions, hidden
 from leafgrad_pinn.posterior import Posterior
 from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.ranks import Ranks, meet
@@ -209,12 +209,16 @@ def details_of(training: Training, problem: Problem, reference: Reference | None
     lacking = undefined(training.trainees)
     solved = not free and not lacking and all(share < UNSOLVED for share in shares.values())
     large, contradicted = suspected(training.trainees, max(shares.values(), default=0.0)) if solved else ({}, "")
+    hardly: dict[str, float] = {}
+    if solved and not (untold or large or contradicted):
+        free, hardly = hidden(training.trainee)
     return {
         "errors": score(training.modules, problem.domain, reference),
         "unknowns": training.trainee.system.solved(),
         "deviations": Posterior(training.trainee).unknowns() if problem.unknowns else {},
         "free": free,
         "untold": untold,
+        "hardly": hardly,
         "residuals": residuals(training.trainees),
         "relative": shares,
         "undefined": lacking,

@@ -28,7 +28,7 @@ def means_of(system: System, batches: Sequence[Tensors]) -> dict[str, float]:
     exact = {name: ansatz.side is not None or ansatz.start is not None
              for surrogate in system.surrogates for name, ansatz in surrogate.ansatz.items()}  # fmt: skip
     given: dict[str, list[Array]] = {name: [] for name in exact}
-    for condition, batch in zip(system.conditions, batches, strict=True):
+    for condition, batch in zip(system.conditions, batches, strict=True) if not system.domain.functions else ():
         for name, values in values_of(system, condition, batch).items():
             if name in exact and not exact[name]:
                 given[name].append(values)

@@ -347,3 +347,21 @@ def test_a_field_that_is_zero_leaves_the_estimates_of_others():
     assert list(sol.errors.estimated) == ["u"]
     assert sol.errors.estimated["u"] == pytest.approx(sol.errors.l2["u"][0], rel=0.1)
     assert "none for v" in sol.run.unestimated
+
+
+def test_seeds_farther_apart_than_their_estimates_say_so():
+    u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(6, 1))
+    problem = pinn.Problem(u, [pinn.Interior(lambda u: u.xx - u, n=30), pinn.Boundary(lambda u: u * u - 1, n=2)])
+    sol = problem.solve(pinn.LevenbergMarquardt(15), seeds=4)
+    kinds = {sign(sol, run) for run in sol.runs}
+    assert len(kinds) > 1
+    both = pinn.Solution(sol.groups, [next(r for r in sol.runs if sign(sol, r) == kind) for kind in kinds], None)
+    assert both.run.estimated["u"] < 1e-2
+    assert both.errors.estimated["u"] > 0.5
+    assert both.errors.reservation.startswith("seeds are farther apart than their estimates say")
+    alike = [run for run in sol.runs if sign(sol, run) == sign(sol, sol.run)]
+    assert pinn.Solution(sol.groups, alike, None).errors.estimated["u"] < 1e-2
+
+
+def sign(sol, run):
+    return tuple(np.sign(sol.of(run)(np.array([0.0, 1.0]))))

@@ -195,3 +195,51 @@ def test_ends_that_agree_softly():
     laplace = inside(lambda u: u.lap - u), pinn.Wrap("x", n=20)
     assert found(band, *laplace, pinn.Dirichlet(1, n=20)) == ""
     assert "directions are free" in found(band, *laplace, pinn.Dirichlet(1, "y_min", n=20))
+
+
+def steep(domain, equation, *conditions, steps=25):
+    u = pinn.Field("u", domain, pinn.MLP(12, 1))
+    return pinn.Problem(u, [pinn.Interior(equation, n=60), *conditions]).solve(pinn.LevenbergMarquardt(steps))
+
+
+ENDS = pinn.Dirichlet(-1, "x_min", n=20), pinn.Dirichlet(1, "x_max", n=20)
+STRIP = pinn.Box(x=(-1, 1), y=(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("domain", "equation", "conditions", "place"),
+    [
+        (pinn.Time("t", 0, 1), lambda u, t: u.t - 30 * (u - t) - 1, [pinn.Initial(1e-10)], "t = 1"),
+        (pinn.Interval("x", -1, 1), lambda u: 0.005 * u.xx - u * (u * u - 1), ENDS, "x = "),
+        (pinn.Interval("x", -1, 1), lambda u: 0.03 * u.xx + u * u.x, ENDS, "x = "),
+        (STRIP, lambda u: 0.005 * u.lap - u * (u * u - 1), [*ENDS, pinn.Neumann(0, "y_min y_max", n=20)], "x = "),
+    ],
+)
+def test_what_polynomials_cannot_follow_may_be_free(domain, equation, conditions, place):
+    """Growth by exp(30), and layers that the ends alone hold."""
+    sol = steep(domain, equation, *conditions)
+    assert max(sol.run.relative.values()) < 1e-3
+    assert sol.run.doubts.startswith(f"not determined: 1 direction is free: 1 change of u, largest about {place}")
+    assert sol.errors.estimated == {}
+
+
+@pytest.mark.parametrize(
+    ("equation", "conditions"),
+    [
+        (lambda u: 0.05 * u.xx + u.x - 1, [pinn.Dirichlet(0, n=2)]),
+        (lambda u: u.xx + 5 * u - 1, [pinn.Dirichlet(0, n=2)]),
+        (lambda u: u.x + 3 * u, [pinn.Dirichlet(1, "x_min", n=1)]),
+    ],
+)
+def test_layers_that_are_held_are_not_doubted(equation, conditions):
+    sol = steep(pinn.Interval("x", -1, 1), equation, *conditions)
+    assert sol.run.doubts == ""
+    assert sol.errors.estimated["u"] < 0.05
+
+
+def test_an_error_that_residuals_hardly_tell_is_in_the_estimate():
+    sol = steep(pinn.Time("t", 0, 1), lambda u, t: u.t - 12 * (u - t) - 1, pinn.Initial(0), steps=60)
+    error = float(np.abs(sol(np.linspace(0, 1, 50)) - np.linspace(0, 1, 50)).max())
+    assert sol.run.doubts == ""
+    assert error < 2 * sol.errors.estimated["u"] < 0.1
+    assert sol.errors.reservation == "the residuals hardly tell a change of it that is as large"
