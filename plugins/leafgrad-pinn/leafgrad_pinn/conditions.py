@@ -298,11 +298,11 @@ class Robin(OnBoundary):
 
     Args:
         value: as for `Dirichlet`.
-        a, b: numbers.
+        a, b: numbers, of a complex field complex ones, too.
     """
 
     def __init__(
-        self, value: Function | float, on: str | Sequence[str] | None = None, *, a: float, b: float, **options: Any
+        self, value: Function | float, on: str | Sequence[str] | None = None, *, a: complex, b: complex, **options: Any
     ) -> None:
         super().__init__(value, on, **options)
         for what, factor in (("a", a), ("b", b)):
@@ -311,10 +311,19 @@ class Robin(OnBoundary):
                     f"{self.name}: {what}: expected a number, got {factor!r}; for others there is "
                     "Boundary(lambda u, h: h * u + u.n - g, on)"
                 )
-            check_number(f"{self.name}: {what}", factor)
+            for part in (factor.real, factor.imag) if isinstance(factor, complex) else (factor,):
+                check_number(f"{self.name}: {what}", part)
         if a == b == 0:
             raise ValueError(f"{self.name}: expected a or b other than 0, got a={a}, b={b}")
-        self.a, self.b = float(a), float(b)
+        self.a, self.b = (complex(f) if isinstance(f, complex) else float(f) for f in (a, b))
+
+    def bind(self, scene: Scene) -> None:
+        super().bind(scene)
+        for what, factor in (("a", self.a), ("b", self.b)):
+            if isinstance(factor, complex) and self.target not in scene.complex:
+                raise TypeError(
+                    f"{self.name}: {what}: expected a real number for the field {self.target}, got {factor!r}"
+                )
 
     def equation_of(self) -> tuple[Hashable, ...]:
         return Robin, self.target, key_of(self.value), self.a, self.b

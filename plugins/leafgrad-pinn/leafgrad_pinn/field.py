@@ -307,7 +307,7 @@ class Ansatz:
             first = dict(zip(self.domain.names, place.tolist(), strict=True))
             raise ValueError(
                 f"Field {self.field.name!r}: conflicting corner values: initial and boundary differ by {gap.max():.2g} "
-                f"where they meet, at {first}; change one, or take a soft condition for it"
+                f"where they meet, at {first}; change one, or take a soft one, without this place by where=..."
             )
 
     def _known(self, points: Array) -> Tensor:

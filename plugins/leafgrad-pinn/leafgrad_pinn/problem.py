@@ -274,7 +274,7 @@ class Problem:
             raise ValueError(
                 f"conflicting corner values: {first.name} and {second.name} of {field.name} differ by "
                 f"{gap.max():.2g}, of values up to {size:.2g}, where they meet, at {place}; no smooth field "
-                "satisfies both"
+                "satisfies both: change one, or, for a solution that jumps, leave the place out of one by where=..."
             )
 
     def _size(self, claim: Claim) -> float:

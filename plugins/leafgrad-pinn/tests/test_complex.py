@@ -183,3 +183,15 @@ def test_what_complex_fields_cannot_do_is_said(equation, message):
     psi = pinn.ComplexField("psi", RING, NET)
     with pytest.raises((TypeError, AttributeError), match=message):
         pinn.Problem(psi, [pinn.Interior(equation, n=8)])
+
+
+def test_a_wave_leaves_by_a_condition_with_a_complex_factor():
+    k = 3.0
+    psi = pinn.ComplexField("psi", pinn.Interval("x", 0, 1), net=pinn.MLP(10, 1))
+    out = pinn.Robin(0, "x_max", a=-1j * k, b=1)
+    conditions = [pinn.Interior(lambda psi: psi.xx + k**2 * psi, n=40), pinn.Dirichlet(1, "x_min"), out]
+    sol = pinn.Problem(psi, conditions).solve(pinn.LevenbergMarquardt(30))
+    assert abs(sol(1.0) - np.exp(1j * k)) < 1e-3
+    u = pinn.Field("u", pinn.Interval("x", 0, 1), net=pinn.MLP(4, 1))
+    with pytest.raises(TypeError, match="robin x_max: a: expected a real number for the field u, got"):
+        pinn.Problem(u, [pinn.Interior(lambda u: u.xx), out])

@@ -355,3 +355,12 @@ def test_a_part_of_a_field_that_has_its_own_coordinates(names, stage):
     inside = np.array({"x": x, "y": y}[names[0]] <= 0.5)
     for found in (sol(x, y)["v"], sol.evaluate(lambda v: v, x, y)):
         assert np.allclose(found, np.where(inside, 1, np.nan), atol=1e-2, equal_nan=True)
+
+
+def test_a_solution_that_jumps_at_its_corners_has_conditions_that_leave_them_out():
+    rod = pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 1)
+    u = pinn.Field("u", rod, net=pinn.MLP(4, 1))
+    heat = pinn.Interior(lambda u: u.t - u.xx, n=16)
+    with pytest.raises(ValueError, match=r"for a solution that jumps, leave the place out of one by where="):
+        pinn.Problem(u, [heat, pinn.Dirichlet(0), pinn.Initial(1)])
+    pinn.Problem(u, [heat, pinn.Dirichlet(0), pinn.Initial(1, where=lambda x: (x > 0.01) & (x < 0.99))])
