@@ -108,6 +108,14 @@ def test_broyden_is_the_formula(length):
         assert np.linalg.eigvalsh(found).min() > 0
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [lg.float32, lg.float64])
+def test_broyden_of_a_step_that_is_right_already_divides_by_no_zero(dtype):
+    H, s, y, b = (lg.tensor(x, dtype=dtype) for x in (np.diag([1.0, 4.0]), [1.0, 1.0], [1.0, 1.0], 1.0))
+    expected = reference_broyden(*(t.numpy() for t in (H, s, y)), 1.0)
+    assert np.allclose(broyden(H, s, y, b).numpy(), expected, rtol=1e-5)
+
+
 def rosenbrock(a=-1.2, b=1.0):
     """(10 (b - a^2), 1 - a) as residuals: the least is at a = b = 1. The network takes no part."""
     one, two = pinn.Unknown("a", a), pinn.Unknown("b", b)

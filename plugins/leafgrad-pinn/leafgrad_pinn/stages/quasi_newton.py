@@ -233,7 +233,7 @@ def broyden(inverse: Tensor, step: Tensor, change: Tensor, shape: Tensor) -> Ten
     sigma = 1 + a * theta
     phi = (1 - theta) / sigma
     tau, power = (1 / b).clamp(max=1), sigma ** (-1 / max(n - 1, 1))
-    positive = tau * leafgrad.minimum(power, 1 / theta)
+    positive = tau * leafgrad.minimum(power, 1 / theta.clamp(min=1e-30))
     tau = leafgrad.where(theta > 0, positive, leafgrad.minimum(tau * power, sigma))
     v = step / ys - hy / yhy
     u = hy / yhy.sqrt()
