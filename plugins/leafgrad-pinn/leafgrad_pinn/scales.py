@@ -19,7 +19,7 @@ import numpy as np
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.starts import means_of
 from leafgrad_pinn.values import LAP
-from leafgrad_pinn.waves import Look, everything, residuals, waved
+from leafgrad_pinn.waves import Everything, Look, everything, residuals, waved
 
 if TYPE_CHECKING:
     from leafgrad_pinn.system import System, Tensors
@@ -158,7 +158,7 @@ def beginnings(
             rows = zip(given.every, one.every, *(look.every for look in more), strict=True)
             added = [[look - source for look in looks] for source, *looks in rows]
             grows = any(size_of(here, there) and norm(twice) > DOUBLED * norm(here) for here, there, twice in added)
-            terms.append([*(norm(here) * grows for here, *_ in added[:-1]), (one.energy - less.energy) * grows])
+            terms.append([*(norm(here) * grows for here, *_ in added[:-1]), odd_part(one, less) * grows])
         found[name] = largest(terms)
     return found
 
@@ -263,8 +263,9 @@ def terms_alone(
                 )
                 for source, here, there in rows
             ]
-            even, odd = (one.energy + less.energy) / 2 - given.energy, (one.energy - less.energy) / 2
-            each.append([*terms, Term(share * abs(even), 1.0, abs(odd))])
+            odd = odd_part(one, less)
+            even, larger = np.array([[one.energy - odd], [more.energy - STEP * odd]]) - given.energy
+            each.append([*terms, Term(share * norm(even), power_of(even, larger) - 1, abs(odd))])
         found[name] = [max(terms, key=lambda term: term.size) for terms in zip(*each, strict=True)]
     return found, [*given.inside, True]
 
@@ -273,6 +274,12 @@ def size_of(here: Array, there: Array, most: float = GROWS[1]) -> float:
     """That of terms, beside those of fields STEP times as large: what does not grow with fields is left by rounding."""
     found, change = norm(here), norm(there - here)
     return found if GROWS[0] * found < change < most * found else 0.0
+
+
+def odd_part(one: Everything, less: Everything) -> float:
+    """What of an energy changes its sign with a field; 0 for what is rounding of the rest."""
+    found = (one.energy - less.energy) / 2
+    return found if abs(found) > ROUNDING * max(abs(one.energy), abs(less.energy)) else 0.0
 
 
 def power_of(here: Array, there: Array) -> float:
